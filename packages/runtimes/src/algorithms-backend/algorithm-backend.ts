@@ -8,25 +8,25 @@ import { algorithmInstance } from "./algorithm-instance.ts";
 
 export interface AlgorithmBackendOptions {
   readonly algorithm: AlgorithmName;
-  /** Whether each model has a thread of its own: where a request's work is not bounded by its length. */
+  /** True if each model has its own thread, because a request's work is not bounded by its length. */
   readonly threadPerModel: boolean;
-  /** Reading a model, or answering a request, may take so long. */
+  /** Time limit of reading a model, or responding to a request. */
   readonly orderMsMax: number;
-  /** Models are read by so many threads while none of them is slow: as many as there are processors. */
+  /** Maximum number of threads while none of them is slow: one per processor. */
   readonly processorCount: number;
   readonly clock: Clock;
 }
 
-/** A thread is left to an order that has taken longer: most take less than a millisecond. */
+/** Age of an order after which its thread counts as slow: most orders take less than a millisecond. */
 const patienceMs = 100;
-/** So many are started beside those of the processors for models whose thread is slow, and so many there are at most. */
+/** Additional threads, for models whose thread is slow, and the maximum number of threads. */
 const threadsForOthers = 2;
 const threadsMax = 8;
 
-/** What a thread takes beside its models. */
+/** Memory of a thread besides its models. */
 const threadBytes = 8 * 2 ** 20;
 
-/** Models of one of SageMaker's algorithms, with the one input `body` and the one output `answer`. */
+/** Creates a backend of one of SageMaker's algorithms, whose models have the input `body` and the output `answer`. */
 export function createAlgorithmBackend(options: AlgorithmBackendOptions): Backend {
   return new AlgorithmBackend(options);
 }

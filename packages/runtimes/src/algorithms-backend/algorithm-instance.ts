@@ -15,7 +15,7 @@ export interface AlgorithmInstanceParts {
 /** Elements of BYTES tensors begin with their length. */
 const lengthBytes = 4;
 
-/** Answers requests one after another, each in the thread of its model. */
+/** Creates an instance that handles requests one after another, each in the thread of its model. */
 export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstanceParts): Instance {
   return {
     name,
@@ -41,7 +41,7 @@ async function outcomeOf(
     const [body] = request.inputs;
     if (body === undefined) throw new InferenceError("INVALID_ARG", `model '${modelName}' has no input 'body'`);
     const answer = await held.answer({
-      // A copy, which is given to the thread: what lies in the arena cannot be.
+      // A copy, because the arena's memory cannot be transferred to the thread.
       bytes: Uint8Array.from(body.data.subarray(lengthBytes)),
       contentType: textParameter(request, "content_type"),
       accept: textParameter(request, "accept"),

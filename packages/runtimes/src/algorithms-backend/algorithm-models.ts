@@ -14,30 +14,30 @@ import {
 import { InferenceError, unreachable } from "@galatea/base";
 import { readXgboostServing } from "./xgboost-models.ts";
 
-/** Algorithms that are run here, by the name of their backend. */
+/** Algorithms, by the name of their backend. */
 export type AlgorithmName = "linear_learner" | "sparkml" | "xgboost";
 
-/** What a model is loaded from. */
+/** The files and settings of a model. */
 export interface AlgorithmSource {
   readonly algorithm: AlgorithmName;
   readonly directory: string;
-  /** Variables of the container that the algorithm knows. */
+  /** The container's variables that the algorithm uses. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
 export interface AlgorithmModel {
-  /** What it takes, as far as it is known. */
+  /** Estimated memory of the model. */
   readonly memoryBytes: number;
-  /** Never throws for a reason of the request. */
+  /** Never throws because of the request. */
   readonly answer: (request: AlgorithmRequest) => AlgorithmAnswer;
-  /** Gives memory back that a collector would come to late; the model is asked no more. */
+  /** Frees memory that the garbage collector would free late; the model must not be called afterwards. */
   readonly discard: () => void;
 }
 
-/** Of linear learner's archive. */
+/** Limit of linear learner's archive. */
 const artifactBytesMax = 512 * 2 ** 20;
 
-/** Throws InferenceError where the files are no such model. Takes time in proportion to them: for a thread of its own. */
+/** Throws InferenceError for invalid files. Takes time linear in their size, therefore it runs in its own thread. */
 export function readAlgorithmModel({ algorithm, directory, settings }: AlgorithmSource): AlgorithmModel {
   switch (algorithm) {
     case "linear_learner": {

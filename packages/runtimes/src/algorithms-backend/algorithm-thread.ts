@@ -2,18 +2,18 @@ import { Worker } from "node:worker_threads";
 import { type Clock, InferenceError, openDeadline } from "@galatea/base";
 import type { AlgorithmOrder, AlgorithmReply, UnloadOrder } from "./algorithm-worker.ts";
 
-/** What lies in typed arrays is not counted. */
+/** Typed arrays are not included. */
 const heapMebibytesMax = 1024;
 
 export interface OrderOptions {
-  /** An order that takes longer ends the thread: an expression of a model may have no end. */
+  /** An order that takes longer ends the thread: a model's expression may never end. */
   readonly orderMsMax: number;
   readonly clock: Clock;
-  /** Given away with the order. */
+  /** Buffers that are transferred with the order. */
   readonly transfer: readonly ArrayBuffer[];
 }
 
-/** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, what it was doing fails. */
+/** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, its running order fails. */
 export class AlgorithmThread implements AsyncDisposable {
   readonly #worker: Worker;
   #pending: PromiseWithResolvers<AlgorithmReply> | null = null;
@@ -41,7 +41,7 @@ export class AlgorithmThread implements AsyncDisposable {
     return this.#hasEnded;
   }
 
-  /** One order at a time: its time begins now. Rejects with InferenceError where the thread does not carry it out. */
+  /** Runs one order at a time; its time limit starts now. Rejects with InferenceError when the thread does not complete it. */
   async order(order: AlgorithmOrder, { transfer, orderMsMax, clock }: OrderOptions) {
     if (this.#hasEnded) throw this.#failure();
     const replied = Promise.withResolvers<AlgorithmReply>();
@@ -60,7 +60,7 @@ export class AlgorithmThread implements AsyncDisposable {
     }
   }
 
-  /** The model goes when what the thread is doing is done; nobody waits for it. */
+  /** Drops the model after the running order, without waiting. */
   forget(model: number): void {
     if (!this.#hasEnded) this.#worker.postMessage({ kind: "unload", model } satisfies UnloadOrder, []);
   }

@@ -6,17 +6,17 @@ import type { AlgorithmReply } from "./algorithm-worker.ts";
 import { chooseThread, type ThreadCounts, type ThreadState } from "./choose-thread.ts";
 
 export interface AlgorithmThreadsOptions extends ThreadCounts {
-  /** Reading a model, or answering a request, may take so long; then its thread ends. */
+  /** Time limit of reading a model, or responding to a request; then its thread ends. */
   readonly orderMsMax: number;
-  /** After that time nobody waits for a thread any more who could go to another. */
+  /** Time after which orders no longer wait for a busy thread, but use another one. */
   readonly patienceMs: number;
   readonly clock: Clock;
 }
 
-/** A model that is read in one of the threads. Disposing of it takes it out. */
+/** A model that is loaded in one of the threads. Disposing it unloads it. */
 export interface HeldAlgorithm extends AsyncDisposable {
   readonly memoryBytes: number;
-  /** One request at a time, whose bytes are given away. Rejects with InferenceError where no thread answers. */
+  /** Handles one request at a time, whose bytes are transferred. Rejects with InferenceError when no thread responds. */
   answer(request: AlgorithmRequest): Promise<AlgorithmAnswer>;
 }
 
@@ -24,7 +24,7 @@ interface Member {
   readonly thread: AlgorithmThread;
   readonly models: Set<number>;
   at: ThreadState["at"];
-  /** While it is busy, until it is slow. */
+  /** Timer of a busy thread, until it is slow. */
   patience: Disposable | null;
 }
 
@@ -41,13 +41,14 @@ interface Waiter {
 }
 
 /**
- * A few threads for many models of algorithms. Each model is read in one of them; those of a thread take turns. What takes long keeps its
- * thread to itself: its siblings are read again in another one. When a thread ends, the models that it had are read again before they answer.
+ * A few threads for many models of algorithms. Each model is loaded in one of them; models of a thread are called one after another. A
+ * slow order keeps its thread; the thread's other models are loaded again in another one. When a thread ends, its models are loaded again
+ * before their next response.
  */
 export class AlgorithmThreads implements AsyncDisposable {
   readonly #options: AlgorithmThreadsOptions;
   #members: Member[] = [];
-  /** In the order of their coming; one for each model at most. */
+  /** In order of arrival; at most one for each model. */
   readonly #waiting = new Set<Waiter>();
   #nextModel = 1;
   #isClosed = false;
@@ -60,7 +61,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     return this.#members.length;
   }
 
-  /** Rejects with InferenceError where the files are no such model, and with the signal's reason. */
+  /** Rejects with InferenceError for invalid files, and with the signal's reason. */
   async load(source: AlgorithmSource, signal: AbortSignal): Promise<HeldAlgorithm> {
     const held: Held = { model: this.#nextModel++, source, home: null };
     signal.throwIfAborted();
@@ -83,7 +84,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     };
   }
 
-  /** Reads the model there, and takes it out of where it was. */
+  /** Loads the model in that thread, and unloads it from its previous one. */
   async #readIn(member: Member, held: Held): Promise<number> {
     const { model, source } = held;
     const reply = await member.thread.order({ kind: "load", model, source }, { ...this.#options, transfer: [] });
@@ -100,7 +101,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     held.home = null;
   }
 
-  /** Does the work with a thread of its own. */
+  /** Runs the work with exclusive use of a thread. */
   async #inTurn<Result>(held: Held, work: (member: Member) => Promise<Result>): Promise<Result> {
     const turn = Promise.withResolvers<Member>();
     this.#waiting.add({ held, take: turn.resolve, refuse: turn.reject });
@@ -114,7 +115,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     }
   }
 
-  /** Whoever has come first chooses first; who finds nothing keeps nobody behind from choosing. */
+  /** Assigns threads in order of arrival; an order that finds none does not block later ones. */
   #giveTurns(): void {
     this.#members = this.#members.filter(({ thread }) => !thread.hasEnded);
     if (this.#isClosed) return this.#refuseWaiters();

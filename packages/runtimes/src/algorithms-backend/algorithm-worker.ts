@@ -1,15 +1,15 @@
-/** Program of the thread that reads and evaluates models of algorithms: one order after the other. */
+/** The program of a thread that reads and evaluates models of algorithms: one order after another. */
 import { parentPort } from "node:worker_threads";
 import type { AlgorithmAnswer, AlgorithmRequest } from "../algorithms/index.ts";
 import { type InferenceCode, InferenceError, unreachable } from "@galatea/base";
 import { type AlgorithmModel, type AlgorithmSource, readAlgorithmModel } from "./algorithm-models.ts";
 
-/** What the thread of algorithms is told; each order has one reply. */
+/** An order to the thread; each has one reply. */
 export type AlgorithmOrder =
   | { readonly kind: "load"; readonly model: number; readonly source: AlgorithmSource }
   | { readonly kind: "answer"; readonly model: number; readonly request: AlgorithmRequest };
 
-/** An order to let a model go, which has no reply. */
+/** An order to unload a model, without a reply. */
 export interface UnloadOrder {
   readonly kind: "unload";
   readonly model: number;

@@ -1,12 +1,12 @@
-/** What is known of a thread of algorithms when an order looks for one. */
+/** The state of a thread of algorithms for the assignment of orders. */
 export interface ThreadState {
-  /** What it does now; `slow` when that takes longer than others would wait for it. */
+  /** `slow`: its order has taken longer than others would wait for it. */
   readonly at: "free" | "busy" | "slow";
   readonly modelCount: number;
 }
 
 export interface ThreadCounts {
-  /** So many are started before two models share one. */
+  /** Number of threads that are started before two models share one. */
   readonly spread: number;
   readonly most: number;
 }
@@ -17,8 +17,8 @@ export type ThreadChoice =
   | { readonly take: "nothing yet" };
 
 /**
- * The thread for an order of a model that is read in thread `home`, or in none: its own, for which it waits while that does short work. A
- * model whose thread is slow is read again in another, and that is its own from then on.
+ * Chooses the thread for an order of a model that is loaded in thread `home`, or in none. The order waits for its own thread while that
+ * is busy. A model whose thread is slow is loaded again in another, which becomes its own.
  */
 export function chooseThread(threads: readonly ThreadState[], home: number | null, counts: ThreadCounts): ThreadChoice {
   const own = home === null ? undefined : threads[home];

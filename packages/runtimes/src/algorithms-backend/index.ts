@@ -1,2 +1,4 @@
-/** Backends of SageMaker's algorithms: models that are given the body of a request, and its types, and answer with a body, a type and a status. */
+/**
+ * Backends of SageMaker's algorithms, whose models receive the body of a request with its types, and return a body, a type and a status.
+ */
 export { createAlgorithmBackend } from "./algorithm-backend.ts";

@@ -6,10 +6,10 @@ import { readXgboostScorer } from "../trees/index.ts";
 
 const fileBytesMax = 500 * 2 ** 20;
 const modelsMax = 100;
-/** Before XGBoost 1.6 what a Booster was pickled as could be its binary form, between this, its length, and its configuration. */
+/** Before XGBoost 1.6 the pickled form of a Booster could be its binary form, between this marker, its length, and its configuration. */
 const wrapping = "CONFIG-offset:";
 
-/** The models of an archive: one, or an ensemble of all files in it unless SAGEMAKER_INFERENCE_ENSEMBLE says otherwise. */
+/** Reads the models of an archive: one, or an ensemble of all its files unless SAGEMAKER_INFERENCE_ENSEMBLE disables that. */
 export function readXgboostServing(
   directory: string,
   settings: Readonly<Record<string, string>>,
@@ -42,7 +42,7 @@ export function readXgboostServing(
   };
 }
 
-/** Files that begin with a point are passed over, as the container does it. */
+/** Ignores hidden files, as the container does. */
 function modelFiles(directory: string): string[] {
   const entries = readdirSync(directory, { withFileTypes: true });
   return entries
@@ -88,7 +88,7 @@ function unwrapped(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(start, start + byteLength);
 }
 
-/** JSON goes on with a name or its end, UBJSON with a mark of a type. */
+/** Distinguishes JSON, which continues with a name or the end, from UBJSON, which continues with a type marker. */
 function typeOf(bytes: Uint8Array): "xgboost" | "xgboost_json" | "xgboost_ubj" {
   const isObject = bytes[0] === 0x7b;
   if (!isObject) return "xgboost";

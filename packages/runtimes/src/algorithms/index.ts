@@ -1,7 +1,7 @@
 /**
- * The algorithms that SageMaker has containers for: linear learner, pipelines of Spark ML as MLeap bundles, and the languages of these and of
- * XGBoost (bytes of some content type in, an answer with a status out). All of it is pure but for the files of bundles, and takes time in
- * proportion to what it is given, or longer: it is for threads. Files are hostile.
+ * SageMaker's built-in algorithms: linear learner, Spark ML pipelines as MLeap bundles, and the request formats of these and of XGBoost
+ * (bytes of some content type in, a response with a status out). Pure except for reading bundles. Takes time at least linear in its
+ * input, therefore it runs in threads. Model files are untrusted.
  */
 export { readLinearModel } from "./linear-learner/linear-model.ts";
 export { answerLinear } from "./linear-learner/linear-payloads.ts";

@@ -6,16 +6,16 @@ import type { ArchivedModel, OpenedContainer, PackageKeeper } from "./container-
 export interface ArchiveCatalogOptions {
   readonly container: OpenedContainer;
   readonly installer: PackageKeeper;
-  /** Where the archive was unpacked. */
+  /** Directory of the unpacked archive. */
   readonly directory: string;
-  /** What its own model is served under. */
+  /** Name under which its own model is served. */
   readonly servedName: string;
 }
 
-/** An unpacked archive without a repository's layout, as the models that a kind of container sees in it. */
+/** An unpacked archive without a repository's layout, as the models that a container kind finds in it. */
 export class ArchiveCatalog implements Catalog {
   readonly #options: ArchiveCatalogOptions;
-  /** What models import stays as long as the archive is served. */
+  /** Packages that models import, kept as long as the archive is served. */
   readonly #packages = new Map<string, Disposable>();
 
   constructor(options: ArchiveCatalogOptions) {

@@ -1,43 +1,46 @@
 import type { PayloadCodec } from "@galatea/server/protocols";
 
-/** Variables as a container was started with them. */
+/** Environment variables with which a container was started. */
 export type ContainerEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** A model that an unpacked archive is, or is made of. */
+/** A model of an unpacked archive. */
 export interface ArchivedModel {
-  /** Of the first, which is the archive's own, whatever it is served under; of others the name that ensembles call them by. */
+  /** Name by which ensembles call it. The first model is the archive's own, whatever its served name is. */
   readonly name: string;
-  /** A ModelConfig as JSON, without its name. What it leaves out is completed as for any model. */
+  /** A ModelConfig as JSON, without its name. Missing fields are completed as for any model. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Where its files lie: what a repository has as the directory of a version. */
+  /** Directory of its files, like a version directory of a repository. */
   readonly directory: string;
 }
 
-/** Installs packages of Python beside those of a framework that `galatea model add` set up; gives their directory. Throws InferenceError. */
+/**
+ * Installs Python packages in addition to those of a framework that `galatea model add` installed; returns their directory. Throws
+ * InferenceError.
+ */
 export type PackageInstaller = (framework: string, packages: readonly string[]) => Promise<string>;
 
-/** The same, for whoever disposes what it gives: until then the directory stays. */
+/** Installs packages like a PackageInstaller; the directory exists until the result is disposed. */
 export type PackageKeeper = (
   framework: string,
   packages: readonly string[],
 ) => Promise<Disposable & { readonly directory: string }>;
 
-/** What a kind of container makes of the environment that one of it is started with. */
+/** A container of some kind, for one environment. */
 export interface OpenedContainer {
   readonly codec: PayloadCodec;
-  /** Read by every model's code, beside its own archive. */
+  /** Paths that every model's code may read, in addition to its own archive. */
   readonly readPaths: readonly string[];
-  /** Whether model code speaks HTTP with its own worker. */
+  /** True if model code speaks HTTP with its own worker. */
   readonly opensPort: boolean;
-  /** The limit of a call of model code, in milliseconds, after which its process is ended; null: the limit of its invocation. */
+  /** Time limit of a call of model code, in milliseconds, after which its process is ended; null: the limit of its invocation. */
   readonly callMsMax: number | null;
-  /** The longest body of a call; null: as long as the server takes any. */
+  /** Maximum body length of a call; null: the server's limit. */
   readonly bodyBytesMax: number | null;
-  /** Lines for the log: what was accepted without effect, and hints. */
+  /** Lines for the log: settings without effect, and hints. */
   readonly notes: readonly string[];
   /**
-   * The models of an archive that was unpacked to `directory`, the archive's own first. Reads the directory and writes nothing. Throws
-   * InferenceError where it holds nothing that can be served.
+   * Returns the models of an archive that was unpacked to `directory`, the archive's own first. Reads the directory and writes nothing.
+   * Throws InferenceError when it has no models.
    */
   modelsIn(directory: string, installer: PackageInstaller): Promise<readonly [ArchivedModel, ...ArchivedModel[]]>;
 }
@@ -50,15 +53,15 @@ export class ContainerRefusal extends Error {
   }
 }
 
-/** What a container is started with. */
+/** The start options of a container. */
 export interface KindStart {
   readonly environment: ContainerEnvironment;
-  /** The directory that stands for /opt/ml. */
+  /** The directory that replaces /opt/ml. */
   readonly mlRoot: string;
   readonly isMultiModel: boolean;
 }
 
-/** One kind of container of SageMaker's, other than Triton's: what its archives hold, and what language it speaks. */
+/** A kind of SageMaker container other than Triton's: the content of its archives, and its request format. */
 export interface ContainerKind {
   /** Throws ContainerRefusal. */
   open(start: KindStart): OpenedContainer;

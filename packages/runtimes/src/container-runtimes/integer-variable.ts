@@ -5,7 +5,10 @@ export interface IntegerBounds {
   readonly most: number;
 }
 
-/** Of the first of these variables that is set; null where none is. Throws ContainerRefusal for what is no whole number within the bounds. */
+/**
+ * Returns the value of the first of these variables that is set; null when none is. Throws ContainerRefusal for anything but a whole
+ * number within the bounds.
+ */
 export function integerVariable(
   environment: ContainerEnvironment,
   names: readonly string[],
@@ -19,7 +22,7 @@ export function integerVariable(
   throw new ContainerRefusal(`ERROR: ${name} must be a whole number from ${least} to ${most}, got: ${text}`);
 }
 
-/** A line for each variable of the table that is set: it is accepted, and has nothing to act on. */
+/** Returns a line for each variable of the table that is set: it is accepted without effect. */
 export function notesOn(environment: ContainerEnvironment, withoutEffect: Readonly<Record<string, string>>): string[] {
   return Object.entries(withoutEffect).flatMap(([name, why]) =>
     environment[name] === undefined ? [] : [`${name} is accepted without effect: ${why}`],

@@ -1,25 +1,23 @@
-/**
- * Reads pickles as data. A pickle is a program: it names functions and calls them with what it has built. Here a name is looked up among
- * the few that the reader is given, a call of any other ends the reading, and nothing is imported or run.
- */
+// Reads pickles as data. A pickle is a program: it names functions and calls them with values that it has built. Here a name is looked up
+// among the few that the caller passes, a call of any other ends the reading, and nothing is imported or run.
 
-/** What a pickle builds: Python's values, and what `names` and `persistent` make. */
+/** A value built by a pickle: a Python value, or a result of `names` and `persistent`. */
 export type Pickled = unknown;
 
 export interface PickleReader {
-  /** What it is read for, with its verb, as in "which no weights need". */
+  /** The purpose with its verb for errors, as in "which no weights need". */
   readonly needs: string;
-  /** What "module.name" stands for; null for what is refused. Called with the arguments of the call. */
+  /** Returns the function for "module.name", which is called with the call's arguments; null for a rejected name. */
   readonly names: (name: string) => ((args: readonly Pickled[]) => Pickled) | null;
-  /** Names of classes whose objects are read: a `PickledObject` each, and nothing of the class. */
+  /** Names of classes whose objects are read, each as a `PickledObject`, without code of the class. */
   readonly classes: ReadonlySet<string>;
-  /** What stands outside of the pickle under this id. */
+  /** Returns the object outside of the pickle with this id. */
   readonly persistent: (id: Pickled) => Pickled;
 }
 
-/** Why a pickle was not read, as the end of a sentence about its file. */
+/** The error of reading a pickle, as the end of a sentence about its file. */
 export class PickleError extends Error {
-  /** Whether it is a sound pickle, of what is not read. */
+  /** True for a valid pickle of unsupported content. */
   readonly isForeign: boolean;
 
   constructor(message: string, isForeign = false) {
@@ -29,7 +27,7 @@ export class PickleError extends Error {
   }
 }
 
-/** An object of one of the classes that are read. */
+/** An object of one of the supported classes. */
 export class PickledObject {
   readonly className: string;
   readonly state = new Map<Pickled, Pickled>();
@@ -38,14 +36,14 @@ export class PickledObject {
     this.className = className;
   }
 
-  /** An object of a class that the pickle has looked up. Throws PickleError for anything else. */
+  /** Returns an object of a class that the pickle has looked up. Throws PickleError for other values. */
   static of(made: Pickled): PickledObject {
     if (!(made instanceof Callable) || made.className === null) throw new PickleError("makes an object of no class");
     return new PickledObject(made.className);
   }
 }
 
-/** A name that the pickle has looked up and may call, or make an object of. */
+/** A name that the pickle has looked up and may call, or instantiate. */
 class Callable {
   readonly call: (args: readonly Pickled[]) => Pickled;
   readonly className: string | null;
@@ -58,10 +56,10 @@ class Callable {
 
 const mark = Symbol("mark");
 const depthMax = 100_000;
-/** Lists, tuples and dictionaries: one of few bytes in the file takes a hundred in memory. */
+/** Limit of lists, tuples and dictionaries: one of few bytes in the file takes a hundred in memory. */
 const containersMax = 2 ** 20;
 
-/** Reads one pickle of the protocols 2 to 5. Takes time in proportion to its length, and memory that is bounded beside it. */
+/** Reads one pickle of the protocols 2 to 5. Takes time linear in its length, and a bounded amount of additional memory. */
 export function readPickle(bytes: Buffer, reader: PickleReader): Pickled {
   return new PickleMachine(bytes, reader).run();
 }
@@ -90,7 +88,7 @@ class PickleMachine {
     }
   }
 
-  /** What an instruction may do. */
+  /** The operations for instructions. */
   readonly #hands = {
     byte: () => this.#byte(),
     uint: (width: number) => this.#take(width).readUIntLE(0, width),
@@ -145,7 +143,7 @@ class PickleMachine {
     return line;
   }
 
-  /** A two's complement of up to eight bytes: sizes of tensors fit. */
+  /** Reads a two's complement number of up to eight bytes, enough for sizes of tensors. */
   #long(count: number): number {
     if (count > 8) throw new PickleError(`has a number of ${count} bytes`);
     let value = 0n;
@@ -233,7 +231,7 @@ function tuple(h: Hands, count: number): void {
   h.push(values.toReversed());
 }
 
-/** The instructions by their codes. Those that lead into extensions and into other buffers are not among them. */
+/** The instructions by their codes, without those for extensions and external buffers. */
 const steps: Readonly<Record<number, (h: Hands) => void>> = {
   0x80: (h) => h.skip(1), // PROTO
   0x95: (h) => h.skip(8), // FRAME
@@ -305,7 +303,7 @@ const steps: Readonly<Record<number, (h: Hands) => void>> = {
   0x62: (h) => {
     const state = h.pop();
     const target = h.top();
-    // What is set of a dictionary is an attribute, `_metadata` of a state_dict: it stays as it is.
+    // Attributes of a dictionary (`_metadata` of a state_dict) are ignored.
     if (target instanceof Map) return;
     if (!(target instanceof PickledObject) || !(state instanceof Map)) throw new PickleError("sets what has no state");
     for (const [key, value] of state) target.state.set(key, value);

@@ -1,17 +1,17 @@
 import { crc32, inflateRawSync } from "node:zlib";
 import { type ByteRange, zipData, zipDirectory, type ZipEntry, ZipError } from "./zip-directory.ts";
 
-/** What files of an archive may have together once they are inflated. */
+/** Limit of the total size of an archive's inflated files. */
 const inflatedBytesMax = 2 ** 30;
 const entriesMax = 4096;
 
-/** Reads files of a zip archive in memory by name, each when it is asked for. Nothing is allocated for what the archive only announces. */
+/** Reads files of a zip archive in memory by name, on demand. Allocates nothing for sizes that the archive only declares. */
 export class ZipArchive {
   readonly #bytes: Buffer;
   readonly #entries: ReadonlyMap<string, ZipEntry>;
   #inflatedBytes = 0;
 
-  /** Throws ZipError where the bytes are no archive. */
+  /** Throws ZipError for invalid bytes. */
   constructor(bytes: Uint8Array) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const entries = this.#read(zipDirectory(bytes.byteLength, { entriesMax }));
@@ -26,7 +26,7 @@ export class ZipArchive {
     return this.#entries.has(name);
   }
 
-  /** Throws ZipError for a file that is not there, is damaged or encrypted. */
+  /** Throws ZipError for a missing, damaged or encrypted file. */
   read(name: string): Uint8Array {
     const entry = this.#entries.get(name);
     if (entry === undefined) throw new ZipError(`has no file '${name}'`);
@@ -41,7 +41,7 @@ export class ZipArchive {
     return content;
   }
 
-  /** Gives a reader what it asks for. */
+  /** Passes the requested ranges to a reader. */
   #read<Result>(reader: Generator<ByteRange, Result, Buffer>): Result {
     let step = reader.next();
     while (step.done !== true) step = reader.next(this.#bytesOf(step.value));
@@ -56,7 +56,7 @@ export class ZipArchive {
 function inflated(packed: Uint8Array, { method, byteLength }: ZipEntry, name: string): Uint8Array {
   if (method !== 8) throw new ZipError(`has '${name}' packed with method ${method}`, true);
   try {
-    // One byte more than announced is enough to see that the announcement is wrong.
+    // One byte more than declared is enough to detect a wrong size.
     return inflateRawSync(packed, { maxOutputLength: byteLength + 1 });
   } catch (error) {
     throw new ZipError(`has a '${name}' that cannot be inflated`, false, { cause: error });

@@ -1,26 +1,26 @@
-/** What is to be read of a zip file: the reader yields ranges, each of which lies within the file, and is given their bytes. */
+/** A range of a zip file that a reader requests: it yields ranges within the file, and receives their bytes. */
 export interface ByteRange {
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** A file in a zip, as its directory has it. */
+/** A file in a zip, as declared in its directory. */
 export interface ZipEntry {
   readonly name: string;
-  /** 0: stored as it is; 8: deflated. */
+  /** 0: stored; 8: deflated. */
   readonly method: number;
   readonly isEncrypted: boolean;
   readonly crc: number;
-  /** In the zip. */
+  /** Compressed size in the zip. */
   readonly packedBytes: number;
   readonly byteLength: number;
-  /** Where its own header is. */
+  /** Offset of its local header. */
   readonly headerOffset: number;
 }
 
-/** Why a zip was not read, as the end of a sentence about it. */
+/** The error of reading a zip, as the end of a sentence about it. */
 export class ZipError extends Error {
-  /** Whether it is a sound file, of a kind that is not read. */
+  /** True for a valid file of an unsupported kind. */
   readonly isUnsupported: boolean;
 
   constructor(message: string, isUnsupported = false, options?: ErrorOptions) {
@@ -46,7 +46,7 @@ const signatures = {
 };
 const wide = { word: 0xffffffff, half: 0xffff, extra: 1 };
 
-/** The files of a zip of so many bytes, in the order of its directory. Throws ZipError. */
+/** Returns the files of a zip with this size, in the order of its directory. Throws ZipError. */
 export function* zipDirectory(
   fileBytes: number,
   { entriesMax }: { readonly entriesMax: number },
@@ -66,7 +66,7 @@ export function* zipDirectory(
   return entries;
 }
 
-/** Where a file's packed bytes lie. Throws ZipError. */
+/** Returns the range of a file's compressed bytes. Throws ZipError. */
 export function* zipData(
   { name, headerOffset, packedBytes }: ZipEntry,
   fileBytes: number,
@@ -80,7 +80,10 @@ export function* zipData(
   return { offset, byteLength: packedBytes };
 }
 
-/** The directory lies where the record at the end says, behind which only a comment may stand; a zip of more than 4 GB has another record. */
+/**
+ * Returns the range of the directory, from the record at the end, after which only a comment may follow; a zip over 4 GB has another
+ * record.
+ */
 function* directoryRange(fileBytes: number): Generator<ByteRange, ByteRange, Buffer> {
   const tailOffset = Math.max(0, fileBytes - tailBytes);
   const tail = yield { offset: tailOffset, byteLength: fileBytes - tailOffset };
@@ -125,7 +128,7 @@ function entryAt(directory: Buffer, at: number): readonly [ZipEntry, number] {
 
 type Sizes = Pick<ZipEntry, "byteLength" | "packedBytes" | "headerOffset">;
 
-/** Numbers that do not fit into 32 bits stand behind the name, in this order. */
+/** Reads the numbers that do not fit into 32 bits from the extra field, in this order. */
 function wideSizes(extra: Buffer, sizes: Sizes): Sizes {
   const places = (["byteLength", "packedBytes", "headerOffset"] as const).filter((each) => sizes[each] === wide.word);
   if (places.length === 0) return sizes;
@@ -135,7 +138,7 @@ function wideSizes(extra: Buffer, sizes: Sizes): Sizes {
     const found = places.map((each, index) => [each, Number(extra.readBigUInt64LE(at + 4 + 8 * index))] as const);
     return { ...sizes, ...Object.fromEntries(found) };
   }
-  // A size that is just as long as the largest that fits.
+  // The size is exactly the largest that fits.
   return sizes;
 }
 

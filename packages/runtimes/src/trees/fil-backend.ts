@@ -15,13 +15,13 @@ import { TreeLanes } from "./tree-lanes.ts";
 export interface FilBackendOptions {
   /** Threads that evaluate large batches. */
   readonly laneCount: number;
-  /** A batch that threads have not evaluated after so long is given up; null for never. */
+  /** Time after which a batch in threads is aborted; null for never. */
   readonly runDeadlineMs: number | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** `fil`: models of decision trees. */
+/** Creates the backend `fil`: models of decision trees. */
 export function createFilBackend(options: FilBackendOptions): Backend {
   return new FilBackend(options);
 }
@@ -32,7 +32,7 @@ class FilBackend implements Backend {
   readonly #walk = compileWalk();
   readonly #lanes: TreeLanes;
   readonly #models: SharedModels;
-  /** Models by arena. */
+  /** Number of models by arena. */
   readonly #arenas = new Map<number, number>();
 
   constructor(options: FilBackendOptions) {
@@ -42,7 +42,7 @@ class FilBackend implements Backend {
     this.#models = new SharedModels({ deskCount: laneCount + 1, onClosed: (id) => this.#lanes.forgetModel(id) });
   }
 
-  /** Configurations of this backend are complete or wrong: the files do not tell whether a model classifies. */
+  /** Configurations of this backend are complete or invalid: the files do not declare whether a model classifies. */
   complete(_source: ModelSource, config: ModelConfig): Promise<ModelConfig> {
     return Promise.resolve(config);
   }
@@ -100,7 +100,7 @@ class FilBackend implements Backend {
     };
   }
 
-  /** Threads do not hold an arena that no model of theirs has. */
+  /** Threads unmap an arena when none of their models uses it. */
   #leave({ id }: Arena): void {
     const count = (this.#arenas.get(id) ?? 1) - 1;
     this.#arenas.set(id, count);

@@ -19,7 +19,7 @@ export interface FilInstanceParts {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly opened: OpenModel;
-  /** At the desk of this thread. */
+  /** Evaluator with this thread's workspace. */
   readonly evaluator: Evaluator;
   readonly lanes: TreeLanes;
   readonly threadsMax: number;
@@ -29,12 +29,12 @@ export interface FilInstanceParts {
 }
 
 /**
- * A batch of so few steps, some 25 microseconds, is evaluated at once, by the thread that serves: to hand it to another and to hear of its end
- * takes longer.
+ * A batch with at most this many steps, about 25 microseconds, is evaluated in the serving thread: passing it to another thread takes
+ * longer.
  */
 const stepsAtOnceMax = 2 ** 15;
 
-/** One batch of a model at a time. */
+/** Creates an instance that evaluates one batch at a time. */
 export function filInstance(parts: FilInstanceParts): Instance {
   let running: { readonly waiting: Set<InferenceRequest>; readonly controller: AbortController } | null = null;
   return {
@@ -79,7 +79,7 @@ export function filInstance(parts: FilInstanceParts): Instance {
   };
 }
 
-/** A request's rows, which lie in `data`. */
+/** A request's rows, in `data`. */
 interface GivenRows {
   readonly rowCount: number;
   readonly tensor: Tensor;
@@ -129,7 +129,7 @@ async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, sign
     });
     const { clock, modelName, runDeadlineMs, threadsMax } = parts;
     const late = () => overdue(`the run of model '${modelName}'`, runDeadlineMs);
-    // A slice ends soon by itself, so a run that is given up has ended when those have that threads are at.
+    // A slice takes little time, so an aborted run ends when the slices that threads are evaluating have ended.
     using deadline = runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, late });
     const slices = sliceRows(placed, rowSteps);
     await lanes.run({ opened, arena, slices, threadsMax, signal: deadline?.signal ?? signal });
@@ -153,13 +153,13 @@ function evaluateNow({ evaluator }: FilInstanceParts, rows: readonly GivenRows[]
   }
 }
 
-/** Views of integers begin at a multiple of their size; a tensor may not. */
+/** Views of integers must begin at a multiple of their size; a tensor may not. */
 function integersOf(data: Uint8Array): Int32Array {
   const { buffer, byteOffset, byteLength } = data.byteOffset % 4 === 0 ? data : data.slice();
   return new Int32Array(buffer, byteOffset, byteLength / 4);
 }
 
-/** Where in the arena a tensor's data lie, or lie after they have been copied. */
+/** Returns the offset of a tensor's data in the arena, copying them there if necessary. */
 function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): number {
   if (block !== null && block.arenaId === arena.id) {
     const at = block.byteOffset + (data.byteOffset - block.bytes.byteOffset);
@@ -171,7 +171,7 @@ function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): n
   return copy.byteOffset;
 }
 
-/** Each response owns its part of each output that it asked for. */
+/** Each response owns its rows of each output that it selects. */
 function outcomesOf(
   { modelName, modelVersion }: FilInstanceParts,
   { rows, outputs }: { readonly rows: readonly GivenRows[]; readonly outputs: BatchOutputs },

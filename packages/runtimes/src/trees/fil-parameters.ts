@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "@galatea/server/modelconfig";
 
-/** Files that trees lie in, as `model_type` names them, and what each is called where the configuration says nothing. */
+/** Formats of tree files by their `model_type`, with the default file name. */
 export const modelTypes = {
   xgboost: "xgboost.model",
   xgboost_json: "xgboost.json",
@@ -12,7 +12,7 @@ export const modelTypes = {
 
 export type ModelType = keyof typeof modelTypes;
 
-/** What a configuration asks of the `fil` backend. */
+/** The configuration of a model for the `fil` backend. */
 export interface FilParameters {
   readonly modelType: ModelType;
   readonly fileName: string;
@@ -20,14 +20,14 @@ export interface FilParameters {
   readonly predictProba: boolean;
   readonly threshold: number;
   readonly allowUnknownField: boolean;
-  /** Threads of a run; 0 for one on each core. */
+  /** Threads of a run; 0 for one per core. */
   readonly threadCount: number;
-  /** Parameters that were given and change nothing here. */
+  /** Configured parameters without effect here. */
   readonly withoutEffect: readonly string[];
 }
 
 const thresholdDefault = 0.5;
-/** They say how a GPU goes through the trees; the last four have left Triton's backend and are still met. */
+/** These control GPU kernels; the last four were removed from Triton's backend and are still in use. */
 const gpuParameters = [
   "layout",
   "chunk_size",
@@ -39,7 +39,7 @@ const gpuParameters = [
   "blocks_per_sm",
 ];
 
-/** Throws with the texts of Triton's backend; a classifier's threshold may be left out, as its documentation says. */
+/** Throws with the texts of Triton's backend; a classifier's threshold is optional, as its documentation says. */
 export function readFilParameters(config: ModelConfig): FilParameters {
   const modelType = config.parameters.get("model_type") ?? "xgboost";
   if (!isModelType(modelType)) {
@@ -79,7 +79,7 @@ function readSwitch(config: ModelConfig, key: string): boolean | null {
 
 const threadCountMax = 1024;
 
-/** -1 and 0 are all cores. */
+/** -1 and 0 mean all cores. */
 function readThreadCount(config: ModelConfig): number {
   const count = readNumber(config, "cpu_nthread") ?? -1;
   if (!Number.isInteger(count) || count > threadCountMax) throw invalid("Bad input for parameter cpu_nthread");

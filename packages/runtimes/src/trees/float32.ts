@@ -1,11 +1,8 @@
-/**
- * Comparisons with a threshold of double precision, said with one of single precision so that every float32 is still decided the same
- * way.
- */
+/** Converts comparisons with a float64 threshold to comparisons with a float32 one that decide every float32 equally. */
 const float = new Float32Array(1);
 const bits = new Int32Array(float.buffer);
 
-/** The next float32 above `value`, itself a float32; infinity and NaN stay. */
+/** Returns the next float32 above `value`, itself a float32; infinity and NaN are unchanged. */
 export function nextUp(value: number): number {
   if (Number.isNaN(value) || value === Infinity) return value;
   if (value === 0) return 2 ** -149;
@@ -18,13 +15,13 @@ function nextDown(value: number): number {
   return -nextUp(-value);
 }
 
-/** The largest float32 that is not above `value`. */
+/** Returns the largest float32 that is not above `value`. */
 export function floorToFloat32(value: number): number {
   const rounded = Math.fround(value);
   return rounded > value ? nextDown(rounded) : rounded;
 }
 
-/** The smallest float32 that is not below `value`. */
+/** Returns the smallest float32 that is not below `value`. */
 export function ceilToFloat32(value: number): number {
   const rounded = Math.fround(value);
   return rounded < value ? nextUp(rounded) : rounded;

@@ -1,50 +1,50 @@
 import { InferenceError } from "@galatea/base";
 
 /**
- * A decision tree as arrays by node; node 0 is the root. At an inner node a row goes left where its feature is below the threshold (a
- * float32, as all features are), or as `steps` says, or, where it is missing (NaN), as `missingLeft` says.
+ * A decision tree as arrays by node; node 0 is the root. At an inner node a row goes left if its feature is below the threshold (a
+ * float32, like all features), or by `steps`, or by `missingLeft` when the feature is missing (NaN).
  */
 export interface Tree {
   /** -1 at leaves. */
   readonly left: Int32Array;
-  /** At leaves, where their weights begin. */
+  /** For a leaf, the offset of its weights. */
   readonly right: Int32Array;
   readonly features: Int32Array;
   readonly thresholds: Float32Array;
   readonly missingLeft: Uint8Array;
   /**
-   * Nodes that one threshold does not describe, with bounds that ascend: rows go left from the first bound up to the second, from the third up
-   * to the fourth, and so on, and right elsewhere.
+   * Nodes that one threshold does not describe, with ascending bounds: rows go left from the first bound up to the second, from the third
+   * up to the fourth, and so on, and right elsewhere.
    */
   readonly steps: Map<number, Float32Array>;
-  /** What leaves add, a number or one for each output; a leaf's begin where `right` says. */
+  /** The values that leaves add, one number or one for each output, at the leaf's offset in `right`. */
   readonly leafWeights: Float64Array;
-  /** The output that leaves add to. */
+  /** The output to which leaves add. */
   readonly target: number | "every";
-  /** Null where leaves add weights alone. */
+  /** Null when leaves add only weights. */
   readonly linear: LinearLeaves | null;
-  /** How much of the training's data came to each node; null where nobody asked. */
+  /** Amount of the training data that reached each node; null when not requested. */
   readonly covers: ArrayLike<number> | null;
 }
 
 /**
- * Leaves that add a constant and a sum of terms, a coefficient times a feature each; their weight is what they add instead for rows that miss a
- * feature of it. All is by node.
+ * Leaves that add a constant and a sum of terms, each a coefficient times a feature. For rows in which one of its features is missing, a
+ * leaf adds its weight instead. Indexed by node.
  */
 export interface LinearLeaves {
   readonly constants: Float64Array;
-  /** Where a node's terms begin, and behind the last node where all end. */
+  /** Offset of a node's terms; the last entry is their end. */
   readonly begins: Int32Array;
   readonly features: Int32Array;
   readonly coefficients: Float64Array;
 }
 
-/** What is done with the sums of the leaves, output by output or, for softmax, with a row's outputs together. */
+/** The transform of the sums of the leaves, for each output or, for softmax, for a row's outputs together. */
 export type Transform =
   | { readonly kind: "identity" }
   | { readonly kind: "sigmoid"; readonly alpha: number }
   | { readonly kind: "softmax" }
-  /** `precision`: of the exponential, where it is not that of the sums. */
+  /** `precision`: that of the exponential, if it differs from that of the sums. */
   | { readonly kind: "exponential"; readonly precision?: "float64" }
   /** ln(1 + e^x) */
   | { readonly kind: "softplus" }
@@ -56,40 +56,40 @@ export type Transform =
   | { readonly kind: "exponential-ratio"; readonly ratio: number };
 
 /**
- * How sums and predictions are computed: in float64, and rounded at the end; or in float32 as XGBoost does, from the base scores on and tree by tree,
- * so that predictions equal the library's to the last bit.
+ * The precision of sums and predictions: in float64, rounded at the end; or in float32 like XGBoost, from the base scores on and tree by
+ * tree, so that predictions equal the library's to the last bit.
  */
 export type Precision = "float64" | "float32";
 
-/** A model of trees, whichever library wrote it: each output is its base score and what the leaves add, transformed. */
+/** A tree model of any library: each output is its base score plus the leaves' values, transformed. */
 export interface Forest {
   readonly precision: Precision;
   readonly featureCount: number;
-  /** Columns of the result: 1 for regressors and binary classifiers, or one for each class or target. */
+  /** Columns of the result: 1 for regressors and binary classifiers, otherwise one for each class or target. */
   readonly outputCount: number;
   readonly trees: readonly Tree[];
   readonly baseScores: readonly number[];
   readonly transform: Transform;
-  /** As XGBoost names it; other libraries' files have none. */
+  /** XGBoost's name of the objective; absent for other libraries' files. */
   readonly objective?: string;
 }
 
-/** Of all trees of a model together: a file for ONNX Runtime may not be larger than 2 GiB. */
+/** Limit of all trees of a model together, because a file for ONNX Runtime may not exceed 2 GiB. */
 export const nodesMax = 2 ** 24;
-/** ONNX Runtime goes through a tree by recursion when it reads it. */
+/** ONNX Runtime reads trees recursively. */
 export const depthMax = 1024;
 export const treesMax = 2 ** 20;
 export const outputsMax = 2 ** 14;
 export const featuresMax = 2 ** 24;
 
-/** A tree of leaves alone, each with a weight of its own: the one at its place. */
+/** Returns a tree of leaves only, each with its own weight, at its index. */
 export function newTree(nodeCount: number, target: number): Tree {
   const leaves = newVectorTree(nodeCount, new Float64Array(nodeCount));
   for (let node = 0; node < nodeCount; node += 1) leaves.right[node] = node;
   return { ...leaves, target };
 }
 
-/** The same, whose leaves have a weight for each output: where, is still to be told. */
+/** Returns a tree whose leaves have a weight for each output; their offsets are set later. */
 export function newVectorTree(nodeCount: number, leafWeights: Float64Array): Tree {
   return {
     left: new Int32Array(nodeCount).fill(-1),
@@ -105,7 +105,7 @@ export function newVectorTree(nodeCount: number, leafWeights: Float64Array): Tre
   };
 }
 
-/** Counts the nodes of a model's trees before there is memory for them. */
+/** Counts the nodes of a model's trees before memory is allocated for them. */
 export class NodeCount {
   #count = 0;
 
@@ -117,8 +117,8 @@ export class NodeCount {
 }
 
 /**
- * The nodes of a tree that rows can come to, each before what lies below it, the left side first. Throws where it is no tree: children that are not
- * there, two ways to a node, a feature that is not there, more depth than can be run.
+ * Returns the reachable nodes of a tree, each before its descendants, the left side first. Throws for an invalid tree: missing children,
+ * two paths to a node, a missing feature, too much depth.
  */
 export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string): Int32Array {
   const { left, right, features } = tree;
@@ -147,7 +147,7 @@ export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string
   return order.subarray(0, count);
 }
 
-/** The error for a file that says things that cannot be. */
+/** Returns the error of an inconsistent file. */
 export function broken(about: string, what: string): InferenceError {
   return new InferenceError("INVALID_ARG", `${about} ${what}`);
 }

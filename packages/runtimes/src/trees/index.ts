@@ -1,6 +1,6 @@
 /**
- * Backend `fil`: models of decision trees from XGBoost, LightGBM, scikit-learn and treelite. Their files are read and their trees
- * walked here: reading and large batches in threads, small batches where the request is served.
+ * Backend `fil`: models of decision trees from XGBoost, LightGBM, scikit-learn and treelite. Files are read, and large batches evaluated,
+ * in threads; small batches are evaluated in the serving thread.
  */
 export { readXgboostScorer } from "./xgboost-scorer.ts";
 export { createFilBackend } from "./fil-backend.ts";

@@ -1,11 +1,11 @@
 import { finishRow } from "./evaluation/finish-rows.ts";
 import type { LinearBooster } from "./formats/xgboost-model.ts";
 
-/** Asks a linear booster; sums are float32, as XGBoost's. What is missing adds nothing. */
+/** Evaluates a linear booster; sums are float32, like XGBoost's. Missing features add nothing. */
 export function linearScore({ featureCount, outputCount, weights, baseScores, transform, precision }: LinearBooster) {
   const finish = finishRow(transform, { kind: "scores" }, precision);
   const biasesAt = featureCount * outputCount;
-  // XGBoost adds the first to each output, where it wrote one for each, too.
+  // XGBoost adds the first one to each output, even if the model has one for each.
   const baseScore = baseScores[0] as number;
   return (rows: Float32Array): Float32Array => {
     const rowCount = rows.length / featureCount;

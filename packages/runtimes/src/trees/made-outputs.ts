@@ -4,15 +4,15 @@ import { answerColumns, contributionColumns } from "./evaluation/answer.ts";
 import type { TreeModel } from "./evaluation/evaluator.ts";
 import { contributionsName, outputName } from "./plan-answer.ts";
 
-/** An output of a batch: its numbers lie in one block, those of one request behind those of another. */
+/** An output of a batch, in one block, with the rows of consecutive requests. */
 export interface MadeRows {
   readonly name: string;
-  /** Of a row; dimensions of 1 are left out, whatever the configuration says, as in Triton: [3] for three rows of `[ 1 ]`. */
+  /** Dimensions of a row, without those of 1, whatever the configuration says, as in Triton: [3] for three rows of `[ 1 ]`. */
   readonly dims: readonly number[];
   readonly rowBytes: number;
-  /** Null where there are no rows. */
+  /** Null when there are no rows. */
   readonly block: Block | null;
-  /** Which requests want it. */
+  /** True for requests that select it. */
   readonly wanted: readonly boolean[];
 }
 
@@ -21,7 +21,7 @@ export interface BatchOutputs {
   readonly contributions: MadeRows | null;
 }
 
-/** Allocates what the batch asks for; the blocks are the caller's. Throws, and leaves nothing behind, where there is no memory. */
+/** Allocates the outputs of a batch; the caller owns the blocks. When there is no memory, throws and leaves nothing allocated. */
 export function outputsFor(
   { forest, answer }: TreeModel,
   { batch, rowCount, arena }: { batch: readonly InferenceRequest[]; rowCount: number; arena: Arena },
@@ -46,7 +46,7 @@ export function outputsFor(
   }
 }
 
-/** The tensor of one request, whose rows begin at `firstRow`; it owns its part of the block. */
+/** Returns the tensor of one request, whose rows begin at `firstRow`; it owns its segment of the block. */
 export function tensorOf(made: MadeRows, { firstRow, rowCount }: { firstRow: number; rowCount: number }): Tensor {
   const { name, dims, rowBytes, block } = made;
   const head = { name, datatype: "FP32", shape: [rowCount, ...dims] } as const;

@@ -4,31 +4,34 @@ import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { ReadingReply } from "./reading-thread.ts";
 import type { ReadingOrder } from "./read-tree-model.ts";
 
-/** What lies in typed arrays, as most of a model does, is not counted. */
+/** Typed arrays, which are most of a model, are not included. */
 const heapMebibytesMax = 1024;
 const threadsMax = 2;
-/** What a thread has read leaves garbage in it, which after so much is given back with the thread. */
+/** Bytes read by a thread after which it is replaced, because its garbage accumulates. */
 const keptBytesMax = 16 * 2 ** 20;
-/** A thread that does little may never collect what it made: each model keeps addresses (10 GB, no memory). */
+/**
+ * Number of models read by a thread after which it is replaced. A mostly idle thread may never collect its garbage, and each model keeps
+ * address space (10 GB, no memory).
+ */
 const readingsMax = 500;
 
 export interface ReadingOptions {
-  /** Of the file. */
+  /** Length of the file. */
   readonly byteLength: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads models in worker threads, two at a time. A thread that runs out of memory fails its model and nothing else. One thread
- * stays for the next model.
+ * Reads models in worker threads, two at a time. A thread that runs out of memory fails only its model. One thread is kept for the next
+ * model.
  */
 export class ModelReader implements AsyncDisposable {
   readonly #places = new Semaphore(threadsMax);
   #idle: Worker | null = null;
-  /** By the threads that have been kept. */
+  /** Counts by kept thread. */
   readonly #readCounts = new WeakMap<Worker, number>();
 
-  /** Ends early, with the thread, when the signal aborts. */
+  /** Ends early, with its thread, when the signal aborts. */
   async read(order: ReadingOrder, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
     using _place = await this.#places.acquire(signal);
     const worker = this.#idle ?? this.#startThread();
@@ -56,7 +59,7 @@ export class ModelReader implements AsyncDisposable {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
     });
-    // Whoever waits for a reply hears of it.
+    // The caller that waits for a reply receives the error.
     worker.on("error", () => {});
     worker.once("exit", () => {
       if (this.#idle === worker) this.#idle = null;

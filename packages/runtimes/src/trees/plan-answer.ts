@@ -8,15 +8,15 @@ export const inputName = "input__0";
 export const outputName = "output__0";
 export const contributionsName = "treeshap_output";
 
-/** What the configuration says about tensors, once it has been found to be what this backend gives. */
+/** The configuration's tensors, checked against this backend's. */
 export interface AskedTensors {
   readonly featureCount: number;
   readonly columnCount: number;
-  /** Whether rows shall be explained, and the dimensions of what explains one; null where they shall not. */
+  /** Dimensions of a row's contributions; null when rows are not explained. */
   readonly contributionDims: readonly number[] | null;
 }
 
-/** Throws where a configuration names other tensors than these models have, or other types. */
+/** Throws when a configuration names other tensors than these models have, or other types. */
 export function readTensors(config: ModelConfig): AskedTensors {
   if (config.maxBatchSize < 1) {
     throw invalid(`model '${config.name}' must have a max_batch_size of at least 1: rows come in batches`);
@@ -55,7 +55,7 @@ function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "ba
   return dim;
 }
 
-/** What the model answers with; throws where its trees give something else than the configuration announces. */
+/** Returns the form of the model's outputs; throws when its trees return something else than the configuration declares. */
 export function planAnswer(
   forest: Pick<Forest, "featureCount" | "outputCount">,
   parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,

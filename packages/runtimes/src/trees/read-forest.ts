@@ -12,8 +12,8 @@ import { treesOf, type XgboostModel } from "./formats/xgboost-model.ts";
 export type XgboostFileType = "xgboost" | "xgboost_json" | "xgboost_ubj";
 
 /**
- * Reads a model file. Throws InferenceError where the file is none, or asks for what cannot be run; time and memory are bounded by
- * the length of the file, whatever lies in it.
+ * Reads a model file. Throws InferenceError when the file is invalid, or its model unsupported; time and memory are bounded by the length
+ * of the file, whatever its content.
  */
 export function readForest(bytes: Uint8Array, modelType: ModelType, options: XgboostOptions): Forest {
   switch (modelType) {
@@ -30,7 +30,7 @@ export function readForest(bytes: Uint8Array, modelType: ModelType, options: Xgb
   }
 }
 
-/** Reads a model file of XGBoost, as `readForest` does; one of its linear booster, too. */
+/** Reads a model file of XGBoost, as `readForest` does; supports its linear booster too. */
 export function readXgboost(bytes: Uint8Array, type: XgboostFileType, options: XgboostOptions): XgboostModel {
   switch (type) {
     case "xgboost":

@@ -6,19 +6,19 @@ import type { FilParameters } from "./fil-parameters.ts";
 import { type AskedTensors, planAnswer } from "./plan-answer.ts";
 import { readForest } from "./read-forest.ts";
 
-/** What is made of a model file, by a thread of its own. */
+/** An order to read a model file, in its own thread. */
 export interface ReadingOrder {
   readonly modelPath: string;
   readonly parameters: FilParameters;
   readonly asked: AskedTensors;
-  /** Threads that will evaluate the model. */
+  /** Number of threads that will evaluate the model. */
   readonly deskCount: number;
 }
 
-/** Ten million nodes as XGBoost's JSON; more than that has more nodes than are run. */
+/** Ten million nodes in XGBoost's JSON; a larger file has more nodes than supported. */
 const fileBytesMax = 500 * 2 ** 20;
 
-/** Throws InferenceError for a file that is no model, or another than the configuration announces. */
+/** Throws InferenceError for an invalid file, or one that does not match the configuration. */
 export async function readTreeModel({ modelPath, parameters, asked, deskCount }: ReadingOrder): Promise<TreeModel> {
   const bytes = await readBytes(modelPath);
   try {

@@ -1,4 +1,4 @@
-/** Program of the thread that reads models: one order after the other, each with one reply. */
+/** The program of the thread that reads models: one order after another, each with one reply. */
 import { parentPort } from "node:worker_threads";
 import { type InferenceCode, InferenceError } from "@galatea/base";
 import type { TreeModel } from "./evaluation/evaluator.ts";

@@ -9,23 +9,23 @@ import type { ReadingOrder } from "./read-tree-model.ts";
 
 /** A model that has been read. */
 export interface OpenModel extends AsyncDisposable {
-  /** No other model has had it. */
+  /** Never reused. */
   readonly id: number;
   readonly model: TreeModel;
 }
 
 interface SharedModelsOptions {
   readonly deskCount: number;
-  /** Called before the memory of a model that nobody runs any more is given back. */
+  /** Called before the memory of an unused model is freed. */
   readonly onClosed: (id: number) => void;
 }
 
-/** Models by the file and the configuration that they are read by: those that share a file, by hard links, share its trees. */
+/** Models by file and configuration: loads of the same file, also by hard links, share its trees. */
 export class SharedModels implements AsyncDisposable {
   readonly #options: SharedModelsOptions;
   readonly #reader = new ModelReader();
   readonly #shared = new SharedSessions<OpenModel>();
-  /** What is read may be several loads', so none of them ends it; the length of the file bounds it. */
+  /** Several loads may share a read, so none of them aborts it; the length of the file bounds it. */
   readonly #closing = new AbortController();
   #lastId = 0;
 
@@ -60,7 +60,7 @@ export class SharedModels implements AsyncDisposable {
       model,
       [Symbol.asyncDispose]: () => {
         onClosed(id);
-        // Threads that have seen it hold it until their collectors run, which idle threads' do not.
+        // Threads that have used it keep it until their garbage collectors run, which does not happen in idle threads.
         discardMemory(model.forest.memory.buffer);
         return Promise.resolve();
       },
@@ -73,7 +73,7 @@ export class SharedModels implements AsyncDisposable {
   }
 }
 
-/** The key is the same as long as the file has the same bytes. */
+/** The key is equal while the file has the same bytes. */
 async function fileAt(path: string): Promise<{ readonly key: string; readonly byteLength: number }> {
   try {
     const found = await stat(path, { bigint: true });

@@ -1,19 +1,19 @@
 import type { Piece } from "./tree-lane.ts";
 
-/** Rows of a request that answer one behind the other. */
+/** Consecutive rows of a request. */
 export interface RequestRows extends Piece {
-  /** Bytes of a row, of its answer, and of its contributions. */
+  /** Bytes of a row, of its response, and of its contributions. */
   readonly rowBytes: number;
   readonly answerBytes: number;
   readonly contributionBytes: number;
 }
 
-/** A slice takes about a millisecond: long beside what handing it over costs, short for whoever waits for its thread. */
+/** A slice takes about a millisecond: long compared to the cost of passing it to a thread, short for others that wait for the thread. */
 export const sliceStepsMax = 2 ** 20;
-/** Rows are walked in groups of eight; where one takes longer than a slice, one after the other. */
+/** Rows are evaluated in groups of eight; one by one if a row takes longer than a slice. */
 const groupRows = 8;
 
-/** Cuts rows into what threads are given one at a time: slices of one request's rows or of several small ones'. */
+/** Splits rows into the units of work for threads: slices of one request's rows or of several small ones'. */
 export function sliceRows(requests: readonly RequestRows[], rowSteps: number): readonly (readonly Piece[])[] {
   const groupsMax = Math.floor(sliceStepsMax / rowSteps / groupRows);
   const sliceRowsMax = rowSteps > sliceStepsMax ? 1 : Math.max(1, groupsMax) * groupRows;

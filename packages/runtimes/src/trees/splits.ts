@@ -4,12 +4,12 @@ import type { Tree } from "./forest.ts";
 
 export type Comparison = "<" | "<=" | ">" | ">=" | "==";
 
-/** Where a split leads. */
+/** The branches of a split. */
 export interface Branches {
   readonly feature: number;
   readonly whenTrue: number;
   readonly whenFalse: number;
-  /** Where rows go whose feature is missing. */
+  /** True if rows with a missing feature take the true branch. */
   readonly missingTrue: boolean;
 }
 
@@ -31,7 +31,7 @@ export function splitByThreshold(
     case "==": {
       const isFloat32 = Math.fround(threshold) === threshold;
       const bounds = isFloat32 ? [threshold, nextUp(threshold)] : [];
-      // Nothing lies beyond infinity.
+      // No value is above infinity.
       return splitBySteps(tree, node, {
         ...branches,
         bounds: Float32Array.from(bounds.slice(0, threshold === Infinity ? 1 : 2)),
@@ -42,18 +42,18 @@ export function splitByThreshold(
 
 function splitUpTo(tree: Tree, node: number, branches: Branches & { readonly threshold: number }): void {
   const threshold = floorToFloat32(branches.threshold);
-  // Everything is at most infinity, and nothing is below minus infinity.
+  // Every value is at most infinity, and none is below minus infinity.
   if (threshold === Infinity) splitBelow(tree, node, { ...turned(branches), threshold: -Infinity });
   else splitBelow(tree, node, { ...branches, threshold: nextUp(threshold) });
 }
 
-/** The other way round; a comparison with NaN fails whichever it is, so such a split is turned only where its threshold is a number. */
+/** Swaps the branches. Comparisons with NaN are always false, so such a split is swapped only if its threshold is a number. */
 function turned(branches: Branches): Branches {
   const { feature, whenTrue, whenFalse, missingTrue } = branches;
   return { feature, whenTrue: whenFalse, whenFalse: whenTrue, missingTrue: !missingTrue };
 }
 
-/** The common case, in the form that trees have: the true branch is the left one. */
+/** Sets the common case, in the form that trees have: the true branch is the left one. */
 export function splitBelow(
   tree: Tree,
   node: number,
@@ -66,7 +66,7 @@ export function splitBelow(
   tree.missingLeft[node] = missingTrue ? 1 : 0;
 }
 
-/** True from the first bound on up to the second, from the third to the fourth, and so on. */
+/** True from the first bound up to the second, from the third up to the fourth, and so on. */
 export function splitBySteps(
   tree: Tree,
   node: number,
@@ -76,12 +76,13 @@ export function splitBySteps(
   tree.steps.set(node, bounds);
 }
 
-/** Categories of one split are so many at most, once those that follow one another count as one. */
+/** Maximum number of ranges of one split's categories; consecutive categories count as one. */
 export const categoryRangesMax = 4096;
 
 /**
- * Bounds for membership in a set of categories, ascending, as the libraries tell it: a value is cut to an integer first, so that category 3 is
- * all from 3 to below 4, and category 0, where they cut before they look at the sign, all above -1. Throws where the set has too many ranges.
+ * Returns the bounds of a set of categories, ascending, with the libraries' semantics: a value is first truncated to an integer, so that
+ * category 3 is all from 3 to below 4, and category 0, where they truncate before they check the sign, all above -1. Throws when the set
+ * has too many ranges.
  */
 export function categoryBounds(
   categories: Iterable<number>,

@@ -1,15 +1,15 @@
-/** Program of a thread that evaluates models: one slice of rows after the other, each with one reply. */
+/** The program of a thread that evaluates models: one slice of rows after another, each with one reply. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type MappedMemory, mapMemory } from "@galatea/base/system";
 import { answerColumns, contributionColumns } from "./evaluation/answer.ts";
 import { Evaluator, type TreeModel } from "./evaluation/evaluator.ts";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 
-/** Rows of one request, and where in the arena they and their answers lie. */
+/** Rows of one request, with their offset and the offset of their results in the arena. */
 export interface Piece {
   readonly rowsAt: number;
   readonly rowCount: number;
-  /** Null where nobody asked for them; the same of `contributionsAt`. */
+  /** Null when not requested; the same applies to `contributionsAt`. */
   readonly answersAt: number | null;
   readonly contributionsAt: number | null;
 }
@@ -21,14 +21,14 @@ export type TreeLaneOrder =
   | { readonly kind: "forget-arena"; readonly id: number }
   | { readonly kind: "forget-model"; readonly id: number };
 
-/** Of a run; null where it went well. */
+/** The error of a run; null for success. */
 export interface TreeLaneReply {
   readonly failure: string | null;
 }
 
 export interface TreeLaneData {
   readonly walk: WasmModule;
-  /** The desk of this thread in each model. */
+  /** Index of this thread's workspace in each model. */
   readonly desk: number;
 }
 

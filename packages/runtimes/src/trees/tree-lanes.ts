@@ -5,14 +5,14 @@ import type { WasmModule } from "./evaluation/web-assembly.ts";
 import type { OpenModel } from "./shared-models.ts";
 import type { TreeLaneData, TreeLaneOrder, TreeLaneReply, Piece } from "./tree-lane.ts";
 
-/** Rows of a batch, in slices, with whose model and in whose arena. */
+/** Rows of a batch, in slices, with their model and arena. */
 export interface TreeLaneRun {
   readonly opened: Pick<OpenModel, "id" | "model">;
   readonly arena: Arena;
   readonly slices: readonly (readonly Piece[])[];
-  /** Slices of it that are evaluated at a time. */
+  /** Maximum number of slices that are evaluated concurrently. */
   readonly threadsMax: number;
-  /** When it aborts, what has not begun does not begin. */
+  /** When it aborts, no further slice begins. */
   readonly signal: AbortSignal;
 }
 
@@ -23,18 +23,21 @@ interface Job extends TreeLaneRun {
   readonly end: () => void;
 }
 
-/** So many slices wait at a thread, so that it goes from one to the next without being woken. */
+/** Number of slices queued at a thread, so that it continues with the next without being woken. */
 const slicesAtLane = 2;
-/** An idle thread's collector does not run, and each model that it has seen keeps addresses (10 GB, no memory). */
+/**
+ * Number of disposed models after which a thread is replaced. An idle thread's garbage collector does not run, and each model that it has
+ * used keeps address space (10 GB, no memory).
+ */
 const forgottenMax = 500;
 
 interface Lane {
   readonly worker: Worker;
-  /** Of what it has been given, in its order. */
+  /** Jobs of its queued slices, in order. */
   readonly jobs: Job[];
   readonly arenas: Set<number>;
   readonly models: Set<number>;
-  /** Models that it has had and that are gone. */
+  /** Number of disposed models that it has used. */
   forgotten: number;
 }
 
@@ -44,14 +47,14 @@ interface TreeLanesOptions {
 }
 
 /**
- * The threads that evaluate models, which start when there is work for them. Jobs take turns slice by slice, so that one of many rows holds up others by
- * a slice at most. What fails, a thread's end included, fails its job alone.
+ * The threads that evaluate models, started on demand. Jobs alternate slice by slice, so that a large one delays others by at most one
+ * slice. A failure, including a thread's end, fails only its job.
  */
 export class TreeLanes implements AsyncDisposable {
   readonly #options: TreeLanesOptions;
-  /** By desk; null where no thread sits. */
+  /** By workspace; null without a thread. */
   readonly #lanes: (Lane | null)[];
-  /** Those with slices to hand out; whose turn it is comes first. */
+  /** Jobs with unassigned slices; the next one comes first. */
   readonly #waiting: Job[] = [];
   #isClosed = false;
 
@@ -60,7 +63,9 @@ export class TreeLanes implements AsyncDisposable {
     this.#lanes = Array.from({ length: options.laneCount }, () => null);
   }
 
-  /** Resolves when all rows have been answered. Rejects with the signal's reason, or the first failure, once no thread works for it any more. */
+  /**
+   * Resolves when all rows are evaluated. Rejects with the signal's reason, or the first failure, once no thread works for it any more.
+   */
   async run(order: TreeLaneRun): Promise<void> {
     if (this.#isClosed) throw new InferenceError("UNAVAILABLE", "Server exiting");
     const ended = Promise.withResolvers<void>();
@@ -75,7 +80,7 @@ export class TreeLanes implements AsyncDisposable {
     if (job.failure !== null) throw job.failure;
   }
 
-  /** No run of it comes any more. */
+  /** Called after the model's last run. */
   forgetModel(id: number): void {
     for (const lane of this.#lanes) {
       if (lane?.models.delete(id) !== true) continue;
@@ -85,7 +90,7 @@ export class TreeLanes implements AsyncDisposable {
     }
   }
 
-  /** Another takes its desk when there is work for it. */
+  /** Another thread takes its workspace on demand. */
   #retire(lane: Lane): void {
     this.#lanes[this.#lanes.indexOf(lane)] = null;
     void lane.worker.terminate();
@@ -107,7 +112,7 @@ export class TreeLanes implements AsyncDisposable {
     }
   }
 
-  /** Takes out the next that may go on; those that have ended are let go. */
+  /** Returns the next job that may continue; drops those that have ended. */
   #nextJob(): Job | undefined {
     for (let index = 0; index < this.#waiting.length;) {
       const job = this.#waiting[index] as Job;
@@ -120,7 +125,7 @@ export class TreeLanes implements AsyncDisposable {
     return undefined;
   }
 
-  /** The one with the least to do; a new one before any waits. */
+  /** Returns the least loaded lane; starts a new one before any slice waits. */
   #freeLane(): Lane | null {
     let least: Lane | null = null;
     for (const lane of this.#lanes) {
@@ -148,7 +153,7 @@ export class TreeLanes implements AsyncDisposable {
 
   #start(desk: number): Lane {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    // The first desk is that of the thread that serves.
+    // The first workspace is the serving thread's.
     const workerData: TreeLaneData = { walk: this.#options.walk, desk: desk + 1 };
     const worker = new Worker(new URL(`./tree-lane.${extension}`, import.meta.url), { workerData, execArgv: [] });
     const lane: Lane = { worker, jobs: [], arenas: new Set(), models: new Set(), forgotten: 0 };
@@ -182,7 +187,7 @@ export class TreeLanes implements AsyncDisposable {
     endIfDone(job);
   }
 
-  /** Jobs that run fail. */
+  /** Fails running jobs. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const job of this.#waiting) this.#fail(job, new InferenceError("UNAVAILABLE", "Server exiting"));

@@ -5,26 +5,26 @@ import type { Forest } from "./forest.ts";
 import { linearScore } from "./linear-scorer.ts";
 import { readXgboost, type XgboostFileType } from "./read-forest.ts";
 
-/** A model of XGBoost that one thread asks: what its library's own `predict` gives. */
+/** An XGBoost model for one thread, with the results of the library's own `predict`. */
 export interface XgboostScorer {
   readonly featureCount: number;
   readonly outputCount: number;
-  /** As XGBoost names it. */
+  /** XGBoost's name of the objective. */
   readonly objective: string;
-  /** What the trees or weights take. */
+  /** Memory of the trees or weights. */
   readonly memoryBytes: number;
-  /** Rows of `featureCount` numbers, one behind the other, missing ones NaN; `outputCount` numbers for each. */
+  /** Scores consecutive rows of `featureCount` numbers, missing ones NaN; returns `outputCount` numbers for each. */
   readonly score: (rows: Float32Array) => Float32Array;
-  /** Gives the memory of its trees back; it is asked no more. */
+  /** Frees the memory of its trees; it must not be called afterwards. */
   readonly discard: () => void;
 }
 
 export interface ScorerOptions {
-  /** Of each output only the first trees count; 0 for all. */
+  /** Maximum number of trees for each output; 0 for all. */
   readonly treesMax: number;
 }
 
-/** Reads a model file of trees, or of the linear booster. Throws InferenceError where it is none. */
+/** Reads a model file of trees, or of the linear booster. Throws InferenceError for an invalid file. */
 export function readXgboostScorer(
   bytes: Uint8Array,
   type: XgboostFileType,

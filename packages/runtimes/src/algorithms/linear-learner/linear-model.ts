@@ -7,13 +7,13 @@ import { readSymbolGraph, type SymbolGraph } from "./symbol-graph.ts";
 
 export type PredictorType = "regressor" | "binary_classifier" | "multiclass_classifier";
 
-/** What linear learner says of an example. `scores` has one number, or for several classes one for each. */
+/** The prediction for an example. `scores` has one number, or for several classes one for each. */
 export interface LinearPrediction {
   readonly scores: Float32Array;
   readonly label: number | null;
 }
 
-/** A model that SageMaker's linear learner has trained. */
+/** A model trained by SageMaker's linear learner. */
 export class LinearModel {
   readonly predictor: PredictorType;
   readonly featureCount: number;
@@ -27,7 +27,7 @@ export class LinearModel {
     this.#parameters = parameters;
     this.#threshold = facts.threshold;
     this.featureCount = featuresOf(graph, parameters);
-    // One row shows whether the steps fit each other.
+    // Evaluates one row to check that the steps match.
     const { rowCount, columnCount } = this.#run({
       rowCount: 1,
       columnCount: this.featureCount,
@@ -43,7 +43,7 @@ export class LinearModel {
     return bytes;
   }
 
-  /** Throws RangeError where rows have another number of features than the model. */
+  /** Throws RangeError when rows have another number of features than the model. */
   predict(rows: FeatureRows): LinearPrediction[] {
     if (rows.columnCount !== this.featureCount) {
       throw new RangeError(`the model has ${this.featureCount} features, the payload has ${rows.columnCount}`);
@@ -71,7 +71,7 @@ export class LinearModel {
         results.push(node.name === "data" ? data : (this.#parameters.get(node.name) ?? null));
         continue;
       }
-      // Labels, which training alone has, stand behind the inputs that count.
+      // Labels, which only training has, follow the relevant inputs.
       const inputs = node.inputs.map((input) => results[input] ?? null).filter((input) => input !== null);
       results.push(applyOperator(node.operator, inputs, node.attributes));
     }
@@ -80,7 +80,8 @@ export class LinearModel {
 }
 
 /**
- * Reads the file `model_algo-1` of linear learner's archives: a zip archive with an MXNet symbol and its parameters. Throws InferenceError.
+ * Reads the file `model_algo-1` of linear learner's archives: a zip archive with an MXNet symbol and its parameters. Throws
+ * InferenceError.
  */
 export function readLinearModel(bytes: Uint8Array): LinearModel {
   const { symbol, parameters: written, facts } = readFiles(bytes);
@@ -132,7 +133,7 @@ function readFacts(bytes: Uint8Array): AdditionalFacts {
   return { predictor, threshold: typeof threshold === "number" ? threshold : noFacts.threshold };
 }
 
-/** The columns of what the data is multiplied with. */
+/** Returns the number of columns of the weights that multiply the data. */
 function featuresOf({ nodes }: SymbolGraph, parameters: ReadonlyMap<string, Matrix>): number {
   for (const { operator, inputs } of nodes) {
     if (operator !== "FullyConnected" && operator !== "dot") continue;
@@ -142,7 +143,7 @@ function featuresOf({ nodes }: SymbolGraph, parameters: ReadonlyMap<string, Matr
   throw brokenModel("has no weights");
 }
 
-/** By what the scores come out of. */
+/** Determines the type by the operator that produces the scores. */
 function predictorOf({ nodes, head }: SymbolGraph, columnCount: number): PredictorType {
   for (const { operator, attributes } of nodes.slice(0, head + 1).toReversed()) {
     if (/^(LogisticRegressionOutput|sigmoid)$/.test(operator)) return "binary_classifier";

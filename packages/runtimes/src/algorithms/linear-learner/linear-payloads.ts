@@ -23,7 +23,7 @@ const requestTypes = [
 ] as const;
 type RequestType = (typeof requestTypes)[number];
 
-/** Answers a request as linear learner's container does. Throws AlgorithmRefusal. */
+/** Handles a request as linear learner's container does. Throws AlgorithmRefusal. */
 export function answerLinear(model: LinearModel, payload: AlgorithmRequest): AlgorithmAnswer {
   const { type } = parseMediaType(payload.contentType);
   const requestType = requestTypes.find((each) => each === type);

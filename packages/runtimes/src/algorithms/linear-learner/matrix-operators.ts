@@ -8,12 +8,12 @@ export interface Matrix {
   readonly values: Float32Array;
 }
 
-/** Multiplications of one product: some ten seconds of them. */
+/** Limit of multiplications of one product: some ten seconds. */
 const multiplicationsMax = 2 ** 33;
 
 type Operator = (inputs: readonly Matrix[], attributes: ReadonlyMap<string, string>, about: string) => Matrix;
 
-/** The operators of MXNet that linear models are made of, by the names that their symbols have for them. Results are float32, as in MXNet. */
+/** MXNet's operators in linear models, by their names in symbols. Results are float32, as in MXNet. */
 const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ["FullyConnected", fullyConnected],
   ["dot", (inputs, _attributes, about) => product(input(inputs, 0, about), transposed(input(inputs, 1, about)), about)],
@@ -60,7 +60,7 @@ const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ),
 ]);
 
-/** Throws InferenceError, UNSUPPORTED for an operator that no linear model needs. */
+/** Throws InferenceError, UNSUPPORTED for an operator that linear models do not need. */
 export function applyOperator(
   operator: string,
   inputs: readonly Matrix[],
@@ -76,7 +76,7 @@ export function applyOperator(
   return apply(inputs, attributes, operator);
 }
 
-/** A parameter of one dimension is a row. */
+/** Converts a parameter to a matrix; one dimension is a row. */
 export function asMatrix({ shape, values }: NamedArray, name: string): Matrix {
   if (shape.length > 2)
     throw new InferenceError("UNSUPPORTED", `the parameter '${name}' has ${shape.length} dimensions`);
@@ -105,7 +105,7 @@ function fullyConnected(inputs: readonly Matrix[], attributes: ReadonlyMap<strin
   return noBias ? weighted : combined((a, b) => a + b)([weighted, input(inputs, 2, about)], attributes, about);
 }
 
-/** The rows of the left by the rows of the right. */
+/** Multiplies the rows of the left by the rows of the right. */
 function product(left: Matrix, right: Matrix, about: string): Matrix {
   if (left.columnCount !== right.columnCount) {
     throw new InferenceError(
@@ -181,7 +181,7 @@ function softmax(inputs: readonly Matrix[], _attributes: ReadonlyMap<string, str
   return { rowCount, columnCount, values: scores };
 }
 
-/** A side of one row or one column stands for each row or column of the other. */
+/** A side with one row or one column is broadcast. */
 function combined(combine: (left: number, right: number) => number): Operator {
   return (inputs, _attributes, about) => {
     const left = input(inputs, 0, about);

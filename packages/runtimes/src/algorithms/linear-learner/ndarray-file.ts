@@ -1,22 +1,20 @@
 import { InferenceError } from "@galatea/base";
 
-/** A file of MXNet's `nd.save`: what its first eight bytes are. */
+/** The first eight bytes of a file of MXNet's `nd.save`. */
 const listMagic = 0x112;
 const arraysMax = 1024;
 const dimensionsMax = 32;
 
-/** What an array begins with; older files begin with the number of its dimensions. */
+/** Magic numbers of arrays; older files begin with the number of dimensions. */
 const arrayMagics = { v1: 0xf993fac8, v2: 0xf993fac9, v3: 0xf993faca } as const;
 
-/** A parameter of a model, as float32, whatever its file has. */
+/** A parameter of a model, as float32, whatever type its file has. */
 export interface NamedArray {
   readonly shape: readonly number[];
   readonly values: Float32Array;
 }
 
-/**
- * Reads dense arrays with names. Throws InferenceError where the bytes are no such file; nothing is allocated for elements that it does not hold.
- */
+/** Reads dense arrays with names. Throws InferenceError for an invalid file; allocates nothing for elements that it does not contain. */
 export function readNdarrayFile(bytes: Uint8Array): ReadonlyMap<string, NamedArray> {
   const file = new NdarrayFile(bytes);
   if (file.uint64() !== listMagic) throw brokenParameters("have no header of MXNet");
@@ -102,7 +100,7 @@ class NdarrayFile {
     return Array.from({ length: dimensionCount }, size);
   }
 
-  /** Types by MXNet's numbers. */
+  /** Reads elements of the type with this number in MXNet. */
   #elements(type: number, count: number): Float32Array {
     const read = elementTypes.get(type);
     if (read === undefined)

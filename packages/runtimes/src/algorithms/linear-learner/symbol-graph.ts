@@ -17,7 +17,7 @@ export interface SymbolGraph {
 
 const nodesMax = 1000;
 
-/** Reads the JSON form of a symbol. Throws InferenceError where it is none, or its steps need later ones. */
+/** Reads the JSON form of a symbol. Throws InferenceError for an invalid one, or when its steps need later ones. */
 export function readSymbolGraph(text: string): SymbolGraph {
   let document: unknown;
   try {
@@ -49,7 +49,7 @@ function nodeOf(value: unknown, index: number): SymbolNode {
   return { operator, name, attributes: attributesOf(value), inputs };
 }
 
-/** Under three names, from the oldest versions of MXNet to the last. */
+/** The member has three names, from the oldest versions of MXNet to the last. */
 function attributesOf(value: unknown): Map<string, string> {
   const attributes = new Map<string, string>();
   for (const member of ["param", "attr", "attrs"]) {

@@ -5,13 +5,13 @@ export interface BundleTensor {
   readonly values: Float64Array;
 }
 
-/** The shape of a column: a scalar, a list, or a tensor, of which it may be known how long it is. */
+/** The shape of a column: a scalar, a list, or a tensor, possibly with its length. */
 export interface BundleShape {
   readonly kind: "scalar" | "list" | "tensor";
   readonly dimensions: readonly number[] | null;
 }
 
-/** The attributes of a model in a bundle, read by name and type. Errors say of which model. */
+/** The attributes of a model in a bundle, read by name and type. Errors name the model. */
 export class BundleAttributes {
   readonly #members: ReadonlyMap<string, unknown>;
   readonly #about: string;
@@ -25,7 +25,7 @@ export class BundleAttributes {
     return this.#members.has(name);
   }
 
-  /** MLeap leaves out zeros: a scalar without any member is 0, false or "". Numbers that JSON has none for are null. */
+  /** MLeap omits zeros: a scalar without any member is 0, false or "". Numbers that JSON cannot represent are null. */
   double(name: string, otherwise?: number): number {
     const value = this.#scalar(name, ["double", "float"], otherwise);
     return value === undefined ? 0 : this.#number(name, value);
@@ -89,7 +89,7 @@ export class BundleAttributes {
     return value;
   }
 
-  /** The member of a scalar that is there; undefined where none is. */
+  /** Returns the present member of a scalar; undefined when there is none. */
   #scalar(name: string, types: readonly string[], otherwise: unknown): unknown {
     if (otherwise !== undefined && !this.#members.has(name)) return otherwise;
     const value = this.#member(name);
@@ -146,7 +146,7 @@ function dimensionsOf(shape: unknown): number[] | null {
     : null;
 }
 
-/** A member of a JSON object; undefined where it has none, and of what is no object. */
+/** Returns a member of a JSON object; undefined when it has none, and for other values. */
 export function memberOf(value: unknown, name: string): unknown {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
   return Object.hasOwn(value, name) ? (value as Readonly<Record<string, unknown>>)[name] : undefined;

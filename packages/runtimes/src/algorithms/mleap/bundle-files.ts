@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { BundleAttributes, memberOf } from "./bundle-attributes.ts";
 
-/** Of one file of a bundle, and of all of them. */
+/** Size of one file of a bundle, and of all of them. */
 const fileBytesMax = 256 * 2 ** 20;
 const bundleBytesMax = 1024 * 2 ** 20;
 const nodesMax = 10_000;
-/** Pipelines within pipelines. */
+/** Nesting depth of pipelines. */
 const depthMax = 32;
 
-/** A folder of a bundle, in which a model lies: `model.json`, what it needs beside it, and for a step of a pipeline `node.json`. */
+/** A folder of a bundle with a model: `model.json`, further files, and for a step of a pipeline `node.json`. */
 export class BundleFolder {
   readonly #path: string;
   readonly #depth: number;
   readonly #count: BundleCount;
-  /** As errors call it. */
+  /** Name for errors. */
   readonly name: string;
 
   private constructor(path: string, depth: number, count: BundleCount) {
@@ -38,7 +38,7 @@ export class BundleFolder {
     return bundle.folder("root");
   }
 
-  /** A folder within this one. Names come from files: what would lead elsewhere is refused. */
+  /** Returns a folder within this one. Names come from files: one that leads elsewhere is rejected. */
   folder(name: string): BundleFolder {
     // oxlint-disable-next-line no-control-regex
     if (!/^[^/\\\u0000]{1,255}$/.test(name) || name === "." || name === "..") {
@@ -78,7 +78,7 @@ export class BundleFolder {
     }
   }
 
-  /** Its model: the operator and the attributes. */
+  /** Returns its model: the operator and the attributes. */
   model(): { readonly operator: string; readonly attributes: BundleAttributes } {
     const document = this.json("model.json");
     const operator = memberOf(document, "op");
@@ -91,7 +91,7 @@ export class BundleFolder {
     };
   }
 
-  /** The columns that a step reads and writes, by its names for them. */
+  /** Returns the columns that a step reads and writes, by its names for them. */
   shape(): StepShape {
     const shape = memberOf(this.json("node.json"), "shape");
     return { inputs: this.#sockets(shape, "inputs"), outputs: this.#sockets(shape, "outputs") };

@@ -13,7 +13,7 @@ import {
   vectorValue,
 } from "./leap-values.ts";
 
-/** What a step does with a value that it was not trained with. A row that would be skipped has no answer, so it fails, too. */
+/** The handling of a value that a step was not trained with. A skipped row has no response, so it fails too. */
 type HandleInvalid = "error" | "skip" | "keep";
 
 function handleInvalidOf(attributes: BundleAttributes, otherwise: HandleInvalid = "error"): HandleInvalid {
@@ -46,7 +46,7 @@ export const stringIndexer: MakeStep = (source) => {
   };
 };
 
-/** Columns of a step that has several, `input0` to `output0` and so on, or one. */
+/** Returns the columns of a step that has several, `input0` to `output0` and so on, or one. */
 function portsOf(source: StepSource): { readonly input: string; readonly output: string }[] {
   const { inputs } = source.shape;
   if (inputs.has("input")) return [{ input: inputOf(source, "input"), output: outputOf(source, "output") }];
@@ -87,7 +87,7 @@ export const oneHotEncoder: MakeStep = (source) => {
         const what = label < 0 ? `Negative value: ${label}. Input can't be negative.` : `Unseen value: ${label}.`;
         throw new LeapFailure(`${what} To handle invalid values, set Param handleInvalid to keep`);
       }
-      // An invalid value has a category of its own behind the others; the last one, whichever it is, may be left out.
+      // An invalid value has an additional last category; the last category may be dropped.
       const length = size + (keep ? 1 : 0) - (dropLast ? 1 : 0);
       row.take(length);
       const values = new Float64Array(length);
@@ -138,7 +138,7 @@ export const vectorIndexer: MakeStep = (source) => {
   const features = attributes.integers("keys").map((key) => {
     const values = attributes.integers(`key_${key}_values`);
     const categories = [...attributes.doubles(`key_${key}_keys`)];
-    // 0 and -0 are one category in a Map, as they are equal in Scala's.
+    // 0 and -0 are one category in a Map, and equal in Scala.
     return { key, indices: new Map(categories.map((category, at) => [category, values[at] ?? 0])) };
   });
   return vectorStep(source, size, (values) => {

@@ -2,18 +2,18 @@ import { brokenBundle } from "./bundle-files.ts";
 import { argmax, inputOf, type LeapStep, outputOf, sized, type StepSource } from "./leap-step.ts";
 import { asVector, doubleValue, vectorValue } from "./leap-values.ts";
 
-/** A classifier as MLeap has them: raw scores of a row's features, probabilities of them, and a class. */
+/** A classifier of MLeap: raw scores of a row's features, probabilities of them, and a class. */
 export interface Classifier {
   readonly featureCount: number;
   readonly classCount: number;
   readonly raw: (features: Float64Array) => Float64Array;
   readonly probabilities: (raw: Float64Array) => Float64Array;
   readonly ofProbabilities: (probabilities: Float64Array) => number;
-  /** Of a row whose probabilities nobody asks for. */
+  /** Returns the class of a row whose probabilities are not requested. */
   readonly ofRaw: (raw: Float64Array) => number;
 }
 
-/** Outputs that a node does not name are not made. */
+/** Outputs that a node does not name are not computed. */
 export function classifierStep(source: StepSource, classifier: Classifier): LeapStep {
   const features = inputOf(source, "features");
   const prediction = outputOf(source, "prediction");
@@ -32,7 +32,7 @@ export function classifierStep(source: StepSource, classifier: Classifier): Leap
   };
 }
 
-/** The class of the highest probability, each divided by its class's threshold where there are thresholds. */
+/** Returns the class of the highest probability, each divided by its class's threshold if there are thresholds. */
 export function highestClass(thresholds: Float64Array | null): (probabilities: Float64Array) => number {
   if (thresholds === null) return argmax;
   return (probabilities) =>
@@ -48,7 +48,7 @@ export function thresholdsOf({ attributes, folder }: StepSource, classCount: num
   return thresholds;
 }
 
-/** Raw scores divided by their sum. */
+/** Returns the raw scores divided by their sum. */
 export function shares(raw: Float64Array): Float64Array {
   const sum = raw.reduce((total, value) => total + value, 0);
   return sum === 0 ? raw : raw.map((value) => value / sum);

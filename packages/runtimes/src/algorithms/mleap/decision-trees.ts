@@ -5,16 +5,16 @@ import { LeapFailure } from "./leap-values.ts";
 
 const nodesMax = 2 ** 22;
 
-/** A tree as arrays by node, each before what lies below it; a node's left child is the one behind it. */
+/** A tree as arrays by node, each before its descendants; a node's left child is the next one. */
 export interface DecisionTree {
   /** -1 at leaves. */
   readonly features: Int32Array;
   readonly thresholds: Float64Array;
   /** 0 at leaves: no node has the root below it. */
   readonly right: Int32Array;
-  /** Splits by category: rows go left where the feature is one of these, or, with `isLeft` false, where it is not. */
+  /** Splits by category: rows go left if the feature is one of these, or, with `isLeft` false, if it is not. */
   readonly categories: ReadonlyMap<number, CategorySplit>;
-  /** What leaves say, `leafWidth` numbers each, where `leafAt` tells. */
+  /** Values of leaves, `leafWidth` numbers each, at the offset `leafAt`. */
   readonly leafValues: Float64Array;
   readonly leafAt: Int32Array;
   readonly leafWidth: number;
@@ -25,7 +25,7 @@ interface CategorySplit {
   readonly values: ReadonlySet<number>;
 }
 
-/** Reads `tree.json`: the nodes of a tree, one a line, each before its left side and that before its right side. */
+/** Reads `tree.json`: the nodes of a tree, one a line, each before its left side, and that before its right side. */
 export function readDecisionTree(folder: BundleFolder): DecisionTree {
   const lines = folder
     .text("tree.json")
@@ -62,7 +62,7 @@ export function readDecisionTree(folder: BundleFolder): DecisionTree {
       if (node !== nodeCount - 1) throw brokenBundle(`has nodes behind the end of the tree in '${about}'`);
     } else right[parent] = node + 1;
   }
-  // Each inner node has been left open once and closed once, if the tree is whole.
+  // In a complete tree, each inner node has been opened and closed once.
   if (open.length > 0 || right.includes(nodeCount)) throw brokenBundle(`has a tree in '${about}' that does not end`);
   return { features, thresholds, right, categories, leafValues: Float64Array.from(leaves), leafAt, leafWidth };
 }
@@ -110,7 +110,7 @@ function isNumbers(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((each) => typeof each === "number");
 }
 
-/** What the leaf says that the features lead to: a view. */
+/** Returns a view of the values of the features' leaf. */
 export function leafOf(tree: DecisionTree, features: Float64Array): Float64Array {
   let node = 0;
   for (let feature = tree.features[0] as number; feature !== -1; feature = tree.features[node] as number) {

@@ -1,12 +1,12 @@
 import { InferenceError } from "@galatea/base";
 
 const spaces = " \\t\\n\\v\\f\\r";
-/** Escapes that mean the same in Java and in JavaScript. */
+/** Escapes with the same meaning in Java and in JavaScript. */
 const sharedEscapes = /^[dDwWbBtnrfux0-9cpPk^$\\.*+?()[\]{}|/-]$/;
 
 /**
- * A pattern of Java's regular expressions as one of JavaScript's. Throws InferenceError, UNSUPPORTED for what the two do not share: possessive
- * quantifiers, inline flags, unions and intersections of classes, and Java's own escapes.
+ * Converts a Java regular expression to one of JavaScript. Throws InferenceError, UNSUPPORTED for features that JavaScript does not have:
+ * possessive quantifiers, inline flags, unions and intersections of classes, and Java's own escapes.
  */
 export function javaPattern(source: string): RegExp {
   try {
@@ -39,12 +39,12 @@ function translated(source: string): string {
   return out;
 }
 
-/** Java's `\s` are six characters, JavaScript's are those of Unicode. */
+/** Java's `\s` is six characters, JavaScript's includes those of Unicode. */
 function escaped(letter: string, inClass: boolean, source: string): string {
   if (letter === "s") return inClass ? spaces : `[${spaces}]`;
   if (letter === "S" && !inClass) return `[^${spaces}]`;
   if (sharedEscapes.test(letter)) return letter === "-" && !inClass ? "-" : `\\${letter}`;
-  // Java lets any character be escaped that is no letter.
+  // Java allows escaping any character that is not a letter.
   if (letter !== "" && !/[A-Za-z]/.test(letter)) return letter;
   throw notShared(`\\${letter}`, source);
 }
@@ -53,7 +53,7 @@ function notShared(what: string, source: string): InferenceError {
   return new InferenceError("UNSUPPORTED", `'${what}' in the pattern '${source.slice(0, 200)}' is of Java alone`);
 }
 
-/** As Java's `Pattern.split`: no empty strings at the end, and none at the beginning where the first match is empty. */
+/** Splits like Java's `Pattern.split`: no empty strings at the end, and none at the beginning if the first match is empty. */
 export function javaSplit(text: string, pattern: RegExp): string[] {
   const parts: string[] = [];
   let from = 0;

@@ -10,20 +10,20 @@ import {
   vectorValue,
 } from "./leap-values.ts";
 
-/** A step of a pipeline: reads columns of a row and adds others. Throws LeapFailure where the row is none that it takes. */
+/** A step of a pipeline: reads columns of a row and adds others. Throws LeapFailure for a row that it does not support. */
 export type LeapStep = (row: LeapRow) => void;
 
-/** What a step is made from. */
+/** The definition of a step. */
 export interface StepSource {
   readonly attributes: BundleAttributes;
   readonly shape: StepShape;
   readonly folder: BundleFolder;
 }
 
-/** Throws InferenceError where the model is broken. */
+/** Throws InferenceError for a broken model. */
 export type MakeStep = (source: StepSource) => LeapStep;
 
-/** The column of a port that a step must have. */
+/** Returns the column of a required port. */
 export function inputOf({ shape, folder }: StepSource, port: string): string {
   const column = shape.inputs.get(port);
   if (column === undefined) throw brokenBundle(`has no input '${port}' in '${folder.name}'`);
@@ -36,7 +36,7 @@ export function outputOf({ shape, folder }: StepSource, port: string): string {
   return column;
 }
 
-/** A step of one column to another, by the ports `input` and `output`. */
+/** Creates a step from one column to another, by the ports `input` and `output`. */
 export function columnStep(source: StepSource, apply: (value: LeapValue, row: LeapRow) => LeapValue): LeapStep {
   const input = inputOf(source, "input");
   const output = outputOf(source, "output");
@@ -47,7 +47,7 @@ export function doubleStep(source: StepSource, apply: (value: number) => number)
   return columnStep(source, (value) => doubleValue(apply(asDouble(value))));
 }
 
-/** A step over vectors of one length; 0 where it takes any. */
+/** Creates a step over vectors of one length; 0 for any length. */
 export function vectorStep(source: StepSource, size: number, apply: (values: Float64Array) => Float64Array): LeapStep {
   return columnStep(source, (value) => vectorValue(apply(sized(asVector(value), size))));
 }
@@ -65,7 +65,7 @@ export function dot(left: Float64Array, right: Float64Array): number {
   return sum;
 }
 
-/** Where the largest element is, the first of equals. */
+/** Returns the index of the largest element, the first of equal ones. */
 export function argmax(values: ArrayLike<number>): number {
   let best = 0;
   for (let at = 1; at < values.length; at += 1) if ((values[at] as number) > (values[best] as number)) best = at;

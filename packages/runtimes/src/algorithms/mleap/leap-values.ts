@@ -6,13 +6,13 @@ export type LeapBase = (typeof leapBases)[number];
 /** Longs are bigints, other numbers are numbers. */
 export type LeapScalar = boolean | number | bigint | string;
 
-/** What a row has in a column. */
+/** The value of a row's column. */
 export type LeapValue =
   | { readonly kind: "scalar"; readonly base: LeapBase; readonly value: LeapScalar | null }
   | { readonly kind: "list"; readonly base: LeapBase; readonly values: readonly LeapScalar[] }
   | { readonly kind: "vector"; readonly values: Float64Array };
 
-/** A row that cannot be transformed: a value that a model was not trained for, or of another type than it takes. */
+/** A row that cannot be transformed: a value that a model was not trained for, or of an unsupported type. */
 export class LeapFailure extends Error {
   constructor(message: string) {
     super(message);
@@ -23,7 +23,7 @@ export class LeapFailure extends Error {
 /** Elements of all vectors and lists of a row together: 128 MiB of doubles. */
 const rowElementsMax = 2 ** 24;
 
-/** A row on its way through the steps of a bundle. */
+/** A row that passes through the steps of a bundle. */
 export class LeapRow {
   readonly #values = new Map<string, LeapValue>();
   #elementCount = 0;
@@ -39,7 +39,7 @@ export class LeapRow {
     this.#values.set(name, value);
   }
 
-  /** Counts elements before there is memory for them. */
+  /** Counts elements before memory is allocated for them. */
   take(elementCount: number): void {
     this.#elementCount += elementCount;
     if (!(this.#elementCount <= rowElementsMax)) {
@@ -60,7 +60,7 @@ export function textsValue(values: readonly string[]): LeapValue {
   return { kind: "list", base: "string", values };
 }
 
-/** As MLeap casts a column to a double that may be null. */
+/** Casts a column to a nullable double like MLeap. */
 export function asDoubleOrNull(value: LeapValue): number | null {
   if (value.kind === "vector" && value.values.length === 1) return value.values[0] as number;
   if (value.kind !== "scalar") throw new LeapFailure(`Cannot cast a ${value.kind} to double`);
@@ -76,7 +76,7 @@ export function asDouble(value: LeapValue): number {
   return double;
 }
 
-/** As MLeap casts a column to a string that may be null. */
+/** Casts a column to a nullable string like MLeap. */
 export function asTextOrNull(value: LeapValue): string | null {
   if (value.kind !== "scalar") throw new LeapFailure(`Cannot cast a ${value.kind} to string`);
   return value.value === null ? null : scalarText(value.value, value.base);
@@ -112,7 +112,7 @@ function scalarText(scalar: LeapScalar, base: LeapBase): string {
   return String(scalar);
 }
 
-/** As Java's `Float.toString`: the shortest decimal that is this float32. */
+/** Prints like Java's `Float.toString`: the shortest decimal that is this float32. */
 function javaFloat(value: number): string {
   for (let digits = 1; digits < 9; digits += 1) {
     const shorter = Number(value.toPrecision(digits));

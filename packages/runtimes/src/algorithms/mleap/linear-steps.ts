@@ -41,7 +41,7 @@ function binaryRegression(source: StepSource): LeapStep {
   });
 }
 
-/** The coefficients of a class stand in every `classCount`th place: MLeap's matrices are column by column. */
+/** The coefficients of a class are `classCount` apart: MLeap's matrices are in column-major order. */
 function multinomialRegression(source: StepSource): LeapStep {
   const { attributes } = source;
   const { dimensions, values: matrix } = attributes.tensor("coefficient_matrix");

@@ -1,9 +1,9 @@
-/** Spark hashes terms with this seed. */
+/** Spark's seed for hashing terms. */
 const seed = 42;
 
 /**
- * MurmurHash3 of 32 bits as Spark's `HashingTF` has it, as a signed integer. In version 1, that of Spark 2, each byte behind the last whole
- * word is mixed in by itself, and signed; in version 2 they are one word, as in other implementations.
+ * Returns the 32-bit MurmurHash3 of Spark's `HashingTF`, as a signed integer. In version 1, that of Spark 2, each byte after the last
+ * whole word is mixed in separately, and signed; in version 2 they are one word, as in other implementations.
  */
 export function murmur3(bytes: Uint8Array, version: 1 | 2): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -34,7 +34,7 @@ import {
   vectorSlicer,
 } from "./vector-steps.ts";
 
-/** The transformers and models that are built, by MLeap's names for them. */
+/** The implemented transformers and models, by MLeap's names. */
 const makers: ReadonlyMap<string, MakeStep> = new Map([
   ["pipeline", pipeline],
   ["string_indexer", stringIndexer],
@@ -52,7 +52,7 @@ const makers: ReadonlyMap<string, MakeStep> = new Map([
   ["normalizer", normalizer],
   ["pca", pca],
   ["binarizer", binarizer],
-  // MLeap's name for the same, where scikit-learn or MLeap itself wrote the bundle.
+  // Another name of the same step in bundles of scikit-learn or MLeap itself.
   ["sklearn_binarizer", binarizer],
   ["imputer", imputer],
   ["tokenizer", tokenizer],
@@ -73,7 +73,7 @@ const makers: ReadonlyMap<string, MakeStep> = new Map([
   ["gbt_classifier", gbtClassifier],
 ]);
 
-/** Reads the MLeap bundle in a directory, as JSON. Throws InferenceError, UNSUPPORTED for a transformer that is not built. */
+/** Reads the MLeap bundle in a directory, as JSON. Throws InferenceError, UNSUPPORTED for a transformer that is not implemented. */
 export function readSparkModel(directory: string): LeapStep {
   return stepOf(BundleFolder.root(directory));
 }

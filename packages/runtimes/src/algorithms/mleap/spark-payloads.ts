@@ -14,18 +14,18 @@ import { columnValue, printedElements, printedScalar } from "./spark-values.ts";
 
 const csvType = "text/csv";
 const linesType = "application/jsonlines";
-/** Text for the algorithms that learn from words. */
+/** Text for algorithms that learn from words. */
 const textLinesType = "application/jsonlines;data=text";
 const acceptTypes = [csvType, linesType, textLinesType] as const;
 type AcceptType = (typeof acceptTypes)[number];
 
-/** A container of SparkML: its pipeline, and the schema of SAGEMAKER_SPARKML_SCHEMA, "" where there is none. */
+/** A SparkML container: its pipeline, and the schema of SAGEMAKER_SPARKML_SCHEMA, "" for none. */
 export interface SparkServing {
   readonly model: LeapStep;
   readonly schemaText: string;
 }
 
-/** Answers a request as SageMaker's SparkML container does. Throws AlgorithmRefusal. */
+/** Handles a request as SageMaker's SparkML container does. Throws AlgorithmRefusal. */
 export function answerSpark(serving: SparkServing, request: AlgorithmRequest): AlgorithmAnswer {
   const { type } = parseMediaType(request.contentType);
   const read = readers.get(type);
@@ -46,7 +46,7 @@ export function answerSpark(serving: SparkServing, request: AlgorithmRequest): A
   }
 }
 
-/** Types are compared as they are written, as the container does it. */
+/** Types are compared without normalization, as in the container. */
 function acceptOf(accept: string): AcceptType {
   if (isOpen(accept)) return csvType;
   const found = acceptTypes.find((each) => each === accept);
@@ -65,7 +65,7 @@ const readers: ReadonlyMap<string, (text: string, reading: Reading) => Algorithm
   [linesType, answerLines],
 ]);
 
-/** One row; what follows is not looked at. Each column is a scalar. */
+/** Handles one row; ignores everything after it. Each column is a scalar. */
 function answerCsv(text: string, { serving, accept }: Reading): AlgorithmAnswer {
   const schema = schemaOf(undefined, serving);
   const input = schema.input.map((column) => ({ ...column, struct: "basic" as const }));
@@ -77,7 +77,10 @@ function answerJson(text: string, { serving, accept }: Reading): AlgorithmAnswer
   return printed(serving, { schema: schemaOf(document, serving), data: dataOf(document) }, accept);
 }
 
-/** Rows, each with a line of its own or several in a list; the first line may bring the schema. The answer is as Java prints a list of lists. */
+/**
+ * Handles rows, each in its own line or several in a list; the first line may contain the schema. The response is in the format of a Java
+ * list of lists.
+ */
 function answerLines(text: string, { serving, accept }: Reading): AlgorithmAnswer {
   const documents = text
     .split(/\r?\n/)
@@ -92,7 +95,7 @@ function answerLines(text: string, { serving, accept }: Reading): AlgorithmAnswe
   return textAnswer(typeOf(accept), `[${bodies.join(", ")}]`);
 }
 
-/** A request's own schema comes first. */
+/** A request's own schema takes precedence. */
 function schemaOf(document: unknown, { schemaText }: SparkServing): DataSchema {
   const own = memberOf(document, "schema") ?? null;
   if (own !== null) return dataSchemaOf(own);
@@ -139,12 +142,12 @@ function printedBody({ model }: SparkServing, { schema, data }: SparkRecord, acc
   }
 }
 
-/** As Jackson prints elements: numbers that JSON has none for are strings. */
+/** Prints elements like Jackson: numbers that JSON cannot represent are strings. */
 function jsonElement(element: string, isText: boolean): string {
   return isText || /^(NaN|-?Infinity)$/.test(element) ? JSON.stringify(element) : element;
 }
 
-/** The fields of the first record of a CSV, of which any may stand in quotes. */
+/** Returns the fields of the first record of a CSV, which may be quoted. */
 function firstRecord(text: string): string[] {
   const fields: string[] = [];
   let at = 0;

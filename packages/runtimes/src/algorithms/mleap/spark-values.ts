@@ -3,7 +3,7 @@ import { javaDouble, parseNumber } from "../payloads/number-text.ts";
 import type { ColumnSchema } from "./data-schema.ts";
 import { LeapFailure, type LeapBase, type LeapScalar, type LeapValue } from "./leap-values.ts";
 
-/** What a request says of a column, as a value of the column's type. Throws LeapFailure, with Java's words where there are some. */
+/** Converts a request's value to the type of its column. Throws LeapFailure, with Java's text if there is one. */
 export function columnValue({ base, struct }: ColumnSchema, value: unknown): LeapValue {
   switch (struct) {
     case "basic":
@@ -58,17 +58,17 @@ function notNumber(text: string): LeapFailure {
   return new LeapFailure(`For input string: "${text.slice(0, 100)}"`);
 }
 
-/** A scalar that is answered, as Java prints one of the type that the schema announces. */
+/** Prints a scalar of the response like Java, with the type that the schema declares. */
 export function printedScalar(value: LeapValue, { base, name }: ColumnSchema): string {
   if (value.kind !== "scalar" || value.value === null) throw new LeapFailure(`the column ${name} is no ${base}`);
   const { value: scalar } = value;
-  // As in Java, a float or double column must be a double, and other columns what they are called.
+  // A float or double column must be a double, as in Java, and other columns must have their declared type.
   const isDouble = (base === "float" || base === "double") && value.base === "double";
   if (!isDouble && value.base !== base) throw new LeapFailure(`the column ${name} is a ${value.base}, not a ${base}`);
   return typeof scalar === "number" && isDouble ? javaDouble(scalar) : String(scalar);
 }
 
-/** The elements of a list or vector that is answered, as Java prints them; strings as they are. */
+/** Prints the elements of a list or vector of the response like Java; strings unchanged. */
 export function printedElements(value: LeapValue, { struct, name }: ColumnSchema): readonly string[] {
   if (struct === "vector" && value.kind === "vector") return Array.from(value.values, javaDouble);
   if (struct === "array" && value.kind === "list") {

@@ -47,7 +47,7 @@ export const ngram: MakeStep = (source) => {
   );
 };
 
-/** Of features that words are counted in: Spark's default is 2^18. */
+/** Limit of the features that words are hashed to: Spark's default is 2^18. */
 const featuresMax = 2 ** 22;
 
 export const hashingTermFrequency: MakeStep = (source) => {

@@ -10,7 +10,7 @@ interface TreeEnsemble {
   readonly weights: Float64Array;
 }
 
-/** The models that an ensemble's model names, each in a folder beside it. */
+/** Returns the models that an ensemble's model names, each in a folder beside it. */
 function ensembleOf({ attributes, folder }: StepSource): TreeEnsemble {
   const trees = attributes.texts("trees").map((name) => {
     const tree = folder.folder(name);
@@ -37,7 +37,7 @@ export const decisionTreeRegression: MakeStep = (source) => {
   return regressionStep(source, (features) => leafOf(tree, features)[0] as number);
 };
 
-/** The mean: MLeap has no weights here. */
+/** Returns the mean: MLeap has no weights here. */
 export const randomForestRegression: MakeStep = (source) => {
   const { trees } = ensembleOf(source);
   return regressionStep(

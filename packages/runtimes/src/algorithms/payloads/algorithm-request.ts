@@ -1,4 +1,4 @@
-/** A request of the container contract: bytes, what they are, and what the answer should be. Types are as the client wrote them; "" where it wrote none. */
+/** A request of the container API: bytes, their content type, and the accepted type. Types are as the client wrote them; "" for none. */
 export interface AlgorithmRequest {
   readonly bytes: Uint8Array;
   readonly contentType: string;
@@ -11,7 +11,7 @@ export interface AlgorithmAnswer {
   readonly bytes: Uint8Array;
 }
 
-/** A request that a container refuses, with the status and the words that its users know. */
+/** A request that a container rejects, with the status and the text of SageMaker's container. */
 export class AlgorithmRefusal extends Error {
   readonly status: number;
 
@@ -29,7 +29,7 @@ export interface FeatureRows {
   readonly values: Float32Array;
 }
 
-/** All rows of a request together: 512 MiB of them. Sparse rows name columns that their bytes do not hold. */
+/** All rows of a request together: 512 MiB. Sparse rows name columns that their bytes do not contain. */
 export const featureCellsMax = 2 ** 27;
 
 const encoder = new TextEncoder();
@@ -42,7 +42,7 @@ export function refusalAnswer({ status, message }: AlgorithmRefusal): AlgorithmA
   return { status, contentType: "text/html; charset=utf-8", bytes: encoder.encode(message) };
 }
 
-/** A request's bytes as UTF-8. Throws TypeError where they are none. */
+/** Decodes a request's bytes as UTF-8. Throws TypeError for invalid ones. */
 export function payloadText(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }

@@ -3,11 +3,11 @@ import { featureCellsMax, type FeatureRows } from "./algorithm-request.ts";
 
 export interface CsvOptions {
   readonly delimiter: string;
-  /** What a cell without text is; null where there must be a text. */
+  /** Value of an empty cell; null when empty cells are invalid. */
   readonly emptyCell: number | null;
 }
 
-/** Reads rows of numbers, one row a line. Throws RangeError where rows are of different lengths or a cell is no number. */
+/** Reads rows of numbers, one row a line. Throws RangeError when rows differ in length or a cell is not a number. */
 export function csvRows(text: string, { delimiter, emptyCell }: CsvOptions): FeatureRows {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();

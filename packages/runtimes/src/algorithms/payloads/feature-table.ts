@@ -7,20 +7,20 @@ export type ExampleFeatures =
       readonly kind: "sparse";
       readonly values: ArrayLike<number>;
       readonly keys: ArrayLike<number>;
-      /** 0 where the example does not tell how many columns there are. */
+      /** 0 when the example does not declare the number of columns. */
       readonly columnCount: number;
     };
 
 export interface FeatureTableOptions {
-  /** What a sparse example has in the columns that it does not name. */
+  /** Value of the columns that a sparse example does not name. */
   readonly absent: number;
-  /** The columns of the table at least; 0 where the examples decide alone. */
+  /** Minimum number of columns of the table; 0 when only the examples decide. */
   readonly columnCount: number;
-  /** A sparse example of few bytes may name any column: what no model has is refused before there is memory for it. */
+  /** Limit of columns. A small sparse example may name any column, so the limit is checked before memory is allocated. */
   readonly columnsMax: number;
 }
 
-/** The error for examples with more columns than any model has that they are for. */
+/** The error for examples with more columns than their model has. */
 export class TooManyColumns extends RangeError {
   readonly columnCount: number;
 
@@ -30,7 +30,7 @@ export class TooManyColumns extends RangeError {
   }
 }
 
-/** Puts examples into one table. Throws RangeError where they have different lengths, or more columns than a table may have. */
+/** Puts examples into one table. Throws RangeError when they differ in length, or have too many columns. */
 export function featureTable(examples: readonly ExampleFeatures[], options: FeatureTableOptions): FeatureRows {
   const rowCount = examples.length;
   let columnCount = options.columnCount;

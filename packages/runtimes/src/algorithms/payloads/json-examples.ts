@@ -1,6 +1,6 @@
 import type { ExampleFeatures } from "./feature-table.ts";
 
-/** The examples of SageMaker's common JSON: `{"instances": [...]}`. Throws RangeError, or SyntaxError where the text is no JSON. */
+/** Reads examples of SageMaker's common JSON: `{"instances": [...]}`. Throws RangeError, or SyntaxError for invalid JSON. */
 export function jsonExamples(text: string): ExampleFeatures[] {
   const document: unknown = JSON.parse(text);
   const instances = member(document, "instances");
@@ -9,7 +9,7 @@ export function jsonExamples(text: string): ExampleFeatures[] {
   return instances.map(exampleOf);
 }
 
-/** The same, an instance a line. */
+/** Reads one instance per line. */
 export function jsonLinesExamples(text: string): ExampleFeatures[] {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (lines.length === 0) throw new RangeError("there are no instances");
@@ -17,8 +17,8 @@ export function jsonLinesExamples(text: string): ExampleFeatures[] {
 }
 
 /**
- * An instance is `{"features": [...]}`, or, dense or sparse, `{"data": {"features": {"values": [...], "keys": [...], "shape": [n]}}}`, with or without
- * the layer `data`.
+ * Reads an instance, which is `{"features": [...]}`, or, dense or sparse, `{"data": {"features": {"values": [...], "keys": [...],
+ * "shape": [n]}}}`, with or without the layer `data`.
  */
 function exampleOf(instance: unknown): ExampleFeatures {
   const data = member(instance, "data") ?? instance;

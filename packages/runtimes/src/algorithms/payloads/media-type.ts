@@ -17,7 +17,7 @@ export function parseMediaType(text: string): MediaType {
   return { type: type.trim().toLowerCase(), parameters };
 }
 
-/** Whether a client leaves the type of its answer open. */
+/** Returns whether a client accepts any type of response. */
 export function isOpen(accept: string): boolean {
   const { type } = parseMediaType(accept);
   return type === "" || type === "*/*";

@@ -2,7 +2,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const infinite = /^([+-]?)inf(?:inity)?$/i;
 const notANumber = /^[+-]?nan$/i;
 
-/** A number as Python's `float` and numpy read it; null where the text is none. */
+/** Parses a number like Python's `float` and numpy; null for an invalid text. */
 export function parseNumber(text: string): number | null {
   const trimmed = text.trim();
   if (decimal.test(trimmed)) return Number(trimmed);
@@ -11,7 +11,7 @@ export function parseNumber(text: string): number | null {
   return notANumber.test(trimmed) ? NaN : null;
 }
 
-/** The digits and the exponent of the shortest decimal that is this number: 0.00123 is `123` and -3, as 1.23e-3. */
+/** Returns the digits and the exponent of the shortest decimal of this number: 0.00123 is `123` and -3, as 1.23e-3. */
 function digitsOf(magnitude: number): { readonly digits: string; readonly exponent: number } {
   const [mantissa = "0", exponent = "0"] = magnitude.toExponential().split("e");
   return { digits: mantissa.replace(".", ""), exponent: Number(exponent) };
@@ -23,7 +23,7 @@ function fixed(digits: string, exponent: number): string {
   return `${whole}.${digits.slice(exponent + 1) || "0"}`;
 }
 
-/** As Python's `repr` prints a float: 1.0, 0.1, 1e-05, 1e+16, nan. */
+/** Prints a float like Python's `repr`: 1.0, 0.1, 1e-05, 1e+16, nan. */
 export function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   const sign = value < 0 || Object.is(value, -0) ? "-" : "";
@@ -36,13 +36,13 @@ export function pythonFloat(value: number): string {
   return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
 }
 
-/** The same in JSON of Python's `json` module, which has words for what JSON has none for. */
+/** Prints a float like Python's `json` module, which has names for numbers that JSON cannot represent. */
 export function pythonJsonFloat(value: number): string {
   if (Number.isFinite(value)) return pythonFloat(value);
   return Number.isNaN(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
 }
 
-/** As Java's `Double.toString` prints a double: 1.0, 0.001, 1.0E-4, 1.0E7, NaN. */
+/** Prints a double like Java's `Double.toString`: 1.0, 0.001, 1.0E-4, 1.0E7, NaN. */
 export function javaDouble(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   const sign = value < 0 || Object.is(value, -0) ? "-" : "";

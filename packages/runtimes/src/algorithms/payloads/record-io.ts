@@ -2,7 +2,7 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { readRecordIoHeader, recordIoFrame, recordIoHeaderBytes } from "@galatea/base";
 import type { ExampleFeatures } from "./feature-table.ts";
 
-/** The records of a RecordIO stream. Throws RangeError where the bytes are none, or a record is cut into several frames. */
+/** Yields the records of a RecordIO stream. Throws RangeError for invalid bytes, or a record that is split into several frames. */
 function* recordIoRecords(bytes: Uint8Array): Generator<Uint8Array> {
   let at = 0;
   while (at < bytes.length) {
@@ -17,13 +17,16 @@ function* recordIoRecords(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** The features named `values` of the records of SageMaker's `application/x-recordio-protobuf`. Throws RangeError where there are none. */
+/**
+ * Reads the features named `values` of the records of SageMaker's `application/x-recordio-protobuf`. Throws RangeError when there are
+ * none.
+ */
 export function recordIoExamples(bytes: Uint8Array): ExampleFeatures[] {
   const examples: ExampleFeatures[] = [];
   try {
     for (const record of recordIoRecords(bytes)) examples.push(featuresOf(record));
   } catch (error) {
-    // The reader of protobuf throws Errors of several classes for bytes that are no message.
+    // The protobuf reader throws Errors of several classes for an invalid message.
     throw error instanceof RangeError ? error : new RangeError((error as Error).message);
   }
   if (examples.length === 0) throw new RangeError("there are no records");
@@ -33,11 +36,11 @@ export function recordIoExamples(bytes: Uint8Array): ExampleFeatures[] {
 interface Field {
   readonly number: number;
   readonly wireType: WireType;
-  /** Stands at the field's value. */
+  /** Positioned at the field's value. */
   readonly reader: BinaryReader;
 }
 
-/** Goes through the fields of a message, over the values that are not read. */
+/** Yields the fields of a message, skipping values that are not read. */
 function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
@@ -53,7 +56,7 @@ function bytesOf({ wireType, reader }: Field): Uint8Array {
   return reader.bytes();
 }
 
-/** The values of a repeated field, which stand behind each other in one field, or each in a field of its own. */
+/** Reads a repeated field, whose values are packed in one field, or each in a field of its own. */
 function repeated(field: Field, of: WireType, read: (reader: BinaryReader) => number): number[] {
   if (field.wireType === of) return [read(field.reader)];
   const packed = new BinaryReader(bytesOf(field));
@@ -62,7 +65,7 @@ function repeated(field: Field, of: WireType, read: (reader: BinaryReader) => nu
   return values;
 }
 
-/** `Record.features` is a map from names to values. */
+/** Reads `Record.features`, a map from names to values. */
 function featuresOf(record: Uint8Array): ExampleFeatures {
   for (const field of fieldsOf(record)) {
     if (field.number !== 1) continue;
@@ -79,7 +82,7 @@ function featuresOf(record: Uint8Array): ExampleFeatures {
 
 type ReadValues = (field: Field) => number[];
 
-/** By the field of `Value` that holds a tensor, how the tensor's values are read. */
+/** Readers of a tensor's values, by the field of `Value` that contains the tensor. */
 const tensorValues: ReadonlyMap<number, ReadValues> = new Map<number, ReadValues>([
   [2, (field) => repeated(field, WireType.Bit32, (reader) => reader.float())],
   [3, (field) => repeated(field, WireType.Bit64, (reader) => reader.double())],
@@ -105,15 +108,15 @@ function tensorExample(tensor: Uint8Array, read: ReadValues): ExampleFeatures {
     if (field.number === 2) for (const key of unsigned(field)) keys.push(key);
     if (field.number === 3) for (const dimension of unsigned(field)) shape.push(dimension);
   }
-  // A row of zeros has a shape and nothing else.
+  // A row of zeros has only a shape.
   if (keys.length === 0 && (values.length > 0 || shape.length === 0)) return { kind: "dense", values };
   return { kind: "sparse", values, keys, columnCount: shape.at(-1) ?? 0 };
 }
 
-/** The labels of an example in an answer: names and float32 numbers. */
+/** The labels of an example in a response: names and float32 numbers. */
 export type RecordLabels = readonly (readonly [name: string, values: readonly number[]])[];
 
-/** Records with labels alone, as the containers answer `application/x-recordio-protobuf`. */
+/** Encodes records with labels only, which the containers return as `application/x-recordio-protobuf`. */
 export function recordIoLabels(examples: readonly RecordLabels[]): Uint8Array {
   return Buffer.concat(examples.map((labels) => recordIoFrame(recordOf(labels))));
 }

@@ -4,8 +4,8 @@ import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
 import type { RowPrediction } from "./tree-predictor.ts";
 
 /**
- * The answer of the XGBoost container with many models, which is served by another server than one model, and has forms of its own: a list as
- * JSON unless CSV is accepted, and that in one line. Throws AlgorithmRefusal for other types.
+ * Returns the response of the multi-model XGBoost container, which uses another server than the single-model one, and has its own
+ * formats: a JSON list unless CSV is accepted, and that in one line. Throws AlgorithmRefusal for other types.
  */
 export function manyModelsAnswer(
   predictions: readonly RowPrediction[],

@@ -1,11 +1,11 @@
 import { InferenceError } from "@galatea/base";
 import { type Pickled, PickledObject, PickleError, readPickle } from "../../formats/index.ts";
 
-/** What a pickled `xgboost.Booster` holds. */
+/** The content of a pickled `xgboost.Booster`. */
 export interface PickledBooster {
-  /** The model, as `Booster.save_raw` and `Booster.serialize` write it. */
+  /** The model in the format of `Booster.save_raw` or `Booster.serialize`. */
   readonly model: Uint8Array;
-  /** Trees of a class, or rounds, that training found best; 0 for all. */
+  /** Number of trees per class, or rounds, that training found best; 0 for all. */
   readonly bestTreeLimit: number;
 }
 
@@ -17,10 +17,7 @@ export function isPickle(bytes: Uint8Array): boolean {
   return bytes[0] === protocolOpcode && (bytes[1] ?? 255) <= 5;
 }
 
-/**
- * Reads a pickle of a Booster and nothing else: no name that it holds is looked up, and no code of it runs. Throws InferenceError for a pickle of
- * anything else.
- */
+/** Reads a pickle of a Booster: imports no name in it, and runs no code. Throws InferenceError for a pickle of anything else. */
 export function readPickledBooster(bytes: Uint8Array): PickledBooster {
   const booster = readValue(bytes);
   if (!(booster instanceof PickledObject) || booster.className !== boosterName)
@@ -47,7 +44,7 @@ function readValue(bytes: Uint8Array): Pickled {
   }
 }
 
-/** The few things that pickles of a Booster call. Protocols before 3 write bytes as a text and its encoding. */
+/** The functions that pickles of a Booster call. Protocols before 3 write bytes as a text and its encoding. */
 const calls: ReadonlyMap<string, (args: readonly Pickled[]) => Pickled> = new Map([
   ["builtins.bytearray", bytesOf],
   ["__builtin__.bytearray", bytesOf],

@@ -1,7 +1,7 @@
 import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
 import type { RowPrediction } from "./tree-predictor.ts";
 
-/** What SAGEMAKER_INFERENCE_OUTPUT may ask for, in the order in which it is answered. */
+/** Values that SAGEMAKER_INFERENCE_OUTPUT may select, in the order of the response. */
 const keys = [
   "predicted_label",
   "labels",
@@ -25,7 +25,7 @@ const objectives: ReadonlyMap<string, readonly string[]> = new Map([
   ["multi:softprob", probabilities],
 ]);
 
-/** A number that Python has as an int prints without a point. */
+/** A value with its Python type: an int prints without a point. */
 export interface SelectedValue {
   readonly numbers: readonly number[];
   readonly isList: boolean;
@@ -34,7 +34,7 @@ export interface SelectedValue {
 
 export type SelectedRow = ReadonlyMap<string, SelectedValue>;
 
-/** Throws RangeError for an objective that nothing can be selected of. */
+/** Throws RangeError for an objective without selectable values. */
 export function selectedRows(
   predictions: readonly RowPrediction[],
   { selection, objective, classCount }: { selection: readonly string[]; objective: string; classCount: number },
@@ -99,7 +99,7 @@ export function selectedJson(row: SelectedRow): string {
   return `{${members.join(", ")}}`;
 }
 
-/** In the order in which they were asked for. */
+/** Returns the values in the order of the selection. */
 export function selectedCsv(row: SelectedRow, selection: readonly string[]): string {
   return selection
     .map((key) => {

@@ -1,20 +1,20 @@
 import type { FeatureRows } from "../payloads/algorithm-request.ts";
 
-/** A model of XGBoost: what `Booster.predict` says of rows, whose missing features are NaN. */
+/** An XGBoost model with the results of `Booster.predict` for rows, whose missing features are NaN. */
 export interface TreePredictor {
   readonly featureCount: number;
   /** Numbers for each row: 1, or one for each class or target. */
   readonly outputCount: number;
-  /** As XGBoost names it: `binary:logistic`. */
+  /** XGBoost's name of the objective, such as `binary:logistic`. */
   readonly objective: string;
   /** Rows with exactly `featureCount` columns. */
   readonly predict: (rows: FeatureRows) => Float32Array;
 }
 
-/** What a row is answered with: a number, or several. */
+/** The response for a row: a number, or several. */
 export type RowPrediction = number | readonly number[];
 
-/** The predictions of one model, or of several: the mean of them, or, where they are labels, the label that most have. */
+/** Returns the predictions of one model, or of several: their mean, or, for labels, the most frequent label. */
 export function predictRows(models: readonly TreePredictor[], rows: FeatureRows): RowPrediction[] {
   const [first] = models as readonly [TreePredictor, ...TreePredictor[]];
   const isVote = first.objective === "multi:softmax" || first.objective === "binary:hinge";
@@ -29,7 +29,7 @@ export function predictRows(models: readonly TreePredictor[], rows: FeatureRows)
   );
 }
 
-/** `multi:softmax` answers with the class of the highest score. */
+/** Returns the class of the highest score for `multi:softmax`. */
 function labelled({ objective, outputCount }: TreePredictor, predictions: Float32Array): Float32Array {
   if (objective !== "multi:softmax") return predictions;
   return Float32Array.from({ length: predictions.length / outputCount }, (_, row) => {
@@ -38,7 +38,7 @@ function labelled({ objective, outputCount }: TreePredictor, predictions: Float3
   });
 }
 
-/** The smallest of those that are there most often. */
+/** Returns the smallest of the most frequent values. */
 function mostFrequent(values: readonly number[]): number {
   const counts = new Map<number, number>();
   for (const value of values.toSorted((left, right) => left - right)) counts.set(value, (counts.get(value) ?? 0) + 1);

@@ -26,17 +26,17 @@ type AcceptType = (typeof acceptTypes)[number];
 export interface XgboostServing {
   /** One, or those of an ensemble. */
   readonly models: readonly TreePredictor[];
-  /** Whether the first was a pickle: how many features a row may have is another check then. */
+  /** True if the first was a pickle, for which the container checks the number of features differently. */
   readonly isPickled: boolean;
-  /** SAGEMAKER_INFERENCE_OUTPUT, in parts; null where it is not set. */
+  /** SAGEMAKER_INFERENCE_OUTPUT, split; null when it is not set. */
   readonly selection: readonly string[] | null;
-  /** Whether it serves a transform job. */
+  /** True in a transform job. */
   readonly isBatch: boolean;
-  /** Whether its container serves many models. */
+  /** True in a multi-model container. */
   readonly isOneOfMany: boolean;
 }
 
-/** Answers a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRefusal. */
+/** Handles a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRefusal. */
 export function answerXgboost(serving: XgboostServing, request: AlgorithmRequest): AlgorithmAnswer {
   if (request.bytes.length === 0) return { ...textAnswer("text/html; charset=utf-8", ""), status: 204 };
   const read = readXgboostRows(request, (serving.models[0] as TreePredictor).featureCount);
@@ -54,7 +54,7 @@ export function answerXgboost(serving: XgboostServing, request: AlgorithmRequest
     : selectedAnswer(predictions, accept, { ...serving, selection: serving.selection });
 }
 
-/** The rows with as many columns as the model has features: those that are absent are missing. */
+/** Returns the rows with as many columns as the model has features; absent columns are missing values. */
 function fittedRows({ models, isPickled }: XgboostServing, { type, rows }: XgboostRows): FeatureRows {
   const { featureCount } = models[0] as TreePredictor;
   const { columnCount } = rows;
@@ -96,7 +96,7 @@ function acceptOf(accept: string): AcceptType {
   );
 }
 
-/** In a transform job each prediction has a line, as Python prints it, whatever is accepted. */
+/** In a transform job each prediction is a line in Python's format, whatever is accepted. */
 function encodedScores(
   predictions: readonly RowPrediction[],
   type: AcceptType,

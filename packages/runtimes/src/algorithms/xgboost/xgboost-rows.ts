@@ -22,7 +22,7 @@ const types: ReadonlyMap<string, XgboostType> = new Map([
   ["application/x-recordio-protobuf", "recordio-protobuf"],
 ]);
 
-/** As the container lists them, those for training among them. */
+/** The container's own list in its error, including types for training. */
 const listed =
   "csv, libsvm, parquet, recordio-protobuf, text/csv, text/libsvm, text/x-libsvm, application/x-parquet, application/x-recordio-protobuf";
 
@@ -83,7 +83,9 @@ function rowsOf(type: XgboostType, bytes: Uint8Array, columnsMax: number): Featu
 const preferredDelimiters = [",", "\t", ";", " ", ":"];
 const sniffedCharacters = 512;
 
-/** As Python's `csv.Sniffer` finds the delimiter of one line: one that is usual, or else what is there most often, and no letter or digit. */
+/**
+ * Finds the delimiter of a line like Python's `csv.Sniffer`: a usual one, else the most frequent character that is not a letter or digit.
+ */
 function delimiterOf(text: string): string {
   const line = (text.split("\n", 1)[0] ?? "").slice(0, sniffedCharacters);
   const usual = preferredDelimiters.find((each) => line.includes(each));
@@ -94,7 +96,7 @@ function delimiterOf(text: string): string {
   return /[A-Za-z0-9]/.test(most) ? "," : most;
 }
 
-/** Columns count from 1 unless one is 0. What has no colon, a label, is passed over. */
+/** Columns count from 1 unless one is 0. Cells without a colon, labels, are ignored. */
 function libsvmExamples(text: string): ExampleFeatures[] {
   const rows = text.split("\n").map((line) => {
     const keys: number[] = [];

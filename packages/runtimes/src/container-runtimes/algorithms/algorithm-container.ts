@@ -12,15 +12,15 @@ import type { ExecutionText } from "./execution-parameters.ts";
 
 export interface AlgorithmContainerOptions {
   readonly backend: string;
-  /** Variables of the container that its models are told. */
+  /** Variables of the container that are passed to its models. */
   readonly variables: readonly string[];
-  /** What a transform job that leaves its settings open is told; null for nothing. */
+  /** Settings for a transform job without its own; null for none. */
   readonly execution: ExecutionText | null;
-  /** The longest body of a call, where it has a bound of its own. */
+  /** Returns the maximum body length of a call, if it has its own limit. */
   readonly bodyBytesMax?: (start: KindStart) => number | null;
 }
 
-/** Framework containers of the same image have it. */
+/** Set for framework containers of the same image. */
 const scriptVariable = "SAGEMAKER_PROGRAM";
 const acceptVariable = "SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT";
 
@@ -71,7 +71,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, start: KindS
   };
 }
 
-/** Where a client leaves the type of its answer open, the container's variable says it. */
+/** The container's variable sets the type of the response when the client accepts any. */
 function algorithmCodec(executionText: string | null, acceptOtherwise: string): PayloadCodec {
   return {
     ...scriptCodec,

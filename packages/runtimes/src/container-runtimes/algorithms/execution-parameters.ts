@@ -1,19 +1,19 @@
 import type { KindStart } from "../container-kind.ts";
 import { integerVariable } from "../integer-variable.ts";
 
-/** The text that a container answers GET /execution-parameters with: the settings of a transform job that leaves them open. */
+/** Returns the container's response to GET /execution-parameters: the settings of a transform job without its own. */
 export type ExecutionText = (start: KindStart, processorCount: number) => string;
 
 const mebibyte = 2 ** 20;
 const contentBytesDefault = 6 * mebibyte;
 const contentVariable = "MAX_CONTENT_LENGTH";
 
-/** How long a body may be that XGBoost's container is asked with, where its variable says so. Throws ContainerRefusal. */
+/** Returns the maximum body length of XGBoost's container, if its variable sets one. Throws ContainerRefusal. */
 export function xgboostBodyBytes({ environment }: KindStart): number | null {
   return integerVariable(environment, [contentVariable], { least: 1, most: 2 ** 30 - 1 });
 }
 
-/** XGBoost's, as its Python prints it; with many models, as the Java of their server does. */
+/** XGBoost's text, in Python's format; with many models, in the format of their Java server. */
 export const xgboostExecution: ExecutionText = (start, processorCount) => {
   const megabytes = Math.floor((xgboostBodyBytes(start) ?? contentBytesDefault) / mebibyte);
   const members = { MaxConcurrentTransforms: 1, BatchStrategy: "MULTI_RECORD", MaxPayloadInMB: megabytes };
@@ -21,6 +21,6 @@ export const xgboostExecution: ExecutionText = (start, processorCount) => {
   return `{"MaxConcurrentTransforms": ${processorCount}, "BatchStrategy": "MULTI_RECORD", "MaxPayloadInMB": ${megabytes}}`;
 };
 
-/** Spark ML's, as its Java prints it. */
+/** Spark ML's text, in Java's format. */
 export const sparkExecution: ExecutionText = (_, processorCount) =>
   `{"MaxConcurrentTransforms":${processorCount},"BatchStrategy":"SINGLE_RECORD","MaxPayloadInMB":5}`;

@@ -1,3 +1,3 @@
-/** Containers of SageMaker's algorithms: an archive is what the algorithm's training has left, and nothing of it is code. */
+/** Containers of SageMaker's algorithms: an archive is the result of the algorithm's training, without code. */
 export { algorithmContainer } from "./algorithm-container.ts";
 export { sparkExecution, xgboostBodyBytes, xgboostExecution } from "./execution-parameters.ts";

@@ -1,13 +1,13 @@
 import { InferenceError } from "@galatea/base";
 
 const headersMax = 64;
-/** Of all names and values together: the platform's client takes heads of 16 KiB. */
+/** Limit of all names and values together: the platform's client accepts heads of 16 KiB. */
 const charactersMax = 8 * 1024;
 const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
-/** What no header may hold. */
+/** Characters that headers must not contain. */
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 
-/** The server's own: they say how the answer is sent, or are said by the content type and the status. */
+/** The server's own headers: they describe the transfer, or are set by the content type and the status. */
 const ownNames: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -23,8 +23,8 @@ const ownNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The headers that a script gave its answer, flat: name, value, name, value. `text` is a JSON object that the script's process wrote, which
- * may be anything. Throws INTERNAL for what is no header; the server's own are left out, as multi-model-server overwrites them.
+ * Returns the headers that a script set, flat: name, value, name, value. `text` is a JSON object from the script's process, which is
+ * untrusted. Throws INTERNAL for an invalid header; the server's own are omitted, because multi-model-server overwrites them.
  */
 export function answerHeaders(text: string): readonly string[] {
   const entries = entriesOf(text);

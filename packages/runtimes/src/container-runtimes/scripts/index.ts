@@ -1,6 +1,6 @@
 /**
- * Framework containers in script mode: archives with a script (`code/inference.py`, or what SAGEMAKER_PROGRAM names) whose functions are
- * called as SageMaker's inference toolkit calls them. Bodies pass to the script as they came; the toolkit's part is played in
- * `python/galatea_frameworks/toolkit`.
+ * Framework containers in script mode: archives with a script (`code/inference.py`, or the one that SAGEMAKER_PROGRAM names) whose
+ * functions are called as by SageMaker's inference toolkit. Bodies are passed to the script unchanged;
+ * `python/galatea_frameworks/toolkit` implements the toolkit.
  */
 export { scriptContainer, scriptOrElse } from "./script-container.ts";

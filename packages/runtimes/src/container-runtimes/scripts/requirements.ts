@@ -7,14 +7,14 @@ const fileBytesMax = 64 * 1024;
 const packagesMax = 100;
 
 const version = String.raw`(?:===?|!=|~=|<=|>=|<|>)\s*[\w.*+!-]+`;
-/** A name, extras, versions and a marker: nothing that names files, addresses, variables or options. */
+/** A name, extras, versions and a marker: no files, addresses, variables or options. */
 const requirementShape = new RegExp(
   String.raw`^[A-Za-z0-9][\w.-]*\s*(?:\[[\w., -]+\])?\s*(?:${version}(?:\s*,\s*${version})*)?\s*(?:;[\w\s.<>=!~'"()]+)?$`,
 );
 
 /**
- * What a script's requirements.txt asks for, as pip reads it; [] where there is none. What pip would do beyond packages of its index by
- * their names is refused: the file is the script's author's, and pip is the server's.
+ * Parses a script's requirements.txt, in pip's format; [] when there is none. Only packages of the index, by name, are allowed: the file
+ * belongs to the script's author, and pip runs as the server.
  */
 export function parseRequirements(text: string): readonly string[] {
   const packages: string[] = [];
@@ -32,7 +32,7 @@ export function parseRequirements(text: string): readonly string[] {
   return packages;
 }
 
-/** The requirements that lie in the first of these directories of code that has any. */
+/** Returns the requirements in the first of these code directories that has any. */
 export async function readRequirements(directories: readonly string[]): Promise<readonly string[]> {
   for (const directory of directories) {
     const path = join(directory, fileName);

@@ -5,10 +5,10 @@ import type { CallPayload, PayloadCodec, PayloadReply, PayloadRequest } from "@g
 import type { Tensor } from "@galatea/server/tensor";
 import { answerHeaders } from "./answer-headers.ts";
 
-/** The one input and the one output of a script's model: BYTES, one element. */
+/** The input and the output of a script's model: BYTES, one element. */
 export const bodyInput = "body";
 export const bodyOutput = "answer";
-/** Parameters of its requests and responses; `python/galatea_frameworks/toolkit/model.py` knows them too. */
+/** Parameters of its requests and responses, also in `python/galatea_frameworks/toolkit/program.py`. */
 const headParameters = {
   contentType: "content_type",
   accept: "accept",
@@ -23,7 +23,7 @@ const attributesHeader = "x-amzn-sagemaker-custom-attributes";
 const sessionHeader = "x-amzn-sagemaker-session-id";
 const lengthBytes = 4;
 
-/** A script is given the body and its types, and gives a body, a type and a status. */
+/** A script receives the body and its types, and returns a body, a type and a status. */
 export const scriptCodec: PayloadCodec = {
   executionParameters: "model",
 
@@ -47,7 +47,7 @@ export const scriptCodec: PayloadCodec = {
     const contentType = parameters.get(headParameters.contentType);
     const headers = parameters.get(headersParameter);
     return {
-      // What no HTTP response can have is the script's mistake.
+      // A status that HTTP does not allow is an error of the script.
       status: Number.isInteger(status) && status >= 200 && status <= 599 ? status : 500,
       contentType: typeof contentType === "string" ? contentType : "",
       ...(typeof headers === "string" ? { headers: answerHeaders(headers) } : {}),

@@ -9,7 +9,7 @@ import { scriptSettings } from "./script-settings.ts";
 export interface ScriptContainerOptions {
   /** The python-based backend that runs scripts with the framework's own defaults. */
   readonly runner: string;
-  /** As `galatea model add` names it. */
+  /** The framework's name for `galatea model add`. */
   readonly framework: string;
 }
 
@@ -17,7 +17,7 @@ export function scriptContainer(options: ScriptContainerOptions): ContainerKind 
   return { open: (start) => openScriptContainer(options, start) };
 }
 
-/** One image in two modes: a container whose variables name a script runs it, any other is `otherwise`. */
+/** Combines two modes of one image: a container whose variables name a script runs it, any other is `otherwise`. */
 export function scriptOrElse(scripts: ContainerKind, otherwise: ContainerKind): ContainerKind {
   return { open: (start) => ((start.environment.SAGEMAKER_PROGRAM ?? "") === "" ? otherwise : scripts).open(start) };
 }
@@ -62,8 +62,8 @@ function stringParameters(values: Readonly<Record<string, string | null>>) {
 }
 
 /**
- * Where the code lies that all archives of the container share; null where each has its own. What SAGEMAKER_SUBMIT_DIRECTORY names in S3
- * the platform brings before the container starts, to where SageMaker's containers unpack it.
+ * Returns the directory of code that all archives of the container share; null when each has its own. The platform downloads the object
+ * that SAGEMAKER_SUBMIT_DIRECTORY names in S3 before the container starts, to the directory where SageMaker's containers unpack it.
  */
 function submittedCode({ environment, mlRoot }: KindStart): string | null {
   const submitted = environment.SAGEMAKER_SUBMIT_DIRECTORY ?? "";

@@ -2,16 +2,16 @@ import { availableParallelism } from "node:os";
 import type { KindStart } from "../container-kind.ts";
 import { integerVariable, notesOn } from "../integer-variable.ts";
 
-/** What the variables of the toolkit and of its model servers ask for. */
+/** The settings in the variables of the toolkit and of its model servers. */
 export interface ScriptSettings {
   /** Processes for each model. */
   readonly workerCount: number;
-  /** Requests that are handed over together; 1: a request at a time. */
+  /** Requests that are passed together; 1: one request at a time. */
   readonly batchSizeMax: number;
   readonly batchDelayUs: number;
-  /** The limit of a call of the script, in milliseconds, after which its process is ended; null: the limit of its invocation. */
+  /** Time limit of a call of the script, in milliseconds, after which its process is ended; null: the limit of its invocation. */
   readonly callMsMax: number | null;
-  /** The longest body; null: as long as the server takes any. */
+  /** Maximum body length; null: the server's limit. */
   readonly bodyBytesMax: number | null;
   readonly notes: readonly string[];
 }
@@ -24,7 +24,7 @@ const payloadMegabytesMax = 2047;
 
 const jvm = "there is no Java process";
 const place = "the platform says where models lie, and each script is told";
-/** Variables that have nothing to act on here. */
+/** Variables without effect here. */
 const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MODEL_SERVER_VMARGS: jvm,
   SAGEMAKER_MAX_HEAP_SIZE: jvm,
@@ -39,7 +39,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
   CA_REPOSITORY_ARN: "packages come from where the operator's installer takes them",
 };
 
-/** Throws ContainerRefusal for a value that is none. */
+/** Throws ContainerRefusal for an invalid value. */
 export function scriptSettings({ environment, isMultiModel }: KindStart): ScriptSettings {
   const read = (names: readonly string[], most: number) => integerVariable(environment, names, { least: 1, most });
   const workers = read(["SAGEMAKER_MODEL_SERVER_WORKERS", "SAGEMAKER_TS_MAX_WORKERS"], workersMax);
@@ -50,7 +50,7 @@ export function scriptSettings({ environment, isMultiModel }: KindStart): Script
   );
   const megabytes = read(["SAGEMAKER_MAX_PAYLOAD_IN_MB"], payloadMegabytesMax);
   return {
-    // As the containers of scikit-learn have it; of many models each has one.
+    // One process per processor, as in the containers of scikit-learn; with many models one each.
     workerCount: (isMultiModel ? (ofModels ?? workers) : workers) ?? (isMultiModel ? 1 : availableParallelism()),
     batchSizeMax: read(["SAGEMAKER_TS_BATCH_SIZE"], batchSizeLimit) ?? 1,
     batchDelayUs: 1000 * (read(["SAGEMAKER_TS_MAX_BATCH_DELAY"], delayMsMax) ?? 100),

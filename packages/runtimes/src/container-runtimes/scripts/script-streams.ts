@@ -5,14 +5,14 @@ const scriptBytesMax = 4 * 1024 * 1024;
 const programDefault = "inference.py";
 
 /**
- * Whether a script may give answers part by part: its text has the word `yield`, or one with `stream` in it. A model that may is a decoupled
- * one, which costs small answers a message more; a script that has neither word and gives an iterator is answered whole, with a line
- * in its log. `program`: as SAGEMAKER_PROGRAM names it; null for the toolkit's own name.
+ * Returns whether a script may send responses in chunks: its text contains `yield`, or a word with `stream` in it. Its model is then
+ * decoupled, which costs small responses one message more. A script without these words that returns an iterator has its response sent as
+ * a whole, with a line in its log. `program`: the value of SAGEMAKER_PROGRAM; null for the toolkit's default.
  */
 export async function mayStream(directories: readonly string[], program: string | null): Promise<boolean> {
   const name = program === null || program === "" ? programDefault : program;
   const file = normalize(name.endsWith(".py") ? name : `${name.replaceAll(".", "/")}.py`);
-  // No script lies elsewhere, and no other file is looked at.
+  // A script outside of the directory is never found, and no other file is read.
   if (file.startsWith("..") || file.startsWith("/")) return false;
   for (const directory of directories) {
     const path = join(directory, file);

@@ -1,2 +1,2 @@
-/** TensorFlow Serving in a container of SageMaker: SavedModels behind its REST contract. */
+/** SageMaker's TensorFlow Serving container: SavedModels behind its REST API. */
 export { tensorflowServingContainer } from "./serving-container.ts";

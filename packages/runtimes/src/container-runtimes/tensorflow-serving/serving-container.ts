@@ -7,13 +7,13 @@ import { readRequirements } from "../scripts/requirements.ts";
 import { bodyInput, bodyOutput, scriptCodec } from "../scripts/script-codec.ts";
 import { servingSettings } from "./serving-settings.ts";
 
-/** The python-based backend that serves an archive's SavedModels as TensorFlow Serving does, and the framework that it runs in. */
+/** The python-based backend that serves an archive's SavedModels like TensorFlow Serving, and its framework. */
 const backend = "tensorflow_serving";
 const framework = "tensorflow";
-/** Requests that a process is handed together, however many rows may be computed together. */
+/** Requests that are passed to a process together, independent of the number of rows that run together. */
 const togetherMax = 256;
 
-/** SageMaker's TensorFlow Serving: an archive of SavedModels, and a script before and behind them where it has one. */
+/** SageMaker's TensorFlow Serving: an archive of SavedModels, with an optional script before and after them. */
 export const tensorflowServingContainer: ContainerKind = { open: openServingContainer };
 
 function openServingContainer(start: KindStart): OpenedContainer {
@@ -60,7 +60,7 @@ function openServingContainer(start: KindStart): OpenedContainer {
   };
 }
 
-/** What the script's requirements.txt asks for; nothing where there is no script, or `code/lib` brings what it needs. */
+/** Returns the packages of the script's requirements.txt; none when there is no script, or `code/lib` contains them. */
 async function scriptPackages(directory: string): Promise<readonly string[]> {
   const code = join(directory, "code");
   if (!(await exists(join(code, "inference.py"))) || (await exists(join(code, "lib")))) return [];
@@ -71,7 +71,7 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
 }
 
-/** Bodies as for scripts; what the engine refuses is told in TensorFlow Serving's form. */
+/** Encodes bodies as for scripts; errors of the engine have TensorFlow Serving's format. */
 const servingCodec: PayloadCodec = {
   ...scriptCodec,
   failed(error: InferenceError): PayloadReply {

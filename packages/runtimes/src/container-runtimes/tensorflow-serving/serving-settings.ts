@@ -2,29 +2,29 @@ import { availableParallelism } from "node:os";
 import { ContainerRefusal, type KindStart } from "../container-kind.ts";
 import { integerVariable, notesOn } from "../integer-variable.ts";
 
-/** What the variables of SageMaker's TensorFlow Serving container ask for. */
+/** The settings in the variables of SageMaker's TensorFlow Serving container. */
 export interface ServingSettings {
   /** Processes for each archive; each has all of its models. */
   readonly instanceCount: number;
-  /** Null: each request is run by itself. */
+  /** Null: each request runs alone. */
   readonly batching: ServingBatching | null;
-  /** Threads of a process; 0: as TensorFlow has them by itself. */
+  /** Threads of a process; 0: TensorFlow's default. */
   readonly intraThreads: number;
   readonly interThreads: number;
   /** "": the archive's first model. */
   readonly defaultModel: string;
-  /** The limit of a request, in milliseconds, after which its process is ended; null: the limit of its invocation. */
+  /** Time limit of a request, in milliseconds, after which its process is ended; null: the limit of its invocation. */
   readonly callMsMax: number | null;
-  /** What `Context.timeout` of a script says. */
+  /** Value of `Context.timeout` for a script. */
   readonly waitSeconds: number;
   readonly notes: readonly string[];
 }
 
 export interface ServingBatching {
-  /** Rows that are computed together. */
+  /** Maximum number of rows that run together. */
   readonly rowsMax: number;
   readonly delayUs: number;
-  /** Requests that may wait. */
+  /** Maximum number of waiting requests. */
   readonly queuedMax: number;
 }
 
@@ -34,7 +34,7 @@ const delayUsLimit = 60_000_000;
 const secondsLimit = 3600;
 const threadsLimit = 1024;
 const integerLimit = 999_999_999;
-/** What a queue may hold whatever is asked for. */
+/** Upper limit of a queue's length, regardless of its setting. */
 const queuedLimit = 100_000;
 
 const noGpu = "models run on the CPU";
@@ -53,7 +53,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
 
 const universalScript = ["SAGEMAKER_MULTI_MODEL_UNIVERSAL_BUCKET", "SAGEMAKER_MULTI_MODEL_UNIVERSAL_PREFIX"];
 
-/** Throws ContainerRefusal for a value that is none. */
+/** Throws ContainerRefusal for an invalid value. */
 export function servingSettings({ environment }: KindStart): ServingSettings {
   const read = (name: string, least: number, most: number) => integerVariable(environment, [name], { least, most });
   const universal = universalScript.find((name) => (environment[name] ?? "") !== "");
@@ -88,7 +88,7 @@ function batchingOf(enabled: string, read: ReadInteger, isTransform: boolean): S
   const rowsMax = read("SAGEMAKER_TFS_MAX_BATCH_SIZE", 1, rowsLimit) ?? 8;
   const delayUs = read("SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS", 0, delayUsLimit) ?? 1000;
   const batches = read("SAGEMAKER_TFS_MAX_ENQUEUED_BATCHES", 1, integerLimit);
-  // A transform job bounds its own requests.
+  // A transform job limits its own requests.
   const queuedBatches = batches ?? (isTransform ? queuedLimit : availableParallelism());
   return isEnabled === "false" ? null : { rowsMax, delayUs, queuedMax: Math.min(queuedBatches * rowsMax, queuedLimit) };
 }

@@ -1,18 +1,18 @@
 import { unreachable } from "@galatea/base";
 import type { Forest } from "../forest.ts";
 
-/** What a model answers with, of its transformed scores. */
+/** The form of a model's outputs, from its transformed scores. */
 export type Answer =
   /** One number for each output of the forest. */
   | { readonly kind: "scores" }
-  /** Of one probability two: of the negative class and of the positive. */
+  /** The probabilities of the negative and of the positive class, from one probability. */
   | { readonly kind: "both-classes" }
-  /** 1 where the score is above the threshold, else 0. */
+  /** 1 if the score is above the threshold, else 0. */
   | { readonly kind: "above"; readonly threshold: number }
-  /** The number of the output with the highest score. */
+  /** The index of the output with the highest score. */
   | { readonly kind: "best-class" };
 
-/** Numbers of each row's contributions: for each output one for each feature, and what is left. */
+/** Returns the number of each row's contributions: for each output one for each feature, and the remainder. */
 export function contributionColumns({
   outputCount,
   featureCount,
@@ -20,7 +20,7 @@ export function contributionColumns({
   return outputCount * (featureCount + 1);
 }
 
-/** Numbers of each row's answer. */
+/** Returns the number of columns of each row's result. */
 export function answerColumns(forest: Pick<Forest, "outputCount">, { kind }: Answer): number {
   switch (kind) {
     case "scores":

@@ -1,7 +1,7 @@
 /**
- * expf and logf as the C library has them (glibc since 2.27, musl since 1.2), by which XGBoost's predictions are made: both are a hundredth to some
- * tenths of a unit in the last place away from the true value, and rounded from there. Math.exp and Math.log, rounded, differ from them
- * in one of 1,500 and of 170 numbers.
+ * expf and logf of the C library (glibc since 2.27, musl since 1.2), with which XGBoost computes predictions. Both are a hundredth to
+ * some tenths of a unit in the last place away from the true value before rounding. Math.exp and Math.log, rounded, differ from them for
+ * one of 1,500 and of 170 numbers.
  */
 const float = new Float32Array(1);
 const bits = new Int32Array(float.buffer);
@@ -9,7 +9,7 @@ const bits = new Int32Array(float.buffer);
 const powerCount = 32;
 /** 2^(i/32). */
 const powers = Float64Array.from({ length: powerCount }, (_, index) => 2 ** (index / powerCount));
-/** Of 2^(r/32) for r from -0.5 to 0.5. */
+/** Coefficients of 2^(r/32) for r from -0.5 to 0.5. */
 const powerTerms = [0.05550361559341535, 0.2402284522445722, 0.6931471806916203].map(
   (term, index) => term / powerCount ** (3 - index),
 ) as [number, number, number];
@@ -17,7 +17,7 @@ const stepsPerUnit = Math.LOG2E * powerCount;
 
 /** Returns e^x for a float32, as a float32. */
 export function expFloat(x: number): number {
-  // Where the result is 0, infinite or no number, rounding gives it as well.
+  // Rounding is also correct when the result is 0, infinite or NaN.
   if (!(x > -103.9 && x < 88.7)) return Math.fround(Math.exp(x));
   const steps = stepsPerUnit * x;
   const whole = roundToEven(steps);
@@ -29,11 +29,11 @@ export function expFloat(x: number): number {
 }
 
 function roundToEven(value: number): number {
-  // The sum has no digits behind the point.
+  // The sum has no fractional digits.
   return value + 6755399441055744 - 6755399441055744;
 }
 
-/** For a sixteenth of the numbers from 0.7 to 1.4 each: about the inverse of its middle, and the logarithm of that middle. */
+/** For each sixteenth of the numbers from 0.7 to 1.4: approximately the inverse of its middle, and the logarithm of that middle. */
 const inverses = [
   1.398907162146528, 1.3403141896637998, 1.286432210124115, 1.2367150214269895, 1.1906977166711752, 1.1479821020556429,
   1.1082251448272158, 1.0711297413057381, 1.036437278977283, 1, 0.9492859795739057, 0.8951049428609004,

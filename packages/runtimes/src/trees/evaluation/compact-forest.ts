@@ -17,8 +17,8 @@ import { memoryPageBytes, memoryPagesMax } from "./wasm-code.ts";
 import { webAssembly, type WasmMemory } from "./web-assembly.ts";
 
 /**
- * A forest in a memory that threads share: its nodes, weights and trees, and for each thread a desk to work at. All beside the memory is plain
- * data, so that a thread can be sent it.
+ * A forest in shared memory: its nodes, weights and trees, and a workspace for each thread. Everything except the memory is plain data,
+ * which can be sent to a thread.
  */
 export interface CompactForest {
   readonly memory: WasmMemory;
@@ -27,45 +27,50 @@ export interface CompactForest {
   readonly outputCount: number;
   readonly baseScores: readonly number[];
   readonly transform: Transform;
-  /** Where trees begin and end: as many as there are, and, for walks of one row, up to the next multiple of eight. */
+  /**
+   * Offsets of the first tree and of the end of the trees; for evaluating single rows, the end is rounded up to the next multiple of
+   * eight trees.
+   */
   readonly trees: number;
   readonly treesEnd: number;
   readonly octetsEnd: number;
-  /** For each column twice its feature, and 1 more where what is missing is below everything. */
+  /** For each column twice its feature, plus 1 if missing values are below everything. */
   readonly columnsAt: number;
   readonly columnCount: number;
-  /** Where the first desk begins, the bytes of each, how many there are, and how many groups of eight rows each has place for. */
+  /**
+   * Offset of the first workspace, its size, the number of workspaces, and the number of groups of eight rows for which each has space.
+   */
   readonly desksAt: number;
   readonly deskBytes: number;
   readonly deskCount: number;
   readonly groupsMax: number;
-  /** What one row costs: steps through all trees, and the numbers that go in and come out. */
+  /** Cost of one row: steps through all trees, and the numbers that are read and written. */
   readonly rowSteps: number;
-  /** Null where nobody asked. */
+  /** Null when not requested. */
   readonly explained: Explained | null;
 }
 
 interface CompactOptions {
   readonly deskCount: number;
-  /** Whether rows shall be explained, which needs covers. */
+  /** True to compute contributions, which needs covers. */
   readonly explains?: boolean;
 }
 
-/** What is worked on at a time, values and sums, stays in a processor's second cache. */
+/** Target size of a workspace, so that values and sums stay in a processor's second-level cache. */
 const deskBytesGoal = 96 * 1024;
 const groupsAtOnceMax = 32;
 /** A transform may be an exponential, which takes longer than a step. */
 const numberSteps = 8;
-/** The sum of the places of eight nodes fits 32 bits. */
+/** The sum of the addresses of eight nodes fits 32 bits. */
 const nodeBytesMax = 2 ** 29;
 
-/** Lays out a forest for so many threads. Throws where its trees are none, or are too many. */
+/** Lays out a forest for `deskCount` threads. Throws when its trees are invalid, or too many. */
 export function compactForest(forest: Forest, { deskCount, explains = false }: CompactOptions): CompactForest {
   const { trees, precision, featureCount, outputCount, baseScores, transform } = forest;
   const nodeCount = countNodes(forest);
   const weightCount = trees.reduce((sum, tree) => sum + (tree.target === "every" ? tree.leafWeights.length : 0), 0);
   const recordCount = lanes * Math.max(1, Math.ceil(trees.length / lanes));
-  // A root takes a pair's place, so that no pair lies across two lines of a cache.
+  // A root takes the space of a pair, so that no pair spans two cache lines.
   const nodesEnd = (nodeCount + trees.length + 2) * nodeLayout.bytes;
   const linearAt = Math.ceil((nodesEnd + 4 * weightCount) / 8) * 8;
   const weightsEnd = linearAt + trees.reduce((sum, tree) => sum + linearBytes(tree), 0);
@@ -91,7 +96,7 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
     return one;
   });
   writeRecords(forest, placed, { integers, at: recordsAt, count: recordCount, empty: placeEmpty(space) });
-  // Trees of one leaf ask for no feature; groups have a place all the same.
+  // Trees of one leaf use no feature; groups need a column all the same.
   if (columns.count === 0) columns.place(0, { missingBelow: false });
   const columnsAt = recordsEnd;
   const desksAt = Math.ceil((columnsAt + 4 * columns.count) / 64) * 64;
@@ -118,13 +123,13 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
   };
 }
 
-/** What one row takes through all trees. */
+/** Returns the steps of one row through all trees. */
 function stepsOf(trees: readonly Tree[], placed: readonly PlacedTree[]): number {
   const walked = placed.reduce((sum, { levels }) => sum + levels + 1, 0);
   return trees.reduce((sum, tree) => sum + linearSteps(tree), walked);
 }
 
-/** Checks that all are trees. */
+/** Checks that all trees are valid. */
 function countNodes(forest: Forest): number {
   let count = 0;
   for (const [index, tree] of forest.trees.entries()) {
@@ -144,14 +149,14 @@ function nodeSpace(memory: Omit<NodeSpace, "take">): NodeSpace {
   let end = 0;
   const take = (count: number): number => {
     const at = end;
-    // Roots are alone.
+    // A root is not part of a pair.
     end += Math.max(2, count) * nodeLayout.bytes;
     return at;
   };
   return { ...memory, take };
 }
 
-/** A leaf that adds nothing, which fills the last eight trees up. */
+/** Writes a leaf that adds nothing, which pads the last eight trees. */
 function placeEmpty({ integers, take }: NodeSpace): number {
   const at = take(1);
   integers[(at + nodeLayout.key) >> 2] = keyBehind;
@@ -187,7 +192,7 @@ function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers,
 function deskOf({ columnCount, outputCount }: { readonly columnCount: number; readonly outputCount: number }) {
   const groupBytes = columnCount * columnBytes + outputCount * outputBytes;
   const groupsMax = Math.min(groupsAtOnceMax, Math.max(1, Math.floor(deskBytesGoal / groupBytes)));
-  // A line of the cache is one thread's: desks begin and end with one.
+  // A cache line belongs to one thread: workspaces begin and end at one.
   return { groupsMax, deskBytes: Math.ceil((groupsMax * groupBytes) / 64) * 64 };
 }
 

@@ -3,21 +3,21 @@ import { keyBehind, keyOfThreshold } from "./float-keys.ts";
 import type { ValueColumns } from "./value-columns.ts";
 import { columnBytes, node as layout } from "./walk-module.ts";
 
-/** Where a tree's root lies, and what a walk through it takes. */
+/** The address of a tree's root, and the number of levels to evaluate. */
 export interface PlacedTree {
   readonly root: number;
   readonly levels: number;
-  /** After so many levels most walks have ended, but not all. */
+  /** True if some paths are longer than `levels`. */
   readonly goesOn: boolean;
 }
 
-/** The memory that nodes are written to. */
+/** The memory to which nodes are written. */
 export interface NodeSpace {
   readonly integers: Int32Array;
   readonly floats: Float32Array;
-  /** Where the covers of nodes begin, one for each place; null where nobody asked. */
+  /** Offset of the covers of nodes, one for each node; null when not requested. */
   readonly coversAt: number | null;
-  /** The place of `count` nodes, one behind the other, behind those taken before. */
+  /** Allocates `count` consecutive nodes after earlier ones; returns their address. */
   readonly take: (count: number) => number;
 }
 
@@ -25,16 +25,16 @@ interface Placing {
   readonly tree: Tree;
   readonly space: NodeSpace;
   readonly columns: ValueColumns;
-  /** Where the weights of leaves that have several begin. */
+  /** Offset of the weights of leaves with several. */
   readonly weightsAt: number;
-  /** Where leaves that add terms are, by node; null where they add weights. */
+  /** Addresses of leaves with terms, by node; null when leaves have weights. */
   readonly linearPlaces: Int32Array | null;
-  /** The places of both children, by node: each has them once, however many ways lead to it. */
+  /** Addresses of both children, by node: children of shared nodes are written once. */
   readonly children: Map<number, number>;
   readonly planned: Plans;
 }
 
-/** A node to be written at a place, or a search among its bounds, for its pieces from `first` to `last`. */
+/** A node to be written at an address, or a search among its bounds, for its segments from `first` to `last`. */
 interface Planned {
   readonly at: number;
   readonly node: number;
@@ -46,7 +46,7 @@ interface Pieces {
   readonly last: number;
 }
 
-/** What is still to be written, in the order of its coming: a large tree has millions. */
+/** The queue of unwritten nodes: a large tree has millions. */
 class Plans {
   readonly #columns: Int32Array;
   #begin = 0;
@@ -69,7 +69,7 @@ class Plans {
   }
 }
 
-/** How many nodes a tree has where it is placed, at most. Throws where it is no tree. */
+/** Returns the maximum number of a tree's nodes when it is written. Throws for an invalid tree. */
 export function placedNodeCount(tree: Tree, forest: Forest, about: string): number {
   return nodesInOrder(tree, forest, about).length + searchedNodeCount(tree);
 }
@@ -80,7 +80,7 @@ function searchedNodeCount({ steps }: Tree): number {
   return count;
 }
 
-/** Writes a tree level by level, so that the nodes that most rows come to lie close together. */
+/** Writes a tree level by level, so that the nodes that most rows reach are close together. */
 export function placeTree(
   tree: Tree,
   { forest, ...where }: Pick<Placing, "space" | "columns" | "weightsAt" | "linearPlaces"> & { readonly forest: Forest },
@@ -94,7 +94,7 @@ export function placeTree(
   return { root, ...levelsOf(tree, order) };
 }
 
-/** A walk of so many levels at most is taken to its end without looking whether all are at their leaves. */
+/** A tree of at most this many levels is evaluated to its end without checking whether all paths have reached leaves. */
 const blindLevelsMax = 8;
 
 function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
@@ -114,7 +114,7 @@ function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
     depths[tree.left[node] as number] = below;
     depths[tree.right[node] as number] = below;
   }
-  // Only where children lie behind their parents can be seen whether a walk goes on: copies of nodes lie behind the children.
+  // Only when children follow their parents can the evaluation detect that a path continues; copied nodes follow their children.
   const goesOn = deepest > blindLevelsMax && tree.steps.size === 0;
   return { levels: goesOn ? Math.floor(leafDepths / leafCount) : deepest, goesOn };
 }
@@ -148,7 +148,7 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
   const missingLeft = tree.missingLeft[node] === 1;
   if (bounds === undefined || bounds.length === 0) {
     return {
-      // A set without bounds has nothing left of it.
+      // An empty set has nothing on its left.
       threshold: bounds === undefined ? (tree.thresholds[node] as number) : -Infinity,
       missingTrue: missingLeft,
       whenTrue: { node: tree.left[node] as number, pieces: null },
@@ -159,14 +159,14 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
   const middle = (first + last) >> 1;
   return {
     threshold: bounds[middle] as number,
-    // A missing value takes the way of the first piece of its side.
+    // A missing value goes to the first segment of its side.
     missingTrue: (missingLeft ? 1 : 0) <= middle,
     whenTrue: pieceOf(tree, node, { first, last: middle }),
     whenFalse: pieceOf(tree, node, { first: middle + 1, last }),
   };
 }
 
-/** A piece alone is the branch that it belongs to: those of odd number are left. */
+/** A single segment is the branch that it belongs to: those of odd number are left. */
 function pieceOf(tree: Tree, node: number, pieces: Pieces): Omit<Planned, "at"> {
   if (pieces.first < pieces.last) return { node, pieces };
   return { node: (pieces.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };
@@ -183,7 +183,7 @@ function placeSplit(
   space.integers[(at + layout.children) >> 2] = pair;
 }
 
-/** A walk stays at a leaf: its first child is the leaf itself, and every value is below its key. */
+/** Evaluation stays at a leaf: its first child is the leaf itself, and every value is below its key. */
 function placeLeaf({ at, node }: Planned, { tree, space, weightsAt, linearPlaces }: Placing): void {
   space.integers[(at + layout.key) >> 2] = keyBehind;
   space.integers[(at + layout.column) >> 2] = 0;

@@ -14,32 +14,32 @@ import {
   type WalkModuleFunctions,
 } from "./walk-module.ts";
 
-/** A model as threads evaluate it. */
+/** A model in the form that threads evaluate. */
 export interface TreeModel {
   readonly forest: CompactForest;
   readonly answer: Answer;
 }
 
-/** Rows that lie one behind the other, and where their answers go. */
+/** Consecutive rows, and the destination of their results. */
 export interface RowRange {
-  /** Float32 by their bits: features of each row. */
+  /** Features of each row, as the bits of float32. */
   readonly rows: Int32Array;
   readonly rowCount: number;
-  /** Null where nobody asked for them; the same of `contributions`. */
+  /** Null when not requested; the same applies to `contributions`. */
   readonly answers: Float32Array | null;
-  /** For each output of a row one for each feature, and what is left. */
+  /** For each output of a row one number for each feature, and the remainder. */
   readonly contributions: Float32Array | null;
 }
 
-/** Up to so many rows are walked one after the other, through eight trees at a time. */
+/** Up to this number, rows are evaluated one by one, through eight trees at a time. */
 const singleRowsMax = 2;
 
-/** The machine code is the same for all models of a thread. */
+/** Compiles the module; all models of a thread share the machine code. */
 export function compileWalk(): WasmModule {
   return new webAssembly.Module(encodeWalk());
 }
 
-/** One thread's way to evaluate a model, at one of its desks. */
+/** Evaluates a model in one thread, with one of its workspaces. */
 export class Evaluator {
   readonly #forest: CompactForest;
   readonly #walk: WalkFunctions;
@@ -53,7 +53,7 @@ export class Evaluator {
   readonly #values: Int32Array;
   readonly #sums: Float64Array;
   readonly #scores: Float64Array;
-  /** Made when it is first asked for. */
+  /** Created when first used. */
   #explainer: Explainer | null = null;
 
   constructor(walk: WasmModule, { forest, answer }: TreeModel, desk: number) {
@@ -107,7 +107,7 @@ export class Evaluator {
     }
   }
 
-  /** From 0, to which the base scores are added at the end, or, as XGBoost adds, from the base scores. */
+  /** Starts from 0, to which the base scores are added at the end, or, as XGBoost does, from the base scores. */
   #beginSums(groupCount: number): void {
     const { precision, baseScores, outputCount } = this.#forest;
     if (precision === "float64") this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
@@ -129,7 +129,7 @@ export class Evaluator {
     }
   }
 
-  /** Values as keys, eight rows of a column one behind the other. */
+  /** Writes values as keys, eight rows of a column at a time. */
   #layOut(rows: Int32Array, first: number, rowCount: number): void {
     const { featureCount, columnCount } = this.#forest;
     const values = this.#values;

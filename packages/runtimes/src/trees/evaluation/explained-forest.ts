@@ -1,22 +1,22 @@
 import { InferenceError } from "@galatea/base";
 import { type Forest, nodesInOrder, type Tree } from "../forest.ts";
 
-/** What explaining needs beside the trees. */
+/** The data for contributions besides the trees. */
 export interface Explained {
-  /** For each place of a node its cover: how much of the training's data came to it. */
+  /** Cover of each node: the amount of the training data that reached it. */
   readonly coversAt: number;
-  /** Of each output: what the trees give on average, and the base score. */
+  /** The trees' average plus the base score, for each output. */
   readonly expected: readonly number[];
-  /** Levels of the deepest tree. */
+  /** Number of levels of the deepest tree. */
   readonly depthMax: number;
-  /** Steps that explaining one row takes. */
+  /** Number of steps of one row's contributions. */
   readonly rowSteps: number;
 }
 
-/** Some seconds for each row: more than that nobody waits for, and a row cannot be given up. */
+/** Some seconds for each row: a row cannot be aborted. */
 const rowStepsMax = 2 ** 30;
 
-/** What explaining a forest takes. Throws where it cannot be done. */
+/** Returns the data for a forest's contributions. Throws when they cannot be computed. */
 export function explainedOf(forest: Forest, coversAt: number): Explained {
   const expected = [...forest.baseScores];
   let depthMax = 0;
@@ -47,7 +47,7 @@ export function explainedOf(forest: Forest, coversAt: number): Explained {
   return { coversAt, expected, depthMax, rowSteps };
 }
 
-/** Adds what a tree gives on average of the data that it was trained with. */
+/** Adds the average of a tree over its training data. */
 function addExpected(
   tree: Tree,
   { order, expected }: { readonly order: Int32Array; readonly expected: number[] },

@@ -3,22 +3,22 @@ import type { Explained } from "./explained-forest.ts";
 import { lanes, node as nodeLayout, tree as treeLayout } from "./walk-module.ts";
 
 /**
- * Shapley values of the features of one row, as XGBoost's `pred_contribs` and LightGBM's `pred_contrib` give them: how much of each output, before
- * its transform, comes from which feature, and what is left without any. The algorithm is the second of Lundberg, Erion and Lee, "Consistent
- * Individualized Feature Attribution for Tree Ensembles": it goes all ways through a tree and carries along, for each feature of the way, the share of
- * rows that would go that way without knowing it, and what the sets of known features weigh, by their size.
+ * Computes Shapley values of the features of one row, like XGBoost's `pred_contribs` and LightGBM's `pred_contrib`: the contribution of
+ * each feature to each output before its transform, and the remainder. The algorithm is the second of Lundberg, Erion and Lee,
+ * "Consistent Individualized Feature Attribution for Tree Ensembles". It follows all paths through a tree and tracks, for each feature of
+ * the path, the share of rows that would take the path without knowing it, and the weights of the sets of known features, by size.
  */
 export class Explainer {
   readonly #forest: CompactForest;
   readonly #explained: Explained;
   readonly #integers: Int32Array;
   readonly #floats: Float32Array;
-  /** A way for each level, one behind the other: it has a step for each level above, and one. */
+  /** A path for each level, one after another: it has a step for each level above, and one more. */
   readonly #features: Int32Array;
   readonly #zeros: Float64Array;
   readonly #ones: Float64Array;
   readonly #weights: Float64Array;
-  /** Of the row and the tree at hand. */
+  /** State of the current row and tree. */
   #valuesAt = 0;
   #contributions: Float64Array = new Float64Array(0);
   #firstOutput = 0;
@@ -36,7 +36,10 @@ export class Explainer {
     this.#weights = new Float64Array(room);
   }
 
-  /** `valuesAt` is where the first column of the row's group lies, and the row in it; `contributions`, as many as there are columns (contributionColumns), is overwritten. */
+  /**
+   * Explains a row. `valuesAt` is the address of its first column in its group; overwrites `contributions`, which has as many elements as
+   * there are columns (contributionColumns).
+   */
   explain(valuesAt: number, contributions: Float64Array): void {
     const { trees, treesEnd, featureCount, outputCount } = this.#forest;
     contributions.fill(0);
@@ -59,7 +62,7 @@ export class Explainer {
     return this.#floats[(this.#explained.coversAt + (node / nodeLayout.bytes) * 4) >> 2] as number;
   }
 
-  /** The way so far lies at the level above; this node adds the last step to it. */
+  /** Extends the path of the level above by this node as its last step. */
   #follow(node: number, { level, length, ...step }: Step & { readonly level: number; readonly length: number }): void {
     const way = wayAt(level);
     if (level > 0) this.#copyWay(wayAt(level - 1), way, length);
@@ -105,7 +108,7 @@ export class Explainer {
     }
   }
 
-  /** Takes a step out of the way, as if its feature had never been asked for. */
+  /** Removes a step from the path, as if its feature had not been used. */
   #unwind(way: number, length: number, taken: number): void {
     const weights = this.#weights;
     const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
@@ -124,7 +127,7 @@ export class Explainer {
       column.copyWithin(way + taken, way + taken + 1, way + length + 1);
   }
 
-  /** The sum of the weights of a way without one of its steps. */
+  /** Returns the sum of the weights of a path without one of its steps. */
   #unwoundSum(way: number, length: number, taken: number): number {
     const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
     let next = this.#weights[way + length] as number;
@@ -164,7 +167,7 @@ function wayAt(level: number): number {
   return (level * (level + 1)) / 2;
 }
 
-/** One step of a way: its feature, and the share of rows that go it without and with knowing the feature. */
+/** One step of a path: its feature, and the share of rows that take it without and with knowing the feature. */
 interface Step {
   readonly feature: number;
   readonly zero: number;

@@ -3,7 +3,7 @@ import type { Precision, Transform } from "../forest.ts";
 import type { Answer } from "./answer.ts";
 import { expFloat } from "./c-library.ts";
 
-/** Makes the answer of a row of a row's sums, in place; what is compared is compared as float32, as the libraries do. */
+/** Computes a row's result from its sums, in place; comparisons are in float32, as in the libraries. */
 export type FinishRow = (scores: Float64Array, answer: Float32Array, answerAt: number) => void;
 
 export function finishRow(transform: Transform, answer: Answer, precision: Precision): FinishRow {
@@ -19,10 +19,13 @@ const each = (change: (score: number) => number) => (scores: Float64Array) => {
   for (let output = 0; output < scores.length; output += 1) scores[output] = change(scores[output] as number);
 };
 
-/** XGBoost's, below which e^x is a float32. */
+/** XGBoost's limit, below which e^x is a float32. */
 const sigmoidMax = Math.fround(88.7);
 
-/** As XGBoost computes them of float32. Null for those that are the same in either precision, and those that XGBoost has not. */
+/**
+ * Returns XGBoost's float32 version of a transform. Null for those that are the same in either precision, and those that XGBoost does not
+ * have.
+ */
 function floatTransformOf(transform: Transform): ((scores: Float64Array) => void) | null {
   switch (transform.kind) {
     case "sigmoid":
@@ -36,7 +39,7 @@ function floatTransformOf(transform: Transform): ((scores: Float64Array) => void
   }
 }
 
-/** Shares are float32, and so is the sum that they are divided by, which is added up as a double. */
+/** Shares are float32, and so is their divisor, which is summed as a double. */
 function floatSoftmax(scores: Float64Array): void {
   let highest = -Infinity;
   for (let output = 0; output < scores.length; output += 1) highest = Math.max(highest, scores[output] as number);

@@ -6,23 +6,23 @@ interface LinearSpace {
   readonly integers: Int32Array;
   readonly doubles: Float64Array;
   readonly columns: ValueColumns;
-  /** Where the first leaf begins, at a multiple of eight. */
+  /** Address of the first leaf, a multiple of eight. */
   readonly at: number;
 }
 
-/** What a tree's leaves take that add terms; 0 where they add weights alone. */
+/** Returns the bytes of a tree's leaves with terms; 0 when leaves have only weights. */
 export function linearBytes({ linear, left }: Tree): number {
   if (linear === null) return 0;
   return leafNodes(left).length * linearLeaf.bytes + linear.features.length * linearTerm.bytes;
 }
 
-/** Steps that the leaf of the most terms takes. */
+/** Returns the number of steps of the leaf with the most terms. */
 export function linearSteps({ linear, left }: Tree): number {
   if (linear === null) return 0;
   return leafNodes(left).reduce((most, node) => Math.max(most, 2 * termCount(linear, node)), 0);
 }
 
-/** Throws where terms are of features that are not there. */
+/** Throws when terms use missing features. */
 export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: string): void {
   for (const feature of linear?.features ?? []) {
     if (feature >= 0 && feature < featureCount) continue;
@@ -30,7 +30,7 @@ export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: s
   }
 }
 
-/** Writes the leaves, and tells where each is, by node. */
+/** Writes the leaves, and returns their addresses by node. */
 export function placeLinear(tree: Tree, { integers, doubles, columns, at }: LinearSpace): Int32Array | null {
   const { linear, left, right, leafWeights } = tree;
   if (linear === null) return null;

@@ -1,4 +1,6 @@
-/** The columns that rows' values are laid out in for a model: one for each feature that a tree asks for, or two, where nodes differ in what a missing value is. */
+/**
+ * The columns of rows' values for a model: one for each feature that a tree uses, or two, if nodes differ in the order of missing values.
+ */
 export class ValueColumns {
   readonly #places = new Map<number, number>();
 
@@ -6,7 +8,7 @@ export class ValueColumns {
     return this.#places.size;
   }
 
-  /** Its number; columns are made when they are first asked for. */
+  /** Returns the number of a column, which is created when first used. */
   place(feature: number, { missingBelow }: { readonly missingBelow: boolean }): number {
     const column = 2 * feature + (missingBelow ? 1 : 0);
     let place = this.#places.get(column);
@@ -14,12 +16,12 @@ export class ValueColumns {
     return place;
   }
 
-  /** One that has the feature's values, whatever a missing one is there. */
+  /** Returns a column with the feature's values, whatever its order of missing values is. */
   anyPlace(feature: number): number {
     return this.#places.get(2 * feature + 1) ?? this.place(feature, { missingBelow: false });
   }
 
-  /** Twice the feature, and 1 more where what is missing is below everything, by number. */
+  /** Returns by column number twice the feature, plus 1 if missing values are below everything. */
   list(): readonly number[] {
     return [...this.#places.keys()];
   }

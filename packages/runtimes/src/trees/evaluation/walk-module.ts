@@ -3,23 +3,32 @@ import { infinityBits } from "./float-keys.ts";
 import { type Code, encodeModule, wasm } from "./wasm-code.ts";
 
 /**
- * The walk through trees, as WebAssembly. Eight walks go side by side, because each step of one waits for the memory: eight rows through one tree, or, where
- * there are few rows, one row through eight trees. Nobody branches on a comparison, which no processor could foresee, so a walk that has come
- * to its leaf stays there until all eight have. bench/rows/trees.ts: XGBoost's 500 trees go from 0.45 of the library's own rate at 10,000 rows
- * (ONNX Runtime, one row at a time) to above it.
+ * The evaluation of trees as WebAssembly. Eight paths are followed in parallel, because each step of one waits for memory: eight rows
+ * through one tree, or, for few rows, one row through eight trees. There is no branch on a comparison, which no processor could predict,
+ * so a path that has reached its leaf stays there until all eight have. bench/rows/trees.ts: XGBoost's 500 trees go from 0.45 of the
+ * library's own rate at 10,000 rows (ONNX Runtime, one row at a time) to above it.
  */
 export const lanes = 8;
 
-/** A node is 16 bytes: what a value is compared with, where values lie in a group of columns, the two children (one behind the other), the leaf's weight. */
+/**
+ * A node has 16 bytes: the key that a value is compared with, the offset of values in a group of columns, the address of the two
+ * consecutive children, the leaf's weight.
+ */
 export const node = { bytes: 16, key: 0, column: 4, children: 8, weight: 12 } as const;
 
-/** A tree is 32 bytes; its walks take `levels` steps, and, where `goesOn` is not 0, more until all stand still. What `octet` begins with counts for the eight trees from here on. */
+/**
+ * A tree has 32 bytes. Its evaluation takes `levels` steps, and, if `goesOn` is not 0, more until all paths are at leaves. Fields with
+ * the prefix `octet` apply to the eight trees from here on.
+ */
 export const tree = {
   bytes: 32,
   root: 0,
-  /** Where its output's sums begin in a group's. */
+  /** Offset of its output's sums in a group's. */
   sums: 4,
-  /** 0: leaves have their weight. More: the address of so many weights, one for each output. `linearLeaves`: that of a sum of terms. */
+  /**
+   * 0: leaves have their weight. More: leaves have the address of this many weights, one for each output. `linearLeaves`: they have the
+   * address of a sum of terms.
+   */
   weightCount: 8,
   levels: 12,
   goesOn: 16,
@@ -28,28 +37,28 @@ export const tree = {
 } as const;
 
 export const linearLeaves = -1;
-/** What a leaf of terms adds: 24 bytes, and 16 for each term behind them. */
+/** A leaf of terms: 24 bytes, and 16 for each term after them. */
 export const linearLeaf = {
   bytes: 24,
-  /** What it adds to rows that miss a feature of it. */
+  /** Value for rows in which one of its features is missing. */
   weight: 0,
   constant: 8,
   termCount: 16,
 } as const;
-/** A coefficient, and where values lie in a group of columns. */
+/** A coefficient, and the offset of values in a group of columns. */
 export const linearTerm = { bytes: 16, coefficient: 0, column: 8 } as const;
 
-/** Of a value in a group of columns: [column][row]. */
+/** Size of a column in a group of columns: [column][row]. */
 export const columnBytes = 4 * lanes;
-/** Of an output in a group of sums: [output][row], doubles. */
+/** Size of an output in a group of sums: [output][row], doubles. */
 export const outputBytes = 8 * lanes;
 
-/** A walk for each precision of sums. Those of float32 lie in memory as doubles, too, and are rounded with each addition. */
+/** An evaluation for each precision of sums. Float32 sums are doubles in memory, too, and are rounded with each addition. */
 export type WalkModuleFunctions = Readonly<Record<`walkRows_${Precision}`, WalkFunctions["walkRows"]>> &
   Readonly<Record<`walkTrees_${Precision}`, WalkFunctions["walkTrees"]>>;
 
 export interface WalkFunctions {
-  /** Adds what `trees` give for the rows of groups, from `columns` to `columnsEnd`, to `sums`. */
+  /** Adds the values of `trees` for the rows of groups, from `columns` to `columnsEnd`, to `sums`. */
   readonly walkRows: (
     trees: number,
     treesEnd: number,
@@ -59,13 +68,13 @@ export interface WalkFunctions {
     sums: number,
     sumBytes: number,
   ) => void;
-  /** The same of one row, which begins at `column` in its group, and at `sums` in its group's; trees come in eights. */
+  /** Adds the values of `trees`, eight at a time, for one row, which begins at `column` in its group, and at `sums` in its group's. */
   readonly walkTrees: (trees: number, treesEnd: number, column: number, sums: number) => void;
 }
 
-/** The module's bytes. */
+/** Returns the module's bytes. */
 export function encodeWalk(): Uint8Array<ArrayBuffer> {
-  // The first three are called by their places.
+  // The first three are called by their index.
   return encodeModule([
     addVector("float64"),
     addVector("float32"),
@@ -81,7 +90,7 @@ const { get, set, tee, constant, add, loadInteger, loadFloat, loadDouble, storeD
   wasm;
 const places = Array.from({ length: lanes }, (_, lane) => lane);
 
-/** The sum of two numbers that are float32, as a double: the sum of both as doubles, rounded once, is their sum as float32. */
+/** The sum of two float32 numbers as a double: their sum as doubles, rounded once, equals their float32 sum. */
 const sumOf: Readonly<Record<Precision, (left: Code, right: Code) => Code>> = {
   float64: addDouble,
   float32: (left, right) => promote(demote(addDouble(left, right))),
@@ -144,7 +153,7 @@ interface Walk {
   readonly goesOn: Code;
 }
 
-/** All lanes to their leaves. */
+/** Moves all lanes to their leaves. */
 function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: Walk): Code {
   const step = places.flatMap((lane) => {
     const at = get(nodes + lane);
@@ -152,7 +161,8 @@ function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: W
     const isSecond = wasm.greaterOrEqual(value, loadInteger(at, node.key));
     return set(nodes + lane, add(loadInteger(at, node.children), wasm.shiftLeft(isSecond, constant(4))));
   });
-  // Children lie behind their parents: the sum of the places grows as long as anyone goes on. It fits 32 bits (nodeBytesMax).
+  // Children have higher addresses than their parents: the sum of the addresses grows as long as any path continues. It fits 32 bits
+  // (nodeBytesMax).
   const sumOfPlaces = places.map((lane) => get(nodes + lane)).reduce((left, right) => add(left, right));
   return [
     ...wasm.when(tee(levels, levelCount), wasm.doWhile(step, tee(levels, wasm.subtract(get(levels), constant(1))))),
@@ -169,11 +179,11 @@ interface Leaf {
   readonly sums: Code;
   readonly sumOffset: number;
   readonly weightCount: Code;
-  /** Where its row's values begin. */
+  /** Address of the row's values. */
   readonly column: Code;
 }
 
-/** What the leaf adds where leaves have one weight, where they have more, and where they have terms. */
+/** Adds a leaf's value: one weight, several weights, or terms. */
 function addLeaf({ precision, at, sums, sumOffset, weightCount, column }: Leaf): Code {
   const weight = promote(loadFloat(at, node.weight));
   const one = storeDouble(sums, sumOf[precision](loadDouble(sums, sumOffset), weight), sumOffset);

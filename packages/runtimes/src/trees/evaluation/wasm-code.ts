@@ -1,15 +1,16 @@
 /**
- * WebAssembly's binary form (core specification 2.0, chapter 5), as far as the walk through trees needs it: functions over 32-bit integers and one
- * shared memory that is imported. Code is a list of bytes; an instruction is a function that puts its operands' code before its own.
+ * WebAssembly's binary format (core specification 2.0, chapter 5), as far as the evaluation of trees needs it: functions over 32-bit
+ * integers and one imported shared memory. Code is a list of bytes; an instruction is a function that puts its operands' code before its
+ * own.
  */
 export type Code = readonly number[];
 
 export interface WasmFunction {
-  /** Under which it is exported. */
+  /** Name under which it is exported. */
   readonly name: string;
   /** All are i32, and nothing is returned. */
   readonly parameterCount: number;
-  /** More i32 that begin as 0. */
+  /** Additional i32 locals, initially 0. */
   readonly localCount: number;
   readonly body: Code;
 }
@@ -18,7 +19,7 @@ const header = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 const i32 = 0x7f;
 const nothing = 0x40;
 
-/** A module whose functions call one another by their place in the list. Its memory is imported as `trees.memory`. */
+/** Encodes a module whose functions call one another by index. Its memory is imported as `trees.memory`. */
 export function encodeModule(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
   const types = functions.map(({ parameterCount }) => [
     0x60,
@@ -81,7 +82,7 @@ const load =
 export const wasm = {
   get: (local: number): Code => [0x20, ...unsigned(local)],
   set: (local: number, value: Code): Code => [...value, 0x21, ...unsigned(local)],
-  /** Sets and gives the value. */
+  /** Sets and returns the value. */
   tee: (local: number, value: Code): Code => [...value, 0x22, ...unsigned(local)],
   constant: (value: number): Code => [0x41, ...signed(value)],
   add: binary(0x6a),
@@ -99,14 +100,14 @@ export const wasm = {
   storeDouble: (address: Code, value: Code, offset = 0): Code => [...address, ...value, 0x39, 3, ...unsigned(offset)],
   addDouble: binary(0xa0),
   multiplyDouble: binary(0xa2),
-  /** A float32 as a float64. */
+  /** Converts a float32 to a float64. */
   promote: (value: Code): Code => [...value, 0xbb],
-  /** A float64 rounded to a float32. */
+  /** Rounds a float64 to a float32. */
   demote: (value: Code): Code => [...value, 0xb6],
-  /** Bits as a float32. */
+  /** Reinterprets bits as a float32. */
   floatOfBits: (bits: Code): Code => [...bits, 0xbe],
   select: (condition: Code, then: Code, otherwise: Code): Code => [...then, ...otherwise, ...condition, 0x1b],
-  /** Runs its body, and again as long as the condition at its end is not 0. */
+  /** Runs its body, and again while the condition at its end is not 0. */
   doWhile: (body: Code, condition: Code): Code => [0x03, nothing, ...body, ...condition, 0x0d, 0x00, 0x0b],
   when: (condition: Code, then: Code, otherwise: Code = []): Code => [
     ...condition,

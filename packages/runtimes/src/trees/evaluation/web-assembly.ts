@@ -1,11 +1,11 @@
-/** What is used of WebAssembly, which TypeScript knows as a part of browsers only. */
+/** Types of WebAssembly, which TypeScript has only for browsers. */
 export interface WasmMemory {
-  /** Shared; as long as the memory was when it was asked for. */
+  /** Shared; has the length that the memory had when it was accessed. */
   readonly buffer: SharedArrayBuffer;
   grow(pageCount: number): number;
 }
 
-/** Compiled code; threads that are sent it share it. */
+/** Compiled code; threads that receive it share it. */
 export interface WasmModule {
   readonly [Symbol.toStringTag]: "WebAssembly.Module";
 }

@@ -1,6 +1,6 @@
 import { broken } from "../forest.ts";
 
-/** Reads a binary file from its beginning on. Nothing is allocated for bytes that the file does not have. */
+/** Reads a binary file sequentially. Allocates nothing for bytes that the file does not contain. */
 export class ByteReader {
   readonly bytes: Uint8Array;
   readonly #view: DataView;
@@ -17,7 +17,7 @@ export class ByteReader {
     return this.bytes.byteLength - this.at;
   }
 
-  /** Where the next bytes lie, which are stepped over. */
+  /** Skips the next bytes and returns their offset. */
   take(byteLength: number): number {
     if (byteLength > this.left)
       throw broken("the file", `ends at ${this.bytes.byteLength}, ${byteLength} bytes were expected at ${this.at}`);
@@ -26,7 +26,7 @@ export class ByteReader {
     return at;
   }
 
-  /** The same for elements of one size. */
+  /** Skips `count` elements and returns their offset. */
   takeElements(count: number, elementBytes: number): number {
     if (!(count * elementBytes <= this.left)) {
       throw broken(
@@ -57,7 +57,7 @@ export class ByteReader {
     return this.#view.getUint32(this.take(4), this.#littleEndian);
   }
 
-  /** Integers beyond those that a double holds are none that a count or an offset can have. */
+  /** Integers that a double cannot represent are never a valid count or offset. */
   int64(): number {
     return Number(this.#view.getBigInt64(this.take(8), this.#littleEndian));
   }
@@ -74,7 +74,7 @@ export class ByteReader {
     return this.#view.getFloat64(this.take(8), this.#littleEndian);
   }
 
-  /** Bytes as UTF-8. */
+  /** Reads bytes as UTF-8. */
   text(byteLength: number): string {
     const at = this.take(byteLength);
     return new TextDecoder().decode(this.bytes.subarray(at, at + byteLength));

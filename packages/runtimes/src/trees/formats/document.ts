@@ -2,8 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { broken } from "../forest.ts";
 
 /**
- * A document as XGBoost writes it, as JSON or as UBJSON: lists of numbers (and of booleans, as 0 and 1) are one array of doubles; an empty list
- * is one, too.
+ * A document of XGBoost, from JSON or UBJSON: lists of numbers (and of booleans, as 0 and 1) are one array of doubles; an empty list is
+ * one, too.
  */
 export type Value =
   | null
@@ -16,18 +16,18 @@ export type Value =
   | TakenList;
 
 /**
- * The list whose elements are handed over one by one while the document is read: all of them together would take many times the file's
+ * The list whose elements are passed on one by one while the document is read: all of them together would take many times the file's
  * length.
  */
 export interface TakenElements {
-  /** The name of the member that is such a list, wherever it is. */
+  /** Name of the member with that list, anywhere in the document. */
   readonly list: string;
-  /** Members of an element that nobody needs: they are there, and null. */
+  /** Unneeded members of an element: they are present, and null. */
   readonly passedOver: ReadonlySet<string>;
   readonly take: (element: Value, index: number) => unknown;
 }
 
-/** What was made of the elements of such a list. */
+/** The results of the elements of such a list. */
 export class TakenList {
   readonly items: readonly unknown[];
 
@@ -36,10 +36,10 @@ export class TakenList {
   }
 }
 
-/** Values that are no numbers in a list take a hundred times the bytes that they had in the file. */
+/** Values other than numbers in a list take a hundred times their bytes in the file. */
 const valuesMax = 8_000_000;
 
-/** Those of the largest model take eight bytes each, whatever they took in the file. */
+/** Limit of numbers, which take eight bytes each, whatever they take in the file. */
 const numbersMax = 2 ** 27;
 
 /** Counts the values of a document. */
@@ -59,7 +59,7 @@ export class ValueCount {
   }
 }
 
-/** Numbers whose count the file does not tell before the end. */
+/** A list of numbers whose count the file does not declare. */
 export class NumberList {
   #values = new Float64Array(16);
   #count = 0;
@@ -77,7 +77,7 @@ export class NumberList {
     this.#values[this.#count++] = value;
   }
 
-  /** The numbers; the list is empty then, and can be used again. */
+  /** Returns the numbers and empties the list, which can be used again. */
   end(): Float64Array {
     const values = this.#values.slice(0, this.#count);
     this.#count = 0;
@@ -85,7 +85,7 @@ export class NumberList {
   }
 }
 
-/** The members of an object of the document, read by name and kind; errors say where they are. */
+/** The members of an object of the document, read by name and kind; errors name the position. */
 export class Members {
   readonly path: string;
   readonly #members: ReadonlyMap<string, Value>;
@@ -108,7 +108,7 @@ export class Members {
     return new Members(this.#members.get(name), this.#at(name));
   }
 
-  /** What was made of the elements of this list. */
+  /** Returns the results of the elements of this list. */
   taken(name: string): readonly unknown[] {
     const value = this.#members.get(name);
     if (!(value instanceof TakenList)) throw broken(this.#at(name), "is no list of objects");

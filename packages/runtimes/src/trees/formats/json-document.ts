@@ -3,7 +3,7 @@ import { JsonScanner, JsonSyntaxError, readJsonString } from "@galatea/server/te
 import { broken } from "../forest.ts";
 import { NumberList, type TakenElements, TakenList, type Value, ValueCount } from "./document.ts";
 
-/** Reads JSON, with the NaN and Infinity that XGBoost writes. Throws where it is none, or is nested deep. */
+/** Reads JSON, with the NaN and Infinity that XGBoost writes. Throws when it is invalid, or nested too deep. */
 export function readJsonDocument(bytes: Uint8Array, taking: TakenElements): Value {
   try {
     return new JsonReading(bytes, taking).document();
@@ -17,7 +17,7 @@ class JsonReading {
   readonly #scanner: JsonScanner;
   readonly #taking: TakenElements;
   readonly #count = new ValueCount();
-  /** Of the list at hand: lists of numbers have no lists in them. */
+  /** Numbers of the current list; lists of numbers are not nested. */
   readonly #numbers = new NumberList();
   #isInElement = false;
 

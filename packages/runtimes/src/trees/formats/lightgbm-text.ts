@@ -3,7 +3,7 @@ import { broken, featuresMax, type Forest, NodeCount, outputsMax, type Transform
 import { readLightgbmTree } from "./lightgbm-tree.ts";
 import { TextLines } from "./text-lines.ts";
 
-/** Reads the text that LightGBM saves its models as. */
+/** Reads the text format of LightGBM models. */
 export function readLightgbmText(bytes: Uint8Array, { explains = false }: { readonly explains?: boolean }): Forest {
   const lines = new TextLines(bytes);
   const head = readHead(lines);
@@ -43,7 +43,7 @@ interface Head {
   readonly transform: Transform;
 }
 
-/** Everything before the first tree. */
+/** Reads everything before the first tree. */
 function readHead(lines: TextLines): Head {
   if (!lines.next() || !lines.is("tree"))
     throw broken("the file", "is not a LightGBM model: its first line is not 'tree'");

@@ -3,10 +3,10 @@ import { broken, type LinearLeaves, newTree, type NodeCount, nodesMax, type Tree
 import { type Branches, categoryBounds, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { TextLines } from "./text-lines.ts";
 
-/** The lines of a tree that are needed to run it. */
+/** The lines of a tree that are needed to evaluate it. */
 interface Written {
   readonly leafCount: number;
-  /** Whether leaves have linear models (`linear_tree`). */
+  /** True if leaves have linear models (`linear_tree`). */
   readonly isLinear: boolean;
   readonly columns: ReadonlyMap<string, Float64Array>;
 }
@@ -15,19 +15,19 @@ interface Written {
 const categoricalBit = 1;
 const defaultLeftBit = 2;
 const missingKinds = ["none", "zero", "nan"] as const;
-/** Numbers as close to zero as that are zero to LightGBM. */
+/** Numbers this close to zero are zero to LightGBM. */
 const zeroReach = Math.fround(1e-35);
 
 export interface TreePlace {
   readonly index: number;
   readonly target: number;
-  /** Whether it shall have covers. */
+  /** True to read covers. */
   readonly explains: boolean;
-  /** Of all trees. */
+  /** Count of all trees. */
   readonly nodes: NodeCount;
 }
 
-/** Reads the tree whose first line is at hand, up to the line behind it. */
+/** Reads the tree from its first line, which is the current one, up to the line after it. */
 export function readLightgbmTree(lines: TextLines, { index, target, nodes, explains }: TreePlace): Tree {
   const about = `tree ${index}`;
   const { leafCount, isLinear, columns } = readColumns(lines, about);
@@ -47,7 +47,7 @@ export function readLightgbmTree(lines: TextLines, { index, target, nodes, expla
   const [left, right] = [column("left_child"), column("right_child")];
   const types = columns.get("decision_type") ?? new Float64Array(splitCount);
   const categories = new CategorySets(columns, about);
-  // Leaves are written as -1, -2 and so on, and lie behind the splits here.
+  // Leaves are written as -1, -2 and so on, and follow the splits here.
   const child = (written: number): number => (written < 0 ? splitCount - 1 - written : written);
   for (let node = 0; node < splitCount; node += 1) {
     const [whenTrue, whenFalse] = [child(left[node] as number), child(right[node] as number)];
@@ -84,7 +84,7 @@ function readColumns(lines: TextLines, about: string): Written {
   return { leafCount, isLinear, columns };
 }
 
-/** Leaves lie behind the splits; what is not the leaf's own weight adds up from its features, as many as `num_features` tells. */
+/** Reads linear leaves, which follow the splits. A leaf's value is the sum over its features, as many as `num_features` declares. */
 function readLinear(
   columns: ReadonlyMap<string, Float64Array>,
   { leafCount, about }: { readonly leafCount: number; readonly about: string },
@@ -106,7 +106,7 @@ function readLinear(
   return { constants, begins, features: Int32Array.from(features), coefficients };
 }
 
-/** -1 where they are no counts. */
+/** Returns -1 for invalid counts. */
 function sumOfCounts(counts: Float64Array | undefined): number {
   let sum = 0;
   for (const count of counts ?? []) {
@@ -116,7 +116,7 @@ function sumOfCounts(counts: Float64Array | undefined): number {
   return sum;
 }
 
-/** How many numbers a line has; null for those that nobody needs. */
+/** Returns how many numbers a line has; null for unneeded lines. */
 function columnLength(
   name: string,
   { leafCount, categoryCount, columns }: Omit<Written, "isLinear"> & { readonly categoryCount: number },
@@ -154,7 +154,7 @@ type NumberSplit = Omit<Branches, "missingTrue"> & {
   readonly about: string;
 };
 
-/** `x <= threshold`, and what is missing is, by node: nothing (then NaN is 0), zero and NaN, or NaN. */
+/** Sets `x <= threshold`. By node, missing values are: none (then NaN is 0), zero and NaN, or NaN. */
 function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...branches }: NumberSplit): void {
   const isDefaultLeft = (type & defaultLeftBit) !== 0;
   const missing = missingKinds[(type >> 2) & 3];
@@ -162,18 +162,18 @@ function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...bra
   const zeroIsLeft = 0 <= threshold;
   if (missing !== "zero" || isDefaultLeft === zeroIsLeft) {
     const missingTrue = missing === "none" ? zeroIsLeft : isDefaultLeft;
-    // What is as good as zero goes to zero's side of a threshold that is as good as zero itself.
+    // A threshold near zero is moved so that all values near zero are on zero's side.
     const isZero = Math.abs(threshold) <= zeroReach;
     const comparison = isZero && !zeroIsLeft ? "<" : "<=";
     const moved = isZero ? (zeroIsLeft ? zeroReach : -zeroReach) : threshold;
     return splitByThreshold(tree, node, { ...branches, comparison, threshold: moved, missingTrue });
   }
-  // All that is zero goes where the default says, and the rest to its side of the threshold.
+  // All values near zero take the default direction, and the others their side of the threshold.
   const zeroFrom = ceilToFloat32(-zeroReach);
   const zeroBehind = nextUp(floorToFloat32(zeroReach));
   const behind = floorToFloat32(threshold) === Infinity ? Infinity : nextUp(floorToFloat32(threshold));
   const { feature, whenTrue: left, whenFalse: right } = branches;
-  // Two regions are other than the lowest one at most; which, the order of the cuts tells.
+  // At most two regions differ from the lowest one; the order of the cuts determines which.
   const cuts = [zeroFrom, zeroBehind, behind].sort((a, b) => a - b);
   const isLeft = (value: number): boolean => (value >= zeroFrom && value < zeroBehind ? isDefaultLeft : value < behind);
   const lowestLeft = isLeft(-Infinity);
@@ -193,7 +193,7 @@ function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...bra
   });
 }
 
-/** Sets of categories as bits, 32 to a number, by their place in a tree. */
+/** Sets of categories as bits, 32 to a number, by their index in a tree. */
 class CategorySets {
   readonly #bounds: Float64Array;
   readonly #words: Float64Array;
@@ -212,7 +212,7 @@ class CategorySets {
   boundsOf(set: number, node: number): Float32Array {
     const [begin, end] = [this.#bounds[set], this.#bounds[set + 1]];
     const isThere = begin !== undefined && end !== undefined && end <= this.#words.length;
-    // Each set is one split's: splits that shared one could make a small file long to read.
+    // Each set belongs to one split: shared sets could make a small file take long to read.
     if (!isThere || this.#read.has(set)) throw broken(this.#about, `has no categories for split ${node}`);
     this.#read.add(set);
     const about = `split ${node} of ${this.#about}`;

@@ -2,7 +2,7 @@ import { broken } from "../forest.ts";
 
 const lineFeed = 10;
 const space = 32;
-/** Texts are names and parameters; lists of numbers are read where they lie. */
+/** Limit of names and parameters; lists of numbers are read in place. */
 const textBytesMax = 1 << 20;
 const nameBytesMax = 64;
 const numberBytesMax = 64;
@@ -13,7 +13,7 @@ export class TextLines {
   #at = 0;
   #valueAt = 0;
   #endAt = 0;
-  /** Of the line at hand; "" where there is none, or where it has none. A line without a value is a name alone. */
+  /** Name in the current line; "" at the end, or for an unnamed line. A line without a value is only a name. */
   name = "";
 
   constructor(bytes: Uint8Array) {
@@ -24,7 +24,7 @@ export class TextLines {
     return this.name === name;
   }
 
-  /** False at the end of the file. */
+  /** Moves to the next line; returns false at the end of the file. */
   next(): boolean {
     this.name = "";
     if (this.#at >= this.#bytes.length) return false;
@@ -53,7 +53,7 @@ export class TextLines {
     return value;
   }
 
-  /** Just so many numbers with spaces between them. */
+  /** Reads exactly `count` numbers separated by spaces. */
   numbers(count: number): Float64Array {
     // Each takes a digit and a space.
     if (count > this.#endAt - this.#valueAt) throw this.#miscounted(count);

@@ -18,7 +18,7 @@ import { treeliteComparisons, TreeliteColumns, TreeliteLists, type TreeliteNumbe
 /** Number types by their code. */
 export const treeliteNumbers: Readonly<Record<number, TreeliteNumber>> = { 2: "float32", 3: "float64" };
 
-/** What a model does, by its code: a number for each row, trees of one class each, or leaves with a number for each class. */
+/** Kinds of models, by code: a number for each row, trees of one class each, or leaves with a number for each class. */
 const tasks = ["numbers", "trees by class", "vectors"] as const;
 const transformBytes = 256;
 const defaultLeftBit = 0x80000000;
@@ -33,7 +33,7 @@ interface Head {
   readonly outputCount: number;
 }
 
-/** Reads what lies behind the version: treelite's structures as they lay in the memory of a 64-bit machine. */
+/** Reads everything after the version: treelite's structures in the memory layout of a 64-bit machine. */
 export function readTreelite3(from: ByteReader, { explains }: { readonly explains: boolean }): Forest {
   const head = readHead(from);
   const { featureCount, outputCount, task, treeCount } = head;
@@ -41,7 +41,7 @@ export function readTreelite3(from: ByteReader, { explains }: { readonly explain
   const name = Buffer.from(from.bytes.subarray(at, at + transformBytes))
     .toString("latin1")
     .replace(/\0.*$/s, "");
-  // A class alone is what treelite 4 makes of its scores as well.
+  // Treelite 4 converts scores to a class in the same way.
   const transform = treeliteTransform(name === "max_index" ? "softmax" : name, {
     alpha: from.float32(),
     ratio: from.float32(),
@@ -77,7 +77,7 @@ function readHead(from: ByteReader): Head {
   const featureCount = from.int32();
   const [taskCode, averages] = [from.uint8(), from.uint8() === 1];
   const task = tasks[taskCode];
-  // The kind of output, whether trees are by class, which the task says, and two bytes that fill up.
+  // Skips the kind of output, the flag for trees by class, which the task declares, and two bytes of padding.
   from.take(4);
   const [classCount, vectorLength] = [from.uint32(), from.uint32()];
   if (task === undefined) {
@@ -103,7 +103,7 @@ interface TreePlace {
   readonly index: number;
   readonly head: Head;
   readonly target: number | "every";
-  /** Of all trees. */
+  /** Count of all trees. */
   readonly nodes: NodeCount;
   readonly explains: boolean;
 }
@@ -151,7 +151,7 @@ function readTree(from: ByteReader, { index, head, target, nodes, explains }: Tr
 interface WrittenNode {
   readonly left: number;
   readonly right: number;
-  /** Its highest bit says where missing values go. */
+  /** Its highest bit is the direction of missing values. */
   readonly feature: number;
   /** The threshold, or the leaf's number. */
   readonly value: number;

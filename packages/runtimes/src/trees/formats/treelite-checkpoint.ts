@@ -16,7 +16,7 @@ import { readTreeliteTree } from "./treelite-tree.ts";
 
 const postprocessorBytesMax = 256;
 
-/** Reads a checkpoint of treelite 4, or of its version 3.9, the last before. */
+/** Reads a checkpoint of treelite 4, or of its predecessor 3.9. */
 export function readTreeliteCheckpoint(
   bytes: Uint8Array,
   { explains = false }: { readonly explains?: boolean },
@@ -125,7 +125,7 @@ function readText(from: ByteReader, byteLengthMax: number): string {
   return from.text(byteLength);
 }
 
-/** Fields of later versions, by name, each with its bytes. */
+/** Skips fields of later versions, each with its name and size. */
 function skipOptionalFields(from: ByteReader): void {
   const count = from.int32();
   if (count < 0) throw broken("the file", `has ${count} optional fields, at ${from.at - 4}`);
@@ -136,7 +136,10 @@ function skipOptionalFields(from: ByteReader): void {
   }
 }
 
-/** A tree whose leaves are vectors has -1 for what the vector runs over: there is one such list at most, because either has one member. */
+/**
+ * A tree whose leaves are vectors has -1 for the dimension that the vector covers: there is at most one such list, because the other one
+ * has one member.
+ */
 function roleOf(
   { target, outputClass, index }: { readonly target: number; readonly outputClass: number; readonly index: number },
   { targetCount, classCount }: Pick<Head, "targetCount" | "classCount">,

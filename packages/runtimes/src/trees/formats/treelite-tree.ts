@@ -10,18 +10,18 @@ export interface TreeliteTreeOptions {
   readonly number: TreeliteNumber;
   readonly outputCount: number;
   readonly target: number | "every";
-  /** Whether it shall have covers. */
+  /** True to read covers. */
   readonly explains: boolean;
-  /** Of all trees. */
+  /** Count of all trees. */
   readonly nodes: NodeCount;
 }
 
-/** By their code. */
+/** Comparisons by their code. */
 export const treeliteComparisons: readonly (Comparison | null)[] = [null, "==", "<", "<=", ">", ">="];
 const leafNode = 0;
 const categoricalNode = 2;
 
-/** Where a column of the file begins, and how many elements it has. */
+/** The elements of a column of the file, and their number. */
 export interface TreeliteColumn {
   readonly count: number;
   readonly at: (place: number) => number;
@@ -38,7 +38,7 @@ const elementKinds = {
   float64: { byteLength: 8, read: (from: ByteReader) => from.float64() },
 } as const;
 
-/** TreeliteColumns lie where they were written; elements are read when they are asked for. */
+/** Columns of a tree, read in place: elements are decoded when they are accessed. */
 export class TreeliteColumns {
   readonly #from: ByteReader;
   readonly #about: string;
@@ -65,7 +65,7 @@ export class TreeliteColumns {
     };
   }
 
-  /** One element for each node. */
+  /** Reads a column with one element for each node. */
   takeFor(nodeCount: number, kind: ElementKind): TreeliteColumn {
     const column = this.take(kind);
     if (column.count !== nodeCount)
@@ -74,7 +74,7 @@ export class TreeliteColumns {
   }
 }
 
-/** Reads the fields of one tree, up to the fields that are optional. */
+/** Reads the fields of one tree, up to the optional fields. */
 export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions): Tree {
   const { number, outputCount, target } = options;
   const about = `tree ${options.index}`;
@@ -139,7 +139,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
   return tree;
 }
 
-/** What training knew of the nodes: the first that it knew of all. */
+/** Returns the training statistics of the nodes: the first kind that is known for all. */
 function coversOf(
   kinds: readonly { readonly values: TreeliteColumn; readonly known: TreeliteColumn }[],
   nodeCount: number,
@@ -163,7 +163,7 @@ interface Places {
   readonly ends: Pick<TreeliteColumn, "at">;
 }
 
-/** Lists of numbers by node, one behind the other. */
+/** Lists of numbers by node, one after another. */
 export class TreeliteLists {
   readonly #values: TreeliteColumn;
   readonly #begins: Places["begins"];
@@ -178,7 +178,7 @@ export class TreeliteLists {
     this.#about = about;
   }
 
-  /** The values, and for each node where its own begin and end. */
+  /** Reads the values, and for each node the begin and end of its list. */
   static take(
     columns: TreeliteColumns,
     { kind, nodeCount, about }: { readonly kind: ElementKind; readonly nodeCount: number; readonly about: string },
@@ -188,7 +188,7 @@ export class TreeliteLists {
     return new TreeliteLists({ values, begins, ends: columns.takeFor(nodeCount, "uint64") }, about);
   }
 
-  /** Of all nodes together. */
+  /** Number of elements of all nodes together. */
   get count(): number {
     return this.#values.count;
   }
@@ -197,13 +197,13 @@ export class TreeliteLists {
     const [begin, end] = [this.#begins.at(node), this.#ends.at(node)];
     if (!(begin <= end && end <= this.#values.count))
       throw broken(this.#about, `has a list at node ${node} that is not there`);
-    // No element is two nodes': nodes that shared them could make a small file long to read.
+    // Each element belongs to one node: shared elements could make a small file take long to read.
     this.#readCount += end - begin;
     if (this.#readCount > this.#values.count) throw broken(this.#about, `has the list of node ${node} twice`);
     return Float64Array.from({ length: end - begin }, (_, place) => this.#values.at(begin + place));
   }
 
-  /** The one number of a list that has one; null where it has none. */
+  /** Returns the number of a list that has one; null when it has none. */
   only(node: number): number | null {
     return this.of(node)[0] ?? null;
   }

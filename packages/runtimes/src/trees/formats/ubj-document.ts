@@ -4,7 +4,7 @@ import { NumberList, type TakenElements, TakenList, type Value, ValueCount } fro
 
 const depthMax = 100;
 
-/** Reads Universal Binary JSON (draft 12). Throws where it is none, or is nested deep. */
+/** Reads Universal Binary JSON (draft 12). Throws when it is invalid, or nested too deep. */
 export function readUbjDocument(bytes: Uint8Array, taking: TakenElements): Value {
   return new UbjReading(bytes, taking).document();
 }
@@ -97,7 +97,7 @@ class UbjReading {
     return this.#from.text(this.#length());
   }
 
-  /** The type and the number of what an array or an object holds, where it tells them. */
+  /** Reads the type and the number of elements of an array or an object, if declared. */
   #container(): { readonly type: string | null; readonly count: number | null } {
     let type: string | null = null;
     if (this.#nextIs("$")) type = String.fromCharCode(this.#from.uint8());
@@ -136,7 +136,7 @@ class UbjReading {
   #typed(type: string, count: number): Value {
     const kind = numberKinds[type];
     if (kind === undefined) {
-      // Each takes a byte at least, or else a small file could ask for any number of them.
+      // Each element takes at least a byte; otherwise a small file could declare any number of them.
       if (type !== "S" && type !== "[" && type !== "{")
         throw broken("the file", `has a list of '${type}', at ${this.#from.at}`);
       const values: Value[] = [];

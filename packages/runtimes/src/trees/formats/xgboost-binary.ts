@@ -5,14 +5,14 @@ import { ByteReader } from "./byte-reader.ts";
 import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
-/** Sizes of the structures that XGBoost wrote as they lay in memory. */
+/** Sizes of the structures that XGBoost wrote in its memory layout. */
 const nodeBytes = 20;
 const statisticsBytes = 16;
 const linearParameterBytes = 136;
 const nameBytesMax = 1024;
 const defaultLeftBit = 0x80000000;
 
-/** Reads the binary form, which XGBoost wrote up to version 3.0. */
+/** Reads the binary format, which XGBoost wrote up to version 3.0. */
 export function readXgboostBinary(
   bytes: Uint8Array,
   { explains = false }: { readonly explains?: boolean },
@@ -59,7 +59,7 @@ export function readXgboostBinary(
   return { kind: "trees", forest: { ...common, trees: placed } };
 }
 
-/** Attributes are names and values, metrics are names; nobody needs them, and a file that lacks them was cut short. */
+/** Skips attributes, which are names and values, and metrics, which are names; a file without them was truncated. */
 function skipEnd(from: ByteReader, { hasAttributes, hasMetrics }: ReturnType<typeof readHead>): void {
   if (hasAttributes) skipTexts(from, 2);
   if (hasMetrics) skipTexts(from, 1);
@@ -118,7 +118,7 @@ function readName(from: ByteReader): string {
 
 interface TreePlace {
   readonly index: number;
-  /** Of all trees. */
+  /** Count of all trees. */
   readonly nodes: NodeCount;
   readonly majorVersion: number;
   readonly explains: boolean;
@@ -151,7 +151,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
       splitBelow(tree, node, { ...whole, whenTrue: left, whenFalse: right, missingTrue });
     }
   }
-  // Of each node what was gained, its cover, and two more.
+  // Statistics of each node: the gain, its cover, and two more.
   if (covers !== null) {
     for (let node = 0; node < nodeCount; node += 1) {
       from.at = nodesAt + nodeCount * nodeBytes + node * statisticsBytes + 4;
@@ -159,7 +159,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
     }
   }
   from.at = behind;
-  // Leaf vectors of versions that had them in name only.
+  // Skips leaf vectors of versions that did not use them.
   if (vectorLength !== 0 && majorVersion < 2) from.takeElements(from.uint64(), 4);
   return tree;
 }

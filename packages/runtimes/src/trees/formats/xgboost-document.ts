@@ -6,9 +6,9 @@ import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
 export interface XgboostOptions {
-  /** Fields that no known version of XGBoost writes are passed over. */
+  /** True to ignore fields that no known version of XGBoost writes. */
   readonly allowUnknownField: boolean;
-  /** Whether trees shall have covers. */
+  /** True to read covers. */
   readonly explains?: boolean;
 }
 
@@ -22,11 +22,11 @@ const knownFields = {
   linear: ["weights", "boosted_rounds"],
 } as const;
 
-/** Reads a model that XGBoost saved as JSON or UBJSON; of trees a forest is made, tree by tree as `read` comes to them. */
+/** Reads a model that XGBoost saved as JSON or UBJSON; a forest is built tree by tree while `read` reads them. */
 export function readXgboostDocument(read: (taking: TakenElements) => Value, options: XgboostOptions): XgboostModel {
   let model = new Members(read(takenTrees(options)), "");
   checkFields(model, knownFields.model, options);
-  // A checkpoint, which carries a configuration beside the model.
+  // A checkpoint, which has a configuration beside the model.
   if (model.has("Model")) model = model.object("Model");
   const learner = model.object("learner");
   checkFields(learner, knownFields.learner, options);
@@ -72,7 +72,7 @@ function takenTrees(options: XgboostOptions): TakenElements {
   };
 }
 
-/** "0.5", "5E-1", "[5E-1]", and "[1E0,2E0]" where each output has its own. */
+/** Reads "0.5", "5E-1", "[5E-1]", and "[1E0,2E0]" when each output has its own. */
 function readBaseScores(parameters: Members, outputCount: number): readonly number[] {
   const value = parameters.value("base_score");
   const texts =

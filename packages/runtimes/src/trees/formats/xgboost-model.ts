@@ -1,24 +1,27 @@
 import { InferenceError } from "@galatea/base";
 import { broken, type Forest, type Precision, type Transform } from "../forest.ts";
 
-/** A model of XGBoost's booster gblinear: each output is its base score, a bias and a weighted sum of the features that are there, transformed. */
+/**
+ * A model of XGBoost's booster gblinear: each output is its base score plus a bias and a weighted sum of the present features,
+ * transformed.
+ */
 export interface LinearBooster {
   readonly precision: Precision;
   readonly featureCount: number;
   readonly outputCount: number;
-  /** By feature and then by output; behind the last feature the biases. */
+  /** By feature and then by output; after the last feature the biases. */
   readonly weights: Float32Array;
   readonly baseScores: readonly number[];
   readonly transform: Transform;
   readonly objective: string;
 }
 
-/** What a file of XGBoost holds. */
+/** The model of an XGBoost file. */
 export type XgboostModel =
   | { readonly kind: "trees"; readonly forest: Forest }
   | { readonly kind: "linear"; readonly linear: LinearBooster };
 
-/** Throws InferenceError for weights that are not one for each feature, and a bias, of each output. */
+/** Throws InferenceError unless there is one weight for each feature, and a bias, of each output. */
 export function linearBooster(linear: LinearBooster, path: string): XgboostModel {
   const { featureCount, outputCount, weights } = linear;
   if (weights.length !== (featureCount + 1) * outputCount)
@@ -26,7 +29,7 @@ export function linearBooster(linear: LinearBooster, path: string): XgboostModel
   return { kind: "linear", linear };
 }
 
-/** Throws InferenceError for a model that has none. */
+/** Throws InferenceError for a model without trees. */
 export function treesOf(model: XgboostModel): Forest {
   if (model.kind === "trees") return model.forest;
   throw noTrees("gblinear");

@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import { logFloat } from "../evaluation/c-library.ts";
 import type { Transform } from "../forest.ts";
 
-/** How an objective of XGBoost makes predictions of margins, and margins of the base score that its files hold, all of them float32. */
+/** The conversions of an XGBoost objective from margins to predictions, and from the file's base score to a margin, in float32. */
 interface Objective {
   readonly transform: Transform;
   readonly marginOf: (baseScore: number) => number;

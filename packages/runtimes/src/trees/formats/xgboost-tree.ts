@@ -2,7 +2,7 @@ import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../fo
 import { categoryBounds, splitBelow, splitBySteps } from "../splits.ts";
 import type { Members } from "./document.ts";
 
-/** A tree as its own part of the document tells; what the parts behind it tell is added by `plantXgboostTree`. */
+/** A tree as its own part of the document declares it; `plantXgboostTree` adds the data of later parts. */
 export interface WrittenTree {
   readonly tree: Tree;
   /** Numbers of each leaf. */
@@ -12,7 +12,7 @@ export interface WrittenTree {
 
 export interface XgboostTreeOptions {
   readonly explains: boolean;
-  /** Of all trees. */
+  /** Count of all trees. */
   readonly nodes: NodeCount;
   readonly checkNames: (members: Members, known: readonly string[]) => void;
 }
@@ -41,7 +41,7 @@ const knownFields = {
   parameters: ["num_feature", "num_nodes", "size_leaf_vector", "num_deleted"],
 } as const;
 
-/** Fields that are known and say nothing about predictions. */
+/** Known fields that do not affect predictions. */
 export const xgboostTreeExtras: ReadonlySet<string> = new Set([
   "id",
   "leaf_child_counts",
@@ -52,7 +52,7 @@ export const xgboostTreeExtras: ReadonlySet<string> = new Set([
 
 /** Splits by category, in `split_type`. */
 const categorical = 1;
-/** What XGBoost holds for no category. */
+/** XGBoost's marker for no category. */
 const categoriesEnd = 2 ** 24;
 
 export function readXgboostTree(written: Members, options: XgboostTreeOptions): WrittenTree {
@@ -83,13 +83,13 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
 
 export interface XgboostTreePlace {
   readonly outputCount: number;
-  /** The output that a tree of numbers adds to. */
+  /** The output to which a tree of numbers adds. */
   readonly target: number;
-  /** What its leaves are multiplied by (DART). */
+  /** Factor of its leaves (DART). */
   readonly weight: number;
 }
 
-/** Takes the tree over. */
+/** Completes the tree, which the caller must not use any more. */
 export function plantXgboostTree(
   { tree, vectorLength, path }: WrittenTree,
   { outputCount, target, weight }: XgboostTreePlace,
@@ -121,7 +121,10 @@ function columnOf(written: Members, name: string, count: number): Float64Array {
   return values;
 }
 
-/** Vectors lie by node in `base_weights`, or, since XGBoost 3.1, by leaf in `leaf_weights`, at the place that a leaf's right child tells. */
+/**
+ * Reads vectors, which are by node in `base_weights`, or, since XGBoost 3.1, by leaf in `leaf_weights`, at the index in a leaf's right
+ * child.
+ */
 function readLeafVectors(
   { left, right }: Columns,
   { written, vectorLength }: { readonly written: Members; readonly vectorLength: number },
@@ -135,7 +138,7 @@ function readLeafVectors(
   for (let node = 0; node < left.length; node += 1) {
     if (left[node] !== -1) continue;
     const place = byLeaf ? (right[node] as number) : node;
-    // Each vector is one leaf's: leaves that shared one could make a small file a large model.
+    // Each vector belongs to one leaf: shared ones could make a small file a large model.
     if (taken[place] !== 0) throw broken(written.path, `has a leaf ${node} without weights of its own`);
     taken[place] = 1;
     tree.right[node] = place * vectorLength;
@@ -150,7 +153,7 @@ function readSplits(tree: Tree, columns: Columns, written: Members): void {
     if (left === -1) continue;
     const right = columns.right[node] as number;
     const feature = columns.features[node] as number;
-    // Numbers that are none become 0 in an array of integers.
+    // Values other than integers become 0 in an array of integers.
     if (!Number.isInteger(left) || !Number.isInteger(right) || !Number.isInteger(feature)) {
       throw broken(written.path, `has no children or no feature at node ${node}`);
     }
@@ -192,7 +195,7 @@ class NodeCategories {
     if (place === undefined) throw broken(this.#written.path, `has no categories for node ${node}`);
     const begin = this.#begins[place] as number;
     const count = this.#counts[place] as number;
-    // No category is written for two nodes: nodes that shared them could make a small file long to read.
+    // Each category belongs to one node: shared ones could make a small file take long to read.
     this.#readCount += count;
     if (
       !(
