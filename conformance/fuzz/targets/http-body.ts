@@ -8,7 +8,7 @@ import {
   placeInputs,
   placeRawInput,
   viewTail,
-  type PlaceOptions,
+  type InputPlacementOptions,
 } from "@galatea/server/protocols/infer-codec";
 import { completeConfig, parseConfigText } from "@galatea/server/modelconfig";
 import { datatypes, JsonScanner, releaseTensors } from "@galatea/server/tensor";
@@ -65,7 +65,7 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
     if (headerBytes === 0) return placeRaw(bytes, arena, raw);
     const tail = bytes.subarray(headerBytes);
     const header = parseInferHeader(new JsonScanner(bytes.subarray(0, headerBytes)), inputBytesMax, memory);
-    const options: PlaceOptions = {
+    const options: InputPlacementOptions = {
       modelName: "m",
       tailBytes: tail.length,
       arena,

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import {
-  decodeAsk,
+  decodeSpaceRequest,
   decodeJson,
   decodeReleased,
   decodeResult,
@@ -13,7 +13,7 @@ import type { FuzzTarget } from "../target.ts";
 
 const decoders: readonly ((frame: Buffer) => unknown)[] = [
   decodeResult,
-  decodeAsk,
+  decodeSpaceRequest,
   decodeReleased,
   decodeJson,
   decodeTexts,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { frameworkNamed, placeOf } from "@galatea/server/backends/python";
+import { frameworkNamed, frameworkLocation } from "@galatea/server/backends/python";
 import { dataDirectories, machineFrameworks } from "../data-directory/index.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -18,7 +18,7 @@ after(() => rm(root, { recursive: true, force: true }));
 
 /** What `galatea model add` leaves, as far as anything looks. */
 async function made(directory: string): Promise<string> {
-  const place = await placeOf(directory, frameworkNamed("sklearn")!);
+  const place = await frameworkLocation(directory, frameworkNamed("sklearn")!);
   await mkdir(place.directory, { recursive: true });
   await writeFile(join(place.directory, "ready"), "");
   return place.directory;

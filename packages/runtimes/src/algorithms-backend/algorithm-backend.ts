@@ -3,7 +3,7 @@ import type { ModelConfig } from "@galatea/server/modelconfig";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
 import { type DeviceBytes, onMachine } from "@galatea/server/backends";
 import type { AlgorithmName } from "./algorithm-models.ts";
-import { AlgorithmThreads, type HeldAlgorithm } from "./algorithm-threads.ts";
+import { AlgorithmThreads, type LoadedAlgorithm } from "./algorithm-threads.ts";
 import { algorithmInstance } from "./algorithm-instance.ts";
 
 export interface AlgorithmBackendOptions {
@@ -59,7 +59,7 @@ class AlgorithmBackend implements Backend {
     const { algorithm, clock } = this.#options;
     const threads = this.#shared ?? this.#threads(1);
     const own = threads === this.#shared ? null : threads;
-    let held: HeldAlgorithm;
+    let held: LoadedAlgorithm;
     try {
       const settings = Object.fromEntries(config.parameters);
       held = await threads.load({ algorithm, directory: source.versionDirectory, settings }, context.signal);

@@ -1,13 +1,13 @@
 import { type Clock, InferenceError } from "@galatea/base";
 import type { InferenceRequest, Instance, Outcome } from "@galatea/server/inference";
 import type { Arena } from "@galatea/server/tensor";
-import type { HeldAlgorithm } from "./algorithm-threads.ts";
+import type { LoadedAlgorithm } from "./algorithm-threads.ts";
 
-export interface AlgorithmInstanceParts {
+export interface AlgorithmInstanceDependencies {
   readonly name: string;
   readonly modelName: string;
   readonly version: string;
-  readonly held: HeldAlgorithm;
+  readonly held: LoadedAlgorithm;
   readonly arena: Arena;
   readonly clock: Clock;
 }
@@ -16,7 +16,7 @@ export interface AlgorithmInstanceParts {
 const lengthBytes = 4;
 
 /** Creates an instance that handles requests one after another, each in the thread of its model. */
-export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstanceParts): Instance {
+export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstanceDependencies): Instance {
   return {
     name,
     executionsMax: 1,
@@ -31,7 +31,7 @@ export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstancePa
   };
 }
 
-type AnsweringParts = Omit<AlgorithmInstanceParts, "name" | "clock">;
+type AnsweringParts = Omit<AlgorithmInstanceDependencies, "name" | "clock">;
 
 async function outcomeOf(
   request: InferenceRequest,

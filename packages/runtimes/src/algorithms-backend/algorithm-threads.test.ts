@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { InferenceError, systemClock } from "@galatea/base";
 import { HeldTimersClock } from "@galatea/base/core/held-timers-fixture.ts";
-import { AlgorithmThreads, type AlgorithmThreadsOptions, type HeldAlgorithm } from "./algorithm-threads.ts";
+import { AlgorithmThreads, type AlgorithmThreadsOptions, type LoadedAlgorithm } from "./algorithm-threads.ts";
 import type { AlgorithmSource } from "./algorithm-models.ts";
 import { linearLearnerArtifact, savedLinearModels } from "../algorithms/linear-learner/linear-models-fixture.ts";
 
@@ -57,7 +57,7 @@ const opened = (more: Partial<AlgorithmThreadsOptions>) =>
 
 const signal = new AbortController().signal;
 
-async function asked(model: HeldAlgorithm, text: string): Promise<string> {
+async function asked(model: LoadedAlgorithm, text: string): Promise<string> {
   const answer = await model.answer({ bytes: Uint8Array.from(Buffer.from(text)), contentType: "text/csv", accept: "" });
   return `${answer.status} ${Buffer.from(answer.bytes).toString("utf8")}`;
 }

@@ -14,7 +14,7 @@ export interface AlgorithmThreadsOptions extends ThreadCounts {
 }
 
 /** A model that is loaded in one of the threads. Disposing it unloads it. */
-export interface HeldAlgorithm extends AsyncDisposable {
+export interface LoadedAlgorithm extends AsyncDisposable {
   readonly memoryBytes: number;
   /** Handles one request at a time, whose bytes are transferred. Rejects with InferenceError when no thread responds. */
   answer(request: AlgorithmRequest): Promise<AlgorithmAnswer>;
@@ -62,7 +62,7 @@ export class AlgorithmThreads implements AsyncDisposable {
   }
 
   /** Rejects with InferenceError for invalid files, and with the signal's reason. */
-  async load(source: AlgorithmSource, signal: AbortSignal): Promise<HeldAlgorithm> {
+  async load(source: AlgorithmSource, signal: AbortSignal): Promise<LoadedAlgorithm> {
     const held: Held = { model: this.#nextModel++, source, home: null };
     signal.throwIfAborted();
     const memoryBytes = await this.#inTurn(held, (member) => this.#readIn(member, held));

@@ -14,7 +14,7 @@ import type { OpenModel } from "./shared-models.ts";
 import { type RequestRows, sliceRows } from "./slice-rows.ts";
 import type { TreeLanes } from "./tree-lanes.ts";
 
-export interface FilInstanceParts {
+export interface FilInstanceDependencies {
   readonly name: string;
   readonly modelName: string;
   readonly modelVersion: string;
@@ -35,7 +35,7 @@ export interface FilInstanceParts {
 const stepsAtOnceMax = 2 ** 15;
 
 /** Creates an instance that evaluates one batch at a time. */
-export function filInstance(parts: FilInstanceParts): Instance {
+export function filInstance(parts: FilInstanceDependencies): Instance {
   let running: { readonly waiting: Set<InferenceRequest>; readonly controller: AbortController } | null = null;
   return {
     name: parts.name,
@@ -85,7 +85,7 @@ interface GivenRows {
   readonly tensor: Tensor;
 }
 
-function rowsOf({ opened }: FilInstanceParts, { inputs: [tensor] }: InferenceRequest): GivenRows {
+function rowsOf({ opened }: FilInstanceDependencies, { inputs: [tensor] }: InferenceRequest): GivenRows {
   const { featureCount } = opened.model.forest;
   const rowCount = tensor?.shape[0] ?? 0;
   if (tensor === undefined || tensor.data.byteLength !== 4 * rowCount * featureCount) {
@@ -101,7 +101,10 @@ interface Evaluation {
   readonly signal: AbortSignal;
 }
 
-async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, signal }: Evaluation): Promise<void> {
+async function evaluate(
+  parts: FilInstanceDependencies,
+  { rows, rowCount, outputs, signal }: Evaluation,
+): Promise<void> {
   const { opened, lanes, arena } = parts;
   const { featureCount, rowSteps: walkSteps, explained } = opened.model.forest;
   const { answers, contributions } = outputs;
@@ -138,7 +141,7 @@ async function evaluate(parts: FilInstanceParts, { rows, rowCount, outputs, sign
   }
 }
 
-function evaluateNow({ evaluator }: FilInstanceParts, rows: readonly GivenRows[], outputs: BatchOutputs): void {
+function evaluateNow({ evaluator }: FilInstanceDependencies, rows: readonly GivenRows[], outputs: BatchOutputs): void {
   let firstRow = 0;
   const viewOf = (made: MadeRows | null, index: number, rowCount: number): Float32Array | null => {
     if (made === null || made.block === null || made.wanted[index] !== true) return null;
@@ -173,7 +176,7 @@ function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): n
 
 /** Each response owns its rows of each output that it selects. */
 function outcomesOf(
-  { modelName, modelVersion }: FilInstanceParts,
+  { modelName, modelVersion }: FilInstanceDependencies,
   { rows, outputs }: { readonly rows: readonly GivenRows[]; readonly outputs: BatchOutputs },
 ): readonly Outcome[] {
   let firstRow = 0;

@@ -9,7 +9,7 @@ export const outputName = "output__0";
 export const contributionsName = "treeshap_output";
 
 /** The configuration's tensors, checked against this backend's. */
-export interface AskedTensors {
+export interface ConfiguredTensors {
   readonly featureCount: number;
   readonly columnCount: number;
   /** Dimensions of a row's contributions; null when rows are not explained. */
@@ -17,7 +17,7 @@ export interface AskedTensors {
 }
 
 /** Throws when a configuration names other tensors than these models have, or other types. */
-export function readTensors(config: ModelConfig): AskedTensors {
+export function readTensors(config: ModelConfig): ConfiguredTensors {
   if (config.maxBatchSize < 1) {
     throw invalid(`model '${config.name}' must have a max_batch_size of at least 1: rows come in batches`);
   }
@@ -59,7 +59,7 @@ function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "ba
 export function planAnswer(
   forest: Pick<Forest, "featureCount" | "outputCount">,
   parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
-  asked: AskedTensors,
+  asked: ConfiguredTensors,
 ): Answer {
   if (forest.featureCount !== asked.featureCount) {
     throw invalid(

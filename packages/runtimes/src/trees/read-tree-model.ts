@@ -3,14 +3,14 @@ import { InferenceError } from "@galatea/base";
 import { compactForest } from "./evaluation/compact-forest.ts";
 import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { FilParameters } from "./fil-parameters.ts";
-import { type AskedTensors, planAnswer } from "./plan-answer.ts";
+import { type ConfiguredTensors, planAnswer } from "./plan-answer.ts";
 import { readForest } from "./read-forest.ts";
 
 /** An order to read a model file, in its own thread. */
 export interface ReadingOrder {
   readonly modelPath: string;
   readonly parameters: FilParameters;
-  readonly asked: AskedTensors;
+  readonly asked: ConfiguredTensors;
   /** Number of threads that will evaluate the model. */
   readonly deskCount: number;
 }

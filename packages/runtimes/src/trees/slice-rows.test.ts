@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { Piece } from "./tree-lane.ts";
+import type { RowSegment } from "./tree-lane.ts";
 import { type RequestRows, sliceRows, sliceStepsMax } from "./slice-rows.ts";
 
 const [rowBytes, answerBytes, contributionBytes] = [12, 8, 32];
@@ -19,7 +19,7 @@ test("each row is in one slice, in its place, and no slice is longer than its ti
         return request;
       });
       const slices = sliceRows(requests, rowSteps);
-      const rowsOf = (pieces: readonly Piece[]) =>
+      const rowsOf = (pieces: readonly RowSegment[]) =>
         pieces.flatMap((piece) =>
           Array.from({ length: piece.rowCount }, (_, row) => [
             piece.rowsAt + row * rowBytes,

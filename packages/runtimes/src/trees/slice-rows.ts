@@ -1,7 +1,7 @@
-import type { Piece } from "./tree-lane.ts";
+import type { RowSegment } from "./tree-lane.ts";
 
 /** Consecutive rows of a request. */
-export interface RequestRows extends Piece {
+export interface RequestRows extends RowSegment {
   /** Bytes of a row, of its response, and of its contributions. */
   readonly rowBytes: number;
   readonly answerBytes: number;
@@ -14,10 +14,10 @@ export const sliceStepsMax = 2 ** 20;
 const groupRows = 8;
 
 /** Splits rows into the units of work for threads: slices of one request's rows or of several small ones'. */
-export function sliceRows(requests: readonly RequestRows[], rowSteps: number): readonly (readonly Piece[])[] {
+export function sliceRows(requests: readonly RequestRows[], rowSteps: number): readonly (readonly RowSegment[])[] {
   const groupsMax = Math.floor(sliceStepsMax / rowSteps / groupRows);
   const sliceRowsMax = rowSteps > sliceStepsMax ? 1 : Math.max(1, groupsMax) * groupRows;
-  const slices: Piece[][] = [];
+  const slices: RowSegment[][] = [];
   let room = 0;
   for (const { rowsAt, rowCount, answersAt, contributionsAt, rowBytes, answerBytes, contributionBytes } of requests) {
     const behind = (at: number | null, byteLength: number) => (at === null ? null : at + byteLength);

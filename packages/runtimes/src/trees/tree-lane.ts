@@ -6,7 +6,7 @@ import { Evaluator, type TreeModel } from "./evaluation/evaluator.ts";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 
 /** Rows of one request, with their offset and the offset of their results in the arena. */
-export interface Piece {
+export interface RowSegment {
   readonly rowsAt: number;
   readonly rowCount: number;
   /** Null when not requested; the same applies to `contributionsAt`. */
@@ -17,7 +17,7 @@ export interface Piece {
 export type TreeLaneOrder =
   | { readonly kind: "arena"; readonly id: number; readonly fd: number; readonly byteLength: number }
   | { readonly kind: "model"; readonly id: number; readonly model: TreeModel }
-  | { readonly kind: "run"; readonly model: number; readonly arena: number; readonly pieces: readonly Piece[] }
+  | { readonly kind: "run"; readonly model: number; readonly arena: number; readonly pieces: readonly RowSegment[] }
   | { readonly kind: "forget-arena"; readonly id: number }
   | { readonly kind: "forget-model"; readonly id: number };
 

@@ -3,13 +3,13 @@ import { InferenceError } from "@galatea/base";
 import type { Arena } from "@galatea/server/tensor";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 import type { OpenModel } from "./shared-models.ts";
-import type { TreeLaneData, TreeLaneOrder, TreeLaneReply, Piece } from "./tree-lane.ts";
+import type { TreeLaneData, TreeLaneOrder, TreeLaneReply, RowSegment } from "./tree-lane.ts";
 
 /** Rows of a batch, in slices, with their model and arena. */
 export interface TreeLaneRun {
   readonly opened: Pick<OpenModel, "id" | "model">;
   readonly arena: Arena;
-  readonly slices: readonly (readonly Piece[])[];
+  readonly slices: readonly (readonly RowSegment[])[];
   /** Maximum number of slices that are evaluated concurrently. */
   readonly threadsMax: number;
   /** When it aborts, no further slice begins. */
@@ -147,7 +147,7 @@ export class TreeLanes implements AsyncDisposable {
     lane.jobs.push(job);
     lane.worker.ref();
     job.running += 1;
-    tell(lane, { kind: "run", model: opened.id, arena: arena.id, pieces: slices[job.next] as readonly Piece[] });
+    tell(lane, { kind: "run", model: opened.id, arena: arena.id, pieces: slices[job.next] as readonly RowSegment[] });
     job.next += 1;
   }
 

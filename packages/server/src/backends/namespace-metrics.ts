@@ -15,7 +15,7 @@ export interface MetricCells {
 }
 
 /** The cells of one holder under one set of labels. */
-export interface MetricPart extends MetricCells {
+export interface MetricHolderCells extends MetricCells {
   /** Unique among the holders of the series. */
   readonly id: number;
   /** Bounds of a histogram, ascending, without +Inf, as the first holder of the series gave them. */
@@ -27,9 +27,9 @@ export interface MetricPart extends MetricCells {
 }
 
 /** A reference to a family. Disposing it releases its cells: they must not be written afterwards. */
-export interface HeldFamily extends Disposable {
+export interface MetricFamilyLease extends Disposable {
   /** Throws INVALID_ARG with Triton's texts for invalid labels and bounds, and UNAVAILABLE when there are too many. */
-  part(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricPart;
+  part(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricHolderCells;
 }
 
 /**
@@ -38,5 +38,5 @@ export interface HeldFamily extends Disposable {
  */
 export interface NamespaceMetrics {
   /** Throws INVALID_ARG with Triton's texts for a name that is invalid or in use, and UNAVAILABLE when there are too many. */
-  family(head: MetricHead): HeldFamily;
+  family(head: MetricHead): MetricFamilyLease;
 }

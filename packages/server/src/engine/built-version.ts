@@ -16,7 +16,7 @@ import { readLabels } from "./labels.ts";
 import { contentOf, guessOf } from "./model-content.ts";
 import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
 import { openModel } from "./open-model.ts";
-import { ModelDoor, type DoorParts } from "./model-door.ts";
+import { ModelCaller, type ModelCallerDependencies } from "./model-caller.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelHealth } from "./serving-version.ts";
 
@@ -34,13 +34,13 @@ export interface BuiltVersion {
   readonly warmUps: readonly RequestRecord[];
 }
 
-export interface BuilderParts {
+export interface BuilderDependencies {
   /** The backends in order: the first one that runs a model is used. */
   readonly backends: readonly Backend[];
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   readonly autoComplete: boolean;
   readonly budget: MemoryBudget;
-  readonly doors: DoorParts;
+  readonly doors: ModelCallerDependencies;
   readonly clock: Clock;
   readonly log: Logger;
   readonly fillRandom: (bytes: Uint8Array) => void;
@@ -58,13 +58,13 @@ export interface BuildOrder {
 
 /** Builds versions within the memory budget. */
 export class VersionBuilder {
-  readonly #parts: BuilderParts;
+  readonly #parts: BuilderDependencies;
   /** Loaded models by their charge, which is corrected when a model reports a change of its memory. */
   readonly #loaded = new Map<ChargeOwner, LoadedModel>();
   /** Charges of models whose backend shares memory between equal models and does not report which one is charged next. */
   readonly #sharing = new Set<ChargeOwner>();
 
-  constructor(parts: BuilderParts) {
+  constructor(parts: BuilderDependencies) {
     this.#parts = parts;
   }
 
@@ -72,7 +72,7 @@ export class VersionBuilder {
     const { source, config: found } = order;
     const startNs = this.#parts.clock.monotonicNs();
     const health: ModelHealth = { unhealthy: null };
-    const door = new ModelDoor(this.#parts.doors, order.namespace);
+    const door = new ModelCaller(this.#parts.doors, order.namespace);
     const context: LoadContext = {
       arena: order.arena,
       metrics: order.metrics,

@@ -3,14 +3,14 @@ import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/ind
 import { composingModels, ignoredVersion } from "../repository/index.ts";
 import type { NamespaceMetrics } from "../backends/index.ts";
 import type { Arena } from "../tensor/index.ts";
-import { VersionBuilder, type BuilderParts, type BuiltVersion } from "./built-version.ts";
+import { VersionBuilder, type BuilderDependencies, type BuiltVersion } from "./built-version.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
 import type { LoadOverride } from "./engine.ts";
 import { circleOf } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
 import { CircularDependency, LoadFailure, notPolled, noVersionSelected, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
-import { VersionExchange, type VersionExchangeParts } from "./version-exchange.ts";
+import { VersionExchange, type VersionExchangeDependencies } from "./version-exchange.ts";
 
 /** A namespace's repositories and the memory that its models share. */
 export interface LoadSpace {
@@ -27,18 +27,18 @@ interface LoadOptions {
   readonly signal: AbortSignal;
 }
 
-export type LoaderParts = BuilderParts & VersionExchangeParts;
+export type LoaderDependencies = BuilderDependencies & VersionExchangeDependencies;
 
 /**
  * Loads and unloads models. The versions of a load begin to serve together. Until all are ready, and for good when one of them fails, the
  * previous versions keep serving.
  */
 export class ModelLoader {
-  readonly #parts: LoaderParts;
+  readonly #parts: LoaderDependencies;
   readonly #builder: VersionBuilder;
   readonly #exchange: VersionExchange;
 
-  constructor(parts: LoaderParts) {
+  constructor(parts: LoaderDependencies) {
     this.#parts = parts;
     this.#builder = new VersionBuilder(parts);
     this.#exchange = new VersionExchange(parts);

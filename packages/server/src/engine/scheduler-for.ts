@@ -15,14 +15,14 @@ export type Composition =
   | { readonly kind: "model"; readonly model: LoadedModel }
   | { readonly kind: "ensemble"; readonly steps: readonly ServingVersion[] };
 
-export interface SchedulerParts {
+export interface SchedulerDependencies {
   readonly modelVersion: string;
   readonly clock: Clock;
   readonly queueLengthMax: number;
 }
 
 /** Creates the scheduler that a configuration selects. */
-export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerParts): Scheduler {
+export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerDependencies): Scheduler {
   if (made.kind === "model") {
     const { instances: own, spares = [] } = made.model;
     const instances = [...own, ...spares];

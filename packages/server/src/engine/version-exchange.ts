@@ -12,7 +12,7 @@ import type { RequestObserver } from "./request-observer.ts";
 import type { Composition } from "./scheduler-for.ts";
 import { ServingVersion } from "./serving-version.ts";
 
-export interface VersionExchangeParts {
+export interface VersionExchangeDependencies {
   readonly table: ModelTable;
   readonly clock: Clock;
   readonly calls: CallGraph;
@@ -38,9 +38,9 @@ export interface ComposedEnsemble {
  * before an exchange or after it. A replaced version completes its requests in the background; a step after the ensembles that use it.
  */
 export class VersionExchange {
-  readonly #parts: VersionExchangeParts;
+  readonly #parts: VersionExchangeDependencies;
 
-  constructor(parts: VersionExchangeParts) {
+  constructor(parts: VersionExchangeDependencies) {
     this.#parts = parts;
   }
 

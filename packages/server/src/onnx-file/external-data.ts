@@ -1,5 +1,5 @@
 import type { Constant, ExternalBytes, OnnxModel } from "./onnx-writer.ts";
-import type { OnnxPiece } from "./pieces.ts";
+import type { OnnxChunk } from "./chunks.ts";
 
 /** Readers can map constants that begin at a page boundary. */
 const pageBytes = 4096;
@@ -9,13 +9,13 @@ const externalBytesMin = 1024;
 /** A model whose larger constants are moved to a file beside it, and the content of that file. */
 export interface SplitModel {
   readonly model: OnnxModel;
-  readonly pieces: readonly OnnxPiece[];
+  readonly pieces: readonly OnnxChunk[];
   readonly byteLength: number;
 }
 
 /** Moves the larger constants of the graph to a file `location`. (Constants of loops and branches stay in the model.) */
 export function splitModel(model: OnnxModel, location: string): SplitModel {
-  const pieces: OnnxPiece[] = [];
+  const pieces: OnnxChunk[] = [];
   let byteLength = 0;
   const constants = model.constants.map((constant): Constant => {
     const { bytes } = constant;

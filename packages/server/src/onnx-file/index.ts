@@ -13,4 +13,4 @@ export {
   type OnnxType,
   type Operator,
 } from "./onnx-writer.ts";
-export { writeOnnxPieces, type StreamedBytes } from "./pieces.ts";
+export { writeOnnxChunks, type StreamedBytes } from "./chunks.ts";

@@ -4,11 +4,11 @@
  */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { assert } from "@galatea/base";
-import { isStreamed, writeOnnxPieces, type OnnxPiece, type StreamedBytes } from "./pieces.ts";
+import { isStreamed, writeOnnxChunks, type OnnxChunk, type StreamedBytes } from "./chunks.ts";
 
 /** The chunks of an encoded message in order, and their total length. */
 interface Encoded {
-  readonly pieces: readonly OnnxPiece[];
+  readonly pieces: readonly OnnxChunk[];
   readonly byteLength: number;
 }
 
@@ -90,7 +90,7 @@ export interface OnnxModel extends OnnxGraph {
 
 /** Writes `model` to `path`, replacing an existing file. The file is complete when this resolves. */
 export async function writeOnnxFile(path: string, model: OnnxModel, signal: AbortSignal | null = null): Promise<void> {
-  await writeOnnxPieces(path, encodeModel(model).pieces, signal);
+  await writeOnnxChunks(path, encodeModel(model).pieces, signal);
 }
 
 /** Returns the file as one buffer, for small models. */
@@ -103,7 +103,7 @@ export function onnxByteLength(model: OnnxModel): number {
   return encodeModel(model).byteLength;
 }
 
-function inMemory(piece: OnnxPiece): Uint8Array {
+function inMemory(piece: OnnxChunk): Uint8Array {
   assert(!isStreamed(piece), "a model in memory has its constants there");
   return piece;
 }

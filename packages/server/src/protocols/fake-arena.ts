@@ -1,5 +1,5 @@
 import { type ByteBudget, InferenceError } from "@galatea/base";
-import { BlockPart, type Arena, type Block, type Tensor } from "../tensor/index.ts";
+import { BlockSegment, type Arena, type Block, type Tensor } from "../tensor/index.ts";
 
 /** Counts references as the arena does and poisons what was given back, so that a read after release shows. */
 export class FakeArena implements Arena {
@@ -40,7 +40,7 @@ export class FakeArena implements Arena {
       get holderCount() {
         return references;
       },
-      part: (at, partBytes) => new BlockPart(block, at, partBytes),
+      part: (at, partBytes) => new BlockSegment(block, at, partBytes),
       retain: () => {
         if (references === 0) throw new Error("bug: retain of a released block");
         references++;

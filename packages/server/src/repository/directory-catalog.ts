@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { directoriesIn, isDirectory } from "./directories.ts";
-import { readModel, type FoundModel, type ModelPlace, type ReadOptions } from "./model-files.ts";
+import { readModel, type FoundModel, type ModelLocation, type ReadOptions } from "./model-files.ts";
 import { OverrideFiles } from "./override-files.ts";
 
 /** The configuration and files of a load, used instead of those on disk. */
@@ -92,11 +92,11 @@ export class DirectoryCatalog implements AsyncDisposable {
     }
   }
 
-  async #places(name: string): Promise<readonly ModelPlace[]> {
+  async #places(name: string): Promise<readonly ModelLocation[]> {
     const directoryName = this.#directoryName(name);
     if (directoryName === null) return [];
     const isMapped = name === this.#options.mapping?.servedName;
-    const places: ModelPlace[] = [];
+    const places: ModelLocation[] = [];
     for (const repository of this.#options.repositoryDirectories) {
       const modelDirectory = join(repository, directoryName);
       if (await isDirectory(modelDirectory)) {

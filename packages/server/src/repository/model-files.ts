@@ -22,7 +22,7 @@ export interface FoundModel {
   readonly misnamedVersions: readonly string[];
 }
 
-export interface ModelPlace {
+export interface ModelLocation {
   readonly modelDirectory: string;
   /** Null for a model that is mapped to its served name. */
   readonly directoryName: string | null;
@@ -41,7 +41,7 @@ export interface ReadOptions {
 
 /** Reads one model directory. `overrideJson` replaces the configuration file. */
 export async function readModel(
-  place: ModelPlace,
+  place: ModelLocation,
   options: ReadOptions,
   overrideJson: string | null,
 ): Promise<FoundModel> {
@@ -83,7 +83,7 @@ async function readMessage(modelDirectory: string, options: ReadOptions): Promis
 
 /** Completes a parsed configuration from the files beside it and applies its version policy. */
 export async function completeModel(
-  place: ModelPlace,
+  place: ModelLocation,
   parsed: Pick<CompletionContext, "gpuCount" | "cpuBackends"> & {
     readonly message: ModelConfigMessage;
     readonly present: readonly number[];

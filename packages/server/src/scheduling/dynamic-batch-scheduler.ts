@@ -16,7 +16,7 @@ import type { SchedulerOptions } from "./options.ts";
 import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
 import { queueFull, stopping, timedOut } from "./refusals.ts";
-import { ReturnForecast } from "./return-forecast.ts";
+import { BatchDelayEstimator } from "./batch-delay-estimator.ts";
 import { ResponseOrder } from "./response-order.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 import { WakeUp } from "./wake-up.ts";
@@ -30,7 +30,7 @@ import { WakeUp } from "./wake-up.ts";
  * - Requests that arrive in one event loop tick are batched together, at its end. Without this, the first of a burst would be executed
  *   alone and the rest after it.
  * - Without a configured delay, a batch still waits for requests that are about to return when that is cheaper than another execution
- *   (`ReturnForecast`).
+ *   (`BatchDelayEstimator`).
  * - Queue timeouts fire by timer, whether an instance is free or not.
  * - `preserve_ordering` orders responses by arrival across instances. Cancelled and timed-out requests settle at once.
  */
@@ -52,7 +52,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   readonly #drain = new Drain();
   readonly #delayOver: WakeUp;
   /** Null when the configuration has a queue delay, or there are several instances. */
-  readonly #forecast: ReturnForecast | null;
+  readonly #delayEstimator: BatchDelayEstimator | null;
   #gathering: Disposable | null = null;
   readonly #form = () => this.#formBatches();
   #forming: NodeJS.Immediate | null = null;
@@ -73,7 +73,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#delayOver = new WakeUp(options.clock, this.#form);
     const { batchSizeMax, preferredBatchSizes, queueDelayMaxNs } = this.#policy;
     const isLeftToUs = queueDelayMaxNs === 0 && [...preferredBatchSizes].every((size) => size === batchSizeMax);
-    this.#forecast = isLeftToUs && instances.length === 1 ? new ReturnForecast() : null;
+    this.#delayEstimator = isLeftToUs && instances.length === 1 ? new BatchDelayEstimator() : null;
   }
 
   get pendingCount(): number {
@@ -90,7 +90,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     record.queuedNs = this.#options.clock.monotonicNs();
     const queued = new QueuedRequest(request, record, releaseInputs, this);
     if (this.#keyRules.length > 0) queued.batchKey = batchKeyOf(this.#keyRules, request);
-    this.#forecast?.arrived(record.queuedNs);
+    this.#delayEstimator?.arrived(record.queuedNs);
     this.#queue.add(queued, level);
     this.#order?.enter(queued);
     this.#forming ??= setImmediate(this.#form);
@@ -116,9 +116,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   freed(requestCount: number, startedNs: number): void {
-    if (this.#forecast !== null) {
+    if (this.#delayEstimator !== null) {
       const nowNs = this.#options.clock.monotonicNs();
-      this.#forecast.ended(requestCount, nowNs - startedNs, nowNs);
+      this.#delayEstimator.ended(requestCount, nowNs - startedNs, nowNs);
     }
     this.#formBatches();
   }
@@ -174,7 +174,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
 
   /** Returns whether the batch waits for requests that are due, which requires that each of its requests may wait. */
   #gathers(nowNs: number): boolean {
-    const untilNs = this.#forecast?.waitUntilNs(nowNs) ?? null;
+    const untilNs = this.#delayEstimator?.waitUntilNs(nowNs) ?? null;
     if (untilNs === null || this.#queue.nextDeadlineNs() !== null) return false;
     this.#gathering = this.#options.clock.timer(Math.ceil((untilNs - nowNs) / 1e6), this.#form);
     return true;

@@ -14,7 +14,7 @@ import {
   type RequestRecord,
 } from "../inference/index.ts";
 import type { DynamicBatchingConfig, EnsembleConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
-import { BlockPart, type Block, type Tensor } from "../tensor/index.ts";
+import { BlockSegment, type Block, type Tensor } from "../tensor/index.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** Time that a test moves; timers fire in order when it does. */
@@ -281,7 +281,7 @@ export class CountedMemory {
       get holderCount() {
         return references;
       },
-      part: (at, partBytes) => new BlockPart(block, at, partBytes),
+      part: (at, partBytes) => new BlockSegment(block, at, partBytes),
       retain: () => {
         if (references === 0) this.faults.push("retained after its end");
         references++;

@@ -2,8 +2,8 @@
 export { datatypeOfNumber, datatypes, isDatatype, type Datatype } from "./datatype.ts";
 export type { Arena, BlockSource } from "./arena.ts";
 export { createArena } from "./memory-arena.ts";
-export { BlockPart } from "./block-part.ts";
-export { elementCount, releaseTensors, type Block, type ArenaPlace, type Tensor, type TensorHead } from "./tensor.ts";
+export { BlockSegment } from "./block-segment.ts";
+export { elementCount, releaseTensors, type Block, type ArenaRange, type Tensor, type TensorHead } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 export {
   JsonDataReading,

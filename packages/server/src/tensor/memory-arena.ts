@@ -3,7 +3,7 @@ import { openSharedMemory, type SharedMemory } from "@galatea/base/system";
 import type { Arena } from "./arena.ts";
 import { GranuleRuns } from "./arena-runs.ts";
 import { ArenaWarmth } from "./arena-warmth.ts";
-import { BlockPart } from "./block-part.ts";
+import { BlockSegment } from "./block-segment.ts";
 import type { Block } from "./tensor.ts";
 
 export interface ArenaOptions {
@@ -328,6 +328,6 @@ class ArenaBlock implements Block {
   }
 
   part(byteOffset: number, byteLength: number): Block {
-    return new BlockPart(this, byteOffset, byteLength);
+    return new BlockSegment(this, byteOffset, byteLength);
   }
 }

@@ -1,7 +1,7 @@
 import type { Datatype } from "./datatype.ts";
 
 /** The location of a range of shared memory: the arena and the offset in it. Sent to other threads and processes instead of the bytes. */
-export interface ArenaPlace {
+export interface ArenaRange {
   readonly arenaId: number;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -11,7 +11,7 @@ export interface ArenaPlace {
  * A reference-counted range of shared memory that contains tensors. Created with one reference, owned by the caller. The last `release`
  * frees the bytes; using `bytes` after one's own release is a bug.
  */
-export interface Block extends ArenaPlace {
+export interface Block extends ArenaRange {
   readonly bytes: Uint8Array;
   /** Number of references, including those of workers. With 1, only the caller reads these bytes. */
   readonly holderCount: number;

@@ -6,7 +6,7 @@ import {
   onnxByteLength,
   splitModel,
   writeOnnxFile,
-  writeOnnxPieces,
+  writeOnnxChunks,
   type GraphTensor,
   type OnnxModel,
 } from "@galatea/server/onnx-file";
@@ -74,7 +74,7 @@ async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, sign
     await writeOnnxFile(making, split?.model ?? whole, signal);
     await toDisk(making);
     if (split !== null) {
-      await writeOnnxPieces(makingData, split.pieces, signal);
+      await writeOnnxChunks(makingData, split.pieces, signal);
       await toDisk(makingData);
       // The old model is removed first, so that it is never beside the weights of the new one.
       await rm(target, { force: true });

@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import { type Forest, nodesMax, type Precision, type Transform, type Tree } from "../forest.ts";
 import { type NodeSpace, type PlacedTree, placedNodeCount, placeTree } from "./compact-tree.ts";
 import { type Explained, explainedOf } from "./explained-forest.ts";
-import { keyBehind } from "./float-keys.ts";
+import { keyMax } from "./float-keys.ts";
 import { checkLinear, linearBytes, linearSteps, placeLinear } from "./linear-leaves.ts";
 import { ValueColumns } from "./value-columns.ts";
 import {
@@ -159,7 +159,7 @@ function nodeSpace(memory: Omit<NodeSpace, "take">): NodeSpace {
 /** Writes a leaf that adds nothing, which pads the last eight trees. */
 function placeEmpty({ integers, take }: NodeSpace): number {
   const at = take(1);
-  integers[(at + nodeLayout.key) >> 2] = keyBehind;
+  integers[(at + nodeLayout.key) >> 2] = keyMax;
   integers[(at + nodeLayout.children) >> 2] = at;
   return at;
 }

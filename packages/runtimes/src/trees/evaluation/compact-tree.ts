@@ -1,5 +1,5 @@
 import { type Forest, nodesInOrder, type Tree } from "../forest.ts";
-import { keyBehind, keyOfThreshold } from "./float-keys.ts";
+import { keyMax, keyOfThreshold } from "./float-keys.ts";
 import type { ValueColumns } from "./value-columns.ts";
 import { columnBytes, node as layout } from "./walk-module.ts";
 
@@ -185,7 +185,7 @@ function placeSplit(
 
 /** Evaluation stays at a leaf: its first child is the leaf itself, and every value is below its key. */
 function placeLeaf({ at, node }: Planned, { tree, space, weightsAt, linearPlaces }: Placing): void {
-  space.integers[(at + layout.key) >> 2] = keyBehind;
+  space.integers[(at + layout.key) >> 2] = keyMax;
   space.integers[(at + layout.column) >> 2] = 0;
   space.integers[(at + layout.children) >> 2] = at;
   const begin = tree.right[node] as number;

@@ -8,7 +8,7 @@ const magnitudeBits = 0x7fff_ffff;
 export const missingBelowKey = -infinityBits - 1;
 export const missingAboveKey = infinityBits + 1;
 /** Greater than all keys. */
-export const keyBehind = 0x7fff_ffff;
+export const keyMax = 0x7fff_ffff;
 
 /** Returns the key of a float32 from its bits, as a signed integer. */
 export function keyOfBits(bits: number, missingKey: number): number {

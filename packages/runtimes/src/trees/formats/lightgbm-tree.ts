@@ -18,7 +18,7 @@ const missingKinds = ["none", "zero", "nan"] as const;
 /** Numbers this close to zero are zero to LightGBM. */
 const zeroReach = Math.fround(1e-35);
 
-export interface TreePlace {
+export interface LightgbmTreeOptions {
   readonly index: number;
   readonly target: number;
   /** True to read covers. */
@@ -28,7 +28,7 @@ export interface TreePlace {
 }
 
 /** Reads the tree from its first line, which is the current one, up to the line after it. */
-export function readLightgbmTree(lines: TextLines, { index, target, nodes, explains }: TreePlace): Tree {
+export function readLightgbmTree(lines: TextLines, { index, target, nodes, explains }: LightgbmTreeOptions): Tree {
   const about = `tree ${index}`;
   const { leafCount, isLinear, columns } = readColumns(lines, about);
   const splitCount = leafCount - 1;

@@ -99,7 +99,7 @@ function skipExtras(from: ByteReader): void {
   if (count !== 0) throw broken("the file", `has ${count} optional fields, at ${from.at - 4}`);
 }
 
-interface TreePlace {
+interface TreeReading {
   readonly index: number;
   readonly head: Head;
   readonly target: number | "every";
@@ -108,7 +108,7 @@ interface TreePlace {
   readonly explains: boolean;
 }
 
-function readTree(from: ByteReader, { index, head, target, nodes, explains }: TreePlace): Tree {
+function readTree(from: ByteReader, { index, head, target, nodes, explains }: TreeReading): Tree {
   const about = `tree ${index}`;
   const nodeCount = from.int32();
   nodes.add(nodeCount, about);

@@ -116,7 +116,7 @@ function readName(from: ByteReader): string {
   return from.text(byteLength);
 }
 
-interface TreePlace {
+interface TreeReading {
   readonly index: number;
   /** Count of all trees. */
   readonly nodes: NodeCount;
@@ -124,7 +124,7 @@ interface TreePlace {
   readonly explains: boolean;
 }
 
-function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: TreePlace): Tree {
+function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: TreeReading): Tree {
   from.take(4);
   const nodeCount = from.int32();
   from.take(12);

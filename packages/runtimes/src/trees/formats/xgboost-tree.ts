@@ -81,7 +81,7 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
   return { tree: { ...tree, covers }, vectorLength, path: written.path };
 }
 
-export interface XgboostTreePlace {
+export interface XgboostTreePosition {
   readonly outputCount: number;
   /** The output to which a tree of numbers adds. */
   readonly target: number;
@@ -92,7 +92,7 @@ export interface XgboostTreePlace {
 /** Completes the tree, which the caller must not use any more. */
 export function plantXgboostTree(
   { tree, vectorLength, path }: WrittenTree,
-  { outputCount, target, weight }: XgboostTreePlace,
+  { outputCount, target, weight }: XgboostTreePosition,
 ): Tree {
   if (vectorLength !== 1 && vectorLength !== outputCount)
     throw broken(path, `has leaves of ${vectorLength} numbers for ${outputCount} outputs`);

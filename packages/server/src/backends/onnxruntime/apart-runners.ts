@@ -1,6 +1,6 @@
 import { type Clock, Gate, InferenceError, type Logger, SerialQueue } from "@galatea/base";
 import type { Runner } from "./runner.ts";
-import { RunnerEnded } from "./suspects.ts";
+import { RunnerEnded } from "./crash-blame.ts";
 
 export interface ApartRunnersOptions {
   /** Maximum number of processes; a caller that needs another waits until one is free. */

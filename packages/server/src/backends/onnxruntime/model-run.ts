@@ -38,7 +38,7 @@ export interface ModelRun {
 }
 
 /** The session of a run and how to run it. */
-export interface RunPlace {
+export interface RunTarget {
   readonly session: RunnerSession;
   /** Address of the arena in the runner. */
   readonly base: number;
@@ -46,7 +46,7 @@ export interface RunPlace {
   readonly shrink: boolean;
 }
 
-export function laneOrder(run: ModelRun, { session, base, ...how }: RunPlace): RunOrder {
+export function laneOrder(run: ModelRun, { session, base, ...how }: RunTarget): RunOrder {
   return {
     kind: "run",
     session: session.handle,

@@ -8,7 +8,7 @@ import { checkModel } from "./check-model.ts";
 import { refuseContainedEngines } from "./contained-engines.ts";
 import { completionFor } from "./complete-model.ts";
 import { noGpus, type OnnxGpus, refuseWithoutGpu, resolvePaths } from "./gpus.ts";
-import { type HeldSession, holdSession } from "./held-session.ts";
+import { type LeasedSession, leaseSession } from "./leased-session.ts";
 import { type ModelFiles, ModelFileIndex } from "./model-files.ts";
 import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
 import { Runner, type RunnerOptions } from "./runner.ts";
@@ -68,7 +68,7 @@ class OnnxRuntimeBackend implements Backend {
   readonly name = "onnxruntime";
   readonly #options: OnnxRuntimeBackendOptions;
   readonly #files = new ModelFileIndex();
-  readonly #sessions = new SharedSessions<HeldSession>();
+  readonly #sessions = new SharedSessions<LeasedSession>();
   readonly #arenas = new ArenaUse(async (arena) => {
     for (const runners of await this.#allRunners()) await runners.forget(arena);
   });
@@ -205,13 +205,13 @@ class OnnxRuntimeBackend implements Backend {
     const held = await this.#sessions.lease(key, {
       bytes: () => opened.bytesOf(key) ?? found.byteLength,
       onCharged: use.onCharged,
-      open: () => holdSession(opened, content),
+      open: () => leaseSession(opened, content),
     });
     return { lease: this.#arenas.during(context.arena, held), gpuBytes: () => opened.gpuBytesOf(key) };
   }
 
   /** Keeps a lease until the load that follows has its own, so that a model is not loaded twice. */
-  async #keepForLoad(key: string, held: SessionLease<HeldSession>): Promise<void> {
+  async #keepForLoad(key: string, held: SessionLease<LeasedSession>): Promise<void> {
     await this.#kept.get(key)?.();
     const end = async () => {
       if (this.#kept.get(key) === end) this.#kept.delete(key);
@@ -234,7 +234,7 @@ class OnnxRuntimeBackend implements Backend {
 
 /** A model's session on one device. */
 interface PlacedSession {
-  readonly lease: SessionLease<HeldSession>;
+  readonly lease: SessionLease<LeasedSession>;
   /** Returns the GPU memory of the session, whichever model is charged. */
   readonly gpuBytes: () => DeviceBytes;
 }
@@ -303,7 +303,7 @@ class ArenaUse {
   }
 
   /** Returns the lease extended by a use of the arena. */
-  during(arena: Arena, lease: SessionLease<HeldSession>): SessionLease<HeldSession> {
+  during(arena: Arena, lease: SessionLease<LeasedSession>): SessionLease<LeasedSession> {
     this.#counts.set(arena.id, (this.#counts.get(arena.id) ?? 0) + 1);
     let isHeld = true;
     return {

@@ -6,16 +6,16 @@ import { type Arena, type Block, datatypes, elementCount, releaseTensors, type T
 import { datatypeOfElements } from "./element-types.ts";
 import { foreseeShape } from "./foresee-shapes.ts";
 import { type InputSlot, joinInputs } from "./join-inputs.ts";
-import type { HeldSession } from "./held-session.ts";
+import type { LeasedSession } from "./leased-session.ts";
 import type { ModelInput, ModelOutput } from "./model-run.ts";
 import { splitOutput } from "./split-output.ts";
 
-export interface InstanceParts {
+export interface InstanceDependencies {
   readonly name: string;
   readonly modelName: string;
   readonly modelVersion: string;
   readonly batches: boolean;
-  readonly session: HeldSession;
+  readonly session: LeasedSession;
   readonly arena: Arena;
   readonly clock: Clock;
   readonly inputs: readonly InputSlot[];
@@ -30,7 +30,7 @@ interface Running {
 }
 
 /** Creates an instance: one concurrent run of a shared session. */
-export function onnxRuntimeInstance(parts: InstanceParts): Instance {
+export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
   let running: Running | null = null;
   return {
     name: parts.name,
@@ -72,10 +72,10 @@ export function onnxRuntimeInstance(parts: InstanceParts): Instance {
   };
 }
 
-type WantedOutput = InstanceParts["outputs"][number];
+type WantedOutput = InstanceDependencies["outputs"][number];
 
 /** Returns the outputs that at least one request selects. */
-function wantedOutputs(parts: InstanceParts, batch: readonly InferenceRequest[]): readonly WantedOutput[] {
+function wantedOutputs(parts: InstanceDependencies, batch: readonly InferenceRequest[]): readonly WantedOutput[] {
   if (batch.some((request) => request.requestedOutputs === null)) return parts.outputs;
   return parts.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
 }
@@ -91,7 +91,7 @@ interface RunOptions {
   readonly signal: AbortSignal | null;
 }
 
-async function run(parts: InstanceParts, options: RunOptions): Promise<MadeOutputs> {
+async function run(parts: InstanceDependencies, options: RunOptions): Promise<MadeOutputs> {
   const { session, arena } = parts;
   const { unforeseeable } = session;
   const { inputs, wanted, signal } = options;
@@ -141,7 +141,7 @@ function isShapeSurprise(error: unknown): boolean {
 
 /** Returns one outcome per request; every response owns a reference to each block that it uses. */
 function answers(
-  parts: InstanceParts,
+  parts: InstanceDependencies,
   options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: MadeOutputs },
 ): readonly Outcome[] {
   const { batch, rowCounts, made } = options;

@@ -13,12 +13,12 @@ export interface RunnerSession {
 }
 
 /** `heldBytes`: memory of the process, over that of a process without a session. */
-export interface HeldMemory {
+export interface RunnerMemoryUsage {
   readonly heldBytes: number;
 }
 
 /** A session that was just opened. */
-export interface LoadedSession extends RunnerSession, HeldMemory {
+export interface LoadedSession extends RunnerSession, RunnerMemoryUsage {
   /** Memory that opening it took, including concurrent changes. */
   readonly openedBytes: number;
 }
@@ -45,9 +45,9 @@ export interface RunnerCalls {
   forget: { request: { readonly arena: number }; reply: object };
   load: { request: { readonly session: string; readonly options: WireSessionOptions }; reply: LoadedSession };
   /** Frees a session that no run uses any more. */
-  close: { request: { readonly session: string }; reply: HeldMemory };
+  close: { request: { readonly session: string }; reply: RunnerMemoryUsage };
   /** Releases the memory that runs left behind if there is more than this. */
-  settle: { request: { readonly keptBytesMax: number }; reply: HeldMemory };
+  settle: { request: { readonly keptBytesMax: number }; reply: RunnerMemoryUsage };
 }
 
 export type RunnerCall = keyof RunnerCalls;

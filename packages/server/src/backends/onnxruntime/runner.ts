@@ -8,13 +8,13 @@ import { type Lane, LaneGone } from "./lane.ts";
 import { losesDevice } from "./lost-device.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 import { RunnerCaller } from "./runner-calls.ts";
-import type { HeldMemory, RunnerSession } from "./runner-control.ts";
+import type { RunnerMemoryUsage, RunnerSession } from "./runner-control.ts";
 import { checkResults, laneOrder, type ModelRun, placed } from "./model-run.ts";
 import { overdue } from "../overdue.ts";
 import { cancelled, RunWatch } from "./run-watch.ts";
 import { RunnerLanes } from "./runner-lanes.ts";
 import { type LaunchedRunner, launchRunner, type LaunchOptions } from "./start-runner.ts";
-import { RunnerEnded, Suspects } from "./suspects.ts";
+import { RunnerEnded, CrashBlame } from "./crash-blame.ts";
 
 /** The content of a session. */
 export interface SessionContent {
@@ -70,7 +70,7 @@ export class Runner implements AsyncDisposable {
   readonly #sessions = new Map<string, Promise<RunnerSession>>();
   readonly #arenas = new Map<number, Promise<number>>();
   readonly #lanes: RunnerLanes;
-  readonly #suspects = new Suspects();
+  readonly #suspects = new CrashBlame();
   #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
   /** Null without a GPU. */
@@ -323,7 +323,7 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  #measured({ heldBytes }: HeldMemory): void {
+  #measured({ heldBytes }: RunnerMemoryUsage): void {
     if (!this.alive) return;
     const changed = this.#ledger.measured(heldBytes);
     if (changed.length > 0) this.#options.onMemory(changed);

@@ -3,16 +3,16 @@ import type { RunResult } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
 import { ApartRunners } from "./apart-runners.ts";
-import type { TurnLimits } from "./choose-turn.ts";
+import type { RunLimits } from "./choose-run.ts";
 import { type CrashLimits, CrashRecord, type Verdict } from "./crash-record.ts";
 import type { ModelRun } from "./model-run.ts";
-import { RunTurns } from "./run-turns.ts";
+import { RunQueue } from "./run-queue.ts";
 import type { RunnerSession } from "./runner-control.ts";
 import type { Runner, RunnerOptions, SessionContent } from "./runner.ts";
-import { RunnerEnded } from "./suspects.ts";
+import { RunnerEnded } from "./crash-blame.ts";
 
 export interface RunnersOptions {
-  readonly turns: TurnLimits;
+  readonly turns: RunLimits;
   readonly crashes: CrashLimits;
   /** Maximum number of processes for content that runs alone, and the time for which an unused one is kept. */
   readonly apartRunnersMax: number;
@@ -34,7 +34,7 @@ export interface RunnersOptions {
  */
 export class Runners implements AsyncDisposable {
   readonly #options: RunnersOptions;
-  readonly #turns: RunTurns;
+  readonly #turns: RunQueue;
   readonly #crashes: CrashRecord;
   readonly #apart: ApartRunners;
   /** Loaded content by key. */
@@ -46,7 +46,7 @@ export class Runners implements AsyncDisposable {
 
   constructor(options: RunnersOptions) {
     this.#options = options;
-    this.#turns = new RunTurns(options.turns, options.clock);
+    this.#turns = new RunQueue(options.turns, options.clock);
     this.#crashes = new CrashRecord(options.crashes);
     this.#apart = new ApartRunners({
       runnersMax: options.apartRunnersMax,

@@ -7,7 +7,7 @@ export interface GroupLimits {
 }
 
 /** A control group of this process in which groups can be created, for one or more controllers. */
-export interface CgroupPlace {
+export interface CgroupLocation {
   readonly version: 1 | 2;
   readonly controllers: readonly string[];
   readonly directory: string;
@@ -17,7 +17,7 @@ const wanted = ["memory", "pids"] as const;
 
 /** Returns the limit files of each cgroup version; a missing file is ignored only when marked as optional. */
 function settings(
-  place: CgroupPlace,
+  place: CgroupLocation,
   limits: GroupLimits,
 ): readonly { file: string; value: string; optional?: true }[] {
   const memory = limits.memoryBytesMax;
@@ -40,13 +40,13 @@ function settings(
  * Returns the control groups of this process for the memory and process controllers, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
  * A controller without a hierarchy is not in the result.
  */
-export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupPlace[] {
+export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupLocation[] {
   const own = new Map<string, string>();
   for (const line of cgroup.split("\n")) {
     const [, names, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (names !== undefined && path !== undefined) for (const name of names.split(",")) own.set(name, path);
   }
-  const places: CgroupPlace[] = [];
+  const places: CgroupLocation[] = [];
   for (const line of mountinfo.split("\n")) {
     const [before = "", after = ""] = line.split(" - ");
     const [, , , root = "", mountPoint = ""] = before.split(" ");
@@ -65,24 +65,24 @@ export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupP
 
 /** Creates control groups below those of this process. Synchronous: each call is a write to the kernel. */
 export class Cgroups {
-  readonly #places: readonly CgroupPlace[];
+  readonly #places: readonly CgroupLocation[];
   readonly #name: string;
   #count = 0;
 
-  private constructor(places: readonly CgroupPlace[], name: string) {
+  private constructor(places: readonly CgroupLocation[], name: string) {
     this.#places = places;
     this.#name = name;
   }
 
   /** `name` distinguishes the groups of this process from those of others. `missing` describes what is unavailable. */
   static open(name: string, limits: GroupLimits): { readonly groups: Cgroups | null; readonly missing: string | null } {
-    let places: readonly CgroupPlace[];
+    let places: readonly CgroupLocation[];
     try {
       places = findCgroups(readFileSync("/proc/self/cgroup", "utf8"), readFileSync("/proc/self/mountinfo", "utf8"));
     } catch (error) {
       return { groups: null, missing: `there are no control groups: ${(error as Error).message}` };
     }
-    const usable: CgroupPlace[] = [];
+    const usable: CgroupLocation[] = [];
     let reason: string | null = null;
     for (const place of places) {
       try {
@@ -153,7 +153,7 @@ export class CgroupSet implements Disposable {
 }
 
 /** In cgroup version 2 a controller must be enabled for child groups before they can use it. */
-function withControllers(place: CgroupPlace): CgroupPlace {
+function withControllers(place: CgroupLocation): CgroupLocation {
   if (place.version === 1) return place;
   const there = readFileSync(join(place.directory, "cgroup.controllers"), "utf8").trim().split(" ");
   const controllers = wanted.filter((name) => there.includes(name));

@@ -67,7 +67,7 @@ export interface MachineFacts {
 }
 
 /** Resources of one tenant while any of its processes runs. */
-export interface TenantParts {
+export interface TenantResources {
   readonly user: number | null;
   /** `cgroup.procs` files of its own groups. */
   readonly cgroups: readonly string[];
@@ -115,7 +115,7 @@ export function planFor(
   options: TenantOptions,
   facts: MachineFacts,
   root: string,
-  parts: TenantParts,
+  parts: TenantResources,
 ): ConfinementPlan {
   const { user, cgroups, scratchDirectory } = parts;
   const memoryBytesMax = options.memoryBytesMax ?? options.allMemoryBytesMax;
@@ -158,7 +158,7 @@ export interface ConfinementRow {
   readonly missing: string | null;
 }
 
-export interface ReportParts {
+export interface ReportFacts {
   /** The reason why tenants have no users of their own; null when they do. */
   readonly usersMissing: string | null;
   readonly cgroupsMissing: string | null;
@@ -168,7 +168,7 @@ export interface ReportParts {
 export function confinementRows(
   options: TenantOptions,
   facts: MachineFacts,
-  { usersMissing, cgroupsMissing }: ReportParts,
+  { usersMissing, cgroupsMissing }: ReportFacts,
 ): readonly ConfinementRow[] {
   const kernel = (since: number, what: string) =>
     facts.landlock >= since ? null : `this kernel's Landlock (${facts.landlock || "none"}) does not ${what}`;

@@ -4,7 +4,7 @@ import { access, readlink, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InferenceError } from "@galatea/base";
-import type { HeldDirectory, KeptDirectories } from "./kept-directories.ts";
+import type { DirectoryLease, KeptDirectories } from "./kept-directories.ts";
 import { unpackEnvironment } from "./packed-environment.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import type { RunnerEnvironment } from "./runners.ts";
@@ -26,12 +26,12 @@ export interface EnvironmentOptions {
 }
 
 /** A lease of an environment, which stays in place until this is disposed: as long as its interpreter may start or import. */
-export interface HeldEnvironment extends Disposable {
+export interface EnvironmentLease extends Disposable {
   readonly environment: PythonEnvironment;
 }
 
 /** A model that requests an environment. */
-export interface EnvironmentAsker {
+export interface EnvironmentRequest {
   readonly modelDirectory: string;
   /** Value of EXECUTION_ENV_PATH. */
   readonly executionEnvPath: string | undefined;
@@ -50,9 +50,9 @@ const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
 export async function environmentOf(
   options: EnvironmentOptions,
   unpacked: KeptDirectories,
-  { modelDirectory, executionEnvPath, within }: EnvironmentAsker,
+  { modelDirectory, executionEnvPath, within }: EnvironmentRequest,
   signal: AbortSignal,
-): Promise<HeldEnvironment> {
+): Promise<EnvironmentLease> {
   if (executionEnvPath === undefined || executionEnvPath === "")
     return unheld(
       options.packagesDirectory === null
@@ -84,7 +84,7 @@ const frameworkHint =
   "or bring an environment with EXECUTION_ENV_PATH.";
 
 /** Returns a lease of an environment that is never deleted. */
-export function unheld(environment: PythonEnvironment): HeldEnvironment {
+export function unheld(environment: PythonEnvironment): EnvironmentLease {
   return { environment, [Symbol.dispose]: () => {} };
 }
 
@@ -177,7 +177,7 @@ async function unpack(
   unpacked: KeptDirectories,
   archive: string,
   signal: AbortSignal,
-): Promise<HeldDirectory> {
+): Promise<DirectoryLease> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(archive), hash, { signal });
   const limits = { bytesMax: options.environmentBytesMax, entriesMax: options.environmentEntriesMax };

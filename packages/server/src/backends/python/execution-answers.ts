@@ -4,7 +4,7 @@ import { outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts"
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
-import { askIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire.ts";
+import { spaceRequestIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire.ts";
 
 /** The responses to one request. */
 interface Answers {
@@ -80,7 +80,11 @@ export class ExecutionAnswers {
 
   /** Records space for one response; a worker requests no more at once than it may send. */
   lent(askId: number, blocks: readonly LentBlock[]): void {
-    if (askId > askIdMax || this.#asked.has(askId) || this.#asked.size >= frameLimits.answersMax * this.#answers.length)
+    if (
+      askId > spaceRequestIdMax ||
+      this.#asked.has(askId) ||
+      this.#asked.size >= frameLimits.answersMax * this.#answers.length
+    )
       throw new MalformedRecord(`execution ${this.executionId} asks for space again and again`);
     this.#asked.set(askId, blocks);
   }

@@ -2,10 +2,10 @@ import type { Failure } from "./failure-log.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { readBoundedObject, readFlatObject, type FlatValue } from "./untrusted-json.ts";
 import {
-  askIdMax,
+  spaceRequestIdMax,
   type FrameHeader,
   headerBytes,
-  inlinePlace,
+  inlineMarker,
   MalformedRecord,
   rankMax,
   responseBytes,
@@ -107,7 +107,7 @@ export function decodeResponse(frame: Buffer): WireAnswer {
   const reader = new FrameReader(frame);
   const head = reader.take(resultHeadBytes);
   if (reader.u32(head) !== 0) throw new MalformedRecord("a response that gives blocks back");
-  const askId = atMost(reader.u32(head + 8), askIdMax, "as the id of an ASK");
+  const askId = atMost(reader.u32(head + 8), spaceRequestIdMax, "as the id of an ASK");
   const place = reader.u32(head + 12);
   if (extra > 1 || count > 1 || (count === 0 && extra === 0))
     throw new MalformedRecord(`a response of ${count} answers with flags ${extra}`);
@@ -179,7 +179,7 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
   const shape: number[] = [];
   for (let axis = 0; axis < rank; axis++) shape.push(reader.natural(dims + axis * 8));
   let data: Uint8Array | null = null;
-  if (place === inlinePlace) {
+  if (place === inlineMarker) {
     if (byteOffset + byteLength > inline.byteLength) throw new MalformedRecord("an inline tensor beyond the frame");
     data = new Uint8Array(inline.buffer, inline.byteOffset + byteOffset, byteLength);
   }
@@ -187,7 +187,7 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
     nameIndex: reader.u16(at),
     datatype: reader.u8(at + 2),
     shape,
-    place: place === inlinePlace ? null : place,
+    place: place === inlineMarker ? null : place,
     byteOffset,
     byteLength,
     data,
@@ -195,7 +195,7 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
 }
 
 /** Decodes an ASK or CALL_ASK frame: the sizes of the output space that the worker needs. */
-export function decodeAsk(frame: Buffer): number[] {
+export function decodeSpaceRequest(frame: Buffer): number[] {
   const reader = new FrameReader(frame);
   const { count } = readHeader(frame);
   const at = reader.take(count * 8);

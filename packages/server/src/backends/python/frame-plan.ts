@@ -29,7 +29,7 @@ export interface FramePlan {
 }
 
 /** Limits of a frame: of one inline tensor, and of the requests together (`requestsBytesMax`). */
-export interface FrameRoom {
+export interface FrameCapacity {
   readonly inlineBytesMax: number;
   readonly requestsBytesMax: number;
 }
@@ -38,7 +38,7 @@ export interface FrameRoom {
  * Divides a batch before anything is lent. Returns null when all requests fit into one frame, as nearly always: then only lengths were
  * added and no text was encoded.
  */
-export function planFrames(batch: readonly InferenceRequest[], room: FrameRoom): FramePlan | null {
+export function planFrames(batch: readonly InferenceRequest[], room: FrameCapacity): FramePlan | null {
   let bound = 0;
   for (const request of batch) bound += boundOf(request, room.inlineBytesMax);
   if (bound <= room.requestsBytesMax && batch.length <= requestsMax) return null;
@@ -102,7 +102,7 @@ function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): numbe
 /** Returns the request's size in a frame, or the error of a request that fits none. */
 function bytesOf(
   request: InferenceRequest,
-  { inlineBytesMax, requestsBytesMax: bytesMax }: FrameRoom,
+  { inlineBytesMax, requestsBytesMax: bytesMax }: FrameCapacity,
 ): number | InferenceError {
   const { id, sequence, requestedOutputs, parameters, inputs } = request;
   const correlation = sequence !== null && typeof sequence.id === "string" ? Buffer.byteLength(sequence.id) : 0;

@@ -9,7 +9,7 @@ import {
   output,
   outputsOf,
 } from "./hostile-wire.ts";
-import { encodeFrame, inlinePlace, kinds } from "./wire.ts";
+import { encodeFrame, inlineMarker, kinds } from "./wire.ts";
 
 const numbers = fc.oneof(
   fc.bigInt({ min: 0n, max: 5000n }),
@@ -21,7 +21,7 @@ const outputs = fc.record({
   datatype: fc.constantFrom(2, 11, 13, 14, 0, 255),
   rank: fc.constantFrom(0, 1, 2, 33, 255),
   shape: fc.array(numbers, { maxLength: 3 }),
-  place: fc.oneof(fc.constant(inlinePlace), ids),
+  place: fc.oneof(fc.constant(inlineMarker), ids),
   byteOffset: numbers,
   byteLength: numbers,
 });
@@ -83,7 +83,7 @@ const calls = fc
         nameIndex: fc.constantFrom(0, 0, 1, 7),
         datatype: fc.constantFrom(7, 7, 11, 13, 99),
         shape: fc.array(fc.oneof(fc.constant(4n), numbers), { maxLength: 2 }),
-        place: fc.oneof(ids, fc.constantFrom(1, 2, inlinePlace)),
+        place: fc.oneof(ids, fc.constantFrom(1, 2, inlineMarker)),
         byteOffset: fc.oneof(fc.constant(0n), numbers),
         byteLength: fc.oneof(fc.constant(4n), fc.constant(4096n), numbers),
       }),

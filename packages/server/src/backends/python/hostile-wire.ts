@@ -4,7 +4,7 @@ import { InferenceError } from "@galatea/base";
 import { ExecutionNotStarted, releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
 import type { HostileInstance } from "./hostile-worker.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
-import { encodeFrame, headerBytes, inlinePlace, kinds, tensorBytes } from "./wire.ts";
+import { encodeFrame, headerBytes, inlineMarker, kinds, tensorBytes } from "./wire.ts";
 
 /** What reading one attack may take of the processor's time, far above what it takes and far below a stall. */
 const processorMsMax = 1500;
@@ -127,7 +127,7 @@ export const output = (more: Partial<WireOutput> = {}): WireOutput => ({
   datatype: 11,
   rank: 1,
   shape: [0n],
-  place: inlinePlace,
+  place: inlineMarker,
   byteOffset: 0n,
   byteLength: 0n,
   ...more,
@@ -151,7 +151,7 @@ export function encodeCall(
 ): Buffer {
   const json = Buffer.from(typeof text === "string" ? text : JSON.stringify(text));
   const records = inputs.map((input) => {
-    const { nameIndex = 0, datatype = 7, shape = [4n], place = inlinePlace, byteOffset = 0n, byteLength = 4n } = input;
+    const { nameIndex = 0, datatype = 7, shape = [4n], place = inlineMarker, byteOffset = 0n, byteLength = 4n } = input;
     const record = Buffer.alloc(tensorBytes + 8 * shape.length);
     record.writeUInt16LE(nameIndex, 0);
     record.writeUInt8(datatype, 2);

@@ -12,10 +12,10 @@ import { noOtherModels } from "../no-other-models.ts";
 import type { OtherModels } from "../other-models.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { FailureLog } from "./failure-log.ts";
-import { Pace } from "./pace.ts";
+import { PipelineDepth } from "./pipeline-depth.ts";
 import { PythonInstance } from "./python-instance.ts";
 import { PythonWorker } from "./python-worker.ts";
-import { Traffic } from "./traffic.ts";
+import { BusyPolling } from "./busy-polling.ts";
 
 /** No interpreter stands behind these workers. */
 const noEnvironment = { key: "", command: [], env: {}, directory: null, imports: [], packageHint: "" };
@@ -98,8 +98,8 @@ export async function openHostileInstance({
         inlineBytesMax: 64,
       },
       encoder: new ExecuteEncoder(),
-      traffic: new Traffic(systemClock),
-      pace: new Pace(systemClock, 1),
+      busyPolling: new BusyPolling(systemClock),
+      pipelineDepth: new PipelineDepth(systemClock, 1),
       failures: new FailureLog(systemClock, silentLogger, { model: "hostile", version: "1" }),
       clock: systemClock,
       logger: silentLogger,

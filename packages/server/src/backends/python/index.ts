@@ -17,5 +17,5 @@ export { frameworkRunners, runnersIn, type FindPythonRunner } from "./runners.ts
 export { addFramework, removeFramework } from "./frameworks/add-framework.ts";
 export { addPackages } from "./frameworks/added-packages.ts";
 export { frameworkNamed, frameworks } from "./frameworks/framework-rows.ts";
-export { linkFramework, madeFramework, notSetUpText, placeOf } from "./frameworks/framework-store.ts";
+export { linkFramework, madeFramework, notSetUpText, frameworkLocation } from "./frameworks/framework-store.ts";
 export type { ConfinementRow, FixedPath, TenantOptions } from "./confinement-plan.ts";

@@ -17,7 +17,7 @@ export interface KeptOptions {
 export type MakeFiles = (files: string) => Promise<number | null>;
 
 /** A lease of a directory: it does not change until this is disposed, or the process ends. */
-export interface HeldDirectory extends Disposable {
+export interface DirectoryLease extends Disposable {
   readonly directory: string;
 }
 
@@ -51,7 +51,7 @@ export class KeptDirectories {
    * Leases a directory. One caller creates it if necessary; others wait. The remains of a failed or killed creation are replaced. Throws
    * the error of `make`, and INVALID_ARG for a directory over the total limit.
    */
-  async hold(name: string, make: MakeFiles, signal: AbortSignal): Promise<HeldDirectory> {
+  async hold(name: string, make: MakeFiles, signal: AbortSignal): Promise<DirectoryLease> {
     const root = join(this.#options.directory, name);
     for (let isNew = false; ;) {
       signal.throwIfAborted();
@@ -72,12 +72,12 @@ export class KeptDirectories {
     }
   }
 
-  #again(name: string): HeldDirectory | null {
+  #again(name: string): DirectoryLease | null {
     const held = this.#held.get(name);
     return held === undefined ? null : this.#handle(name, held);
   }
 
-  async #share(name: string, root: string): Promise<HeldDirectory | null> {
+  async #share(name: string, root: string): Promise<DirectoryLease | null> {
     const lock = (await isMade(root)) ? await taken(root, shareDirectory) : null;
     if (lock === null) return null;
     const isStill = await isMade(root);
@@ -92,7 +92,7 @@ export class KeptDirectories {
     return known;
   }
 
-  #handle(name: string, held: Held): HeldDirectory {
+  #handle(name: string, held: Held): DirectoryLease {
     const root = join(this.#options.directory, name);
     held.users++;
     this.#touch(root);

@@ -2,7 +2,7 @@
  * The frames about a model's own metrics: see `packages/server/python/WIRE.md`. The other side is `packages/server/python/galatea_worker/metric_wire.py`;
  * both sides read the golden bytes in `conformance/vectors`.
  */
-import type { MetricKind, MetricPart } from "../namespace-metrics.ts";
+import type { MetricKind, MetricHolderCells } from "../namespace-metrics.ts";
 import { decodeTexts, FrameReader, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { readFlatObject } from "./untrusted-json.ts";
@@ -64,7 +64,7 @@ export function encodeFamilyAnswer(question: number): Buffer {
 /** Encodes the response to METRIC: the offset of its cells, and the bounds of its buckets. */
 export function encodeMetricAnswer(
   question: number,
-  part: Pick<MetricPart, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
+  part: Pick<MetricHolderCells, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
 ): Buffer {
   const body = new DataView(new ArrayBuffer(24 + 8 * part.bounds.length));
   writeNatural(body, 0, part.byteOffset);

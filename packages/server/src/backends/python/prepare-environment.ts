@@ -52,7 +52,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   if (made !== null) return made;
   const { parent, directory, python } = placeOf(options);
   await makeDirectory(parent);
-  using _turn = await takeTurn(parent, options);
+  using _turn = await takeInstallLock(parent, options);
   if ((await madePythonEnvironment(options)) !== null) return python;
   // A directory without its stamp is incomplete. The environment is created in its final directory, whose path its scripts contain.
   try {
@@ -67,7 +67,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
 }
 
 /** Waits for exclusive access among all processes. */
-export async function takeTurn(
+export async function takeInstallLock(
   parent: string,
   options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
 ): Promise<Disposable> {

@@ -23,13 +23,13 @@ import { KeptDirectories } from "./kept-directories.ts";
 import { LoadedPythonModel, reserveWorker, type PythonMeasures } from "./loaded-python-model.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
-import { askedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
+import { completedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
 import type { FindPythonRunner, PythonRunner } from "./runners.ts";
 import { SharedFiles } from "./shared-files.ts";
 import { FailureLog } from "./failure-log.ts";
-import { Pace } from "./pace.ts";
+import { PipelineDepth } from "./pipeline-depth.ts";
 import { tenantPaths, Tenants } from "./tenants.ts";
-import { Traffic } from "./traffic.ts";
+import { BusyPolling } from "./busy-polling.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { WorkerFamilies } from "./worker-families.ts";
 import { ZygotePool } from "./zygote-pool.ts";
@@ -105,14 +105,14 @@ class PythonBackend implements Backend {
   readonly #encoder = new ExecuteEncoder();
   readonly #sharedFiles: SharedFiles;
   readonly #unpacked: KeptDirectories;
-  readonly #traffic: Traffic;
+  readonly #busyPolling: BusyPolling;
   readonly #completed = new Map<string, CompletedWorker>();
   /** Owns the shutdown of workers that no caller waits for. */
   readonly #ending: TaskGroup;
 
   constructor(options: PythonBackendOptions) {
     this.#options = options;
-    this.#traffic = new Traffic(options.clock);
+    this.#busyPolling = new BusyPolling(options.clock);
     this.#sharedFiles = new SharedFiles({ bytesMax: options.sharedFileBytesMax, fileBytesMin: sharedFileBytesMin });
     this.#unpacked = new KeptDirectories({
       directory: options.environmentsDirectory,
@@ -167,7 +167,7 @@ class PythonBackend implements Backend {
     const plan = await this.#plan(source, config, context, holding);
     const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
     try {
-      const found = await askedConfig(worker, config, context.signal);
+      const found = await completedConfig(worker, config, context.signal);
       const completed = found === null ? config : mergeAutoComplete(config, found);
       this.#keep(keyOf(plan), worker, holding.move());
       return completed;
@@ -193,7 +193,7 @@ class PythonBackend implements Backend {
     const workers = new Map<number, PythonWorker>();
     const planned = placedInstances(config, this.#options.gpuCount);
     const spares = sparesOf(config, planned, this.#options.instancesOnDemandMax);
-    const pace = new Pace(this.#options.clock, planned.length + spares.length);
+    const pipelineDepth = new PipelineDepth(this.#options.clock, planned.length + spares.length);
     const failures = this.#failureLog(facts, holding);
     const open = async (placed: PlacedInstance, place: number, isSpare: boolean) => {
       const { name } = placed;
@@ -231,8 +231,8 @@ class PythonBackend implements Backend {
           name,
           facts,
           encoder: this.#encoder,
-          traffic: this.#traffic,
-          pace,
+          busyPolling: this.#busyPolling,
+          pipelineDepth,
           failures,
           clock,
           logger,

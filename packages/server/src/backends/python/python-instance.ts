@@ -10,19 +10,26 @@ import type {
 import { ExecutionNotStarted, releaseResponse, SentAnswers } from "../../inference/index.ts";
 import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
-import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameRoom } from "./frame-plan.ts";
+import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameCapacity } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import { lendSpaces } from "./lend-spaces.ts";
 import { executionLimitMs, PythonCallingExecution } from "./calling-execution.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { SupervisedWorker } from "./supervised-worker.ts";
-import type { Pace } from "./pace.ts";
-import type { Traffic } from "./traffic.ts";
+import type { PipelineDepth } from "./pipeline-depth.ts";
+import type { BusyPolling } from "./busy-polling.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
 import { ExecutionAnswers } from "./execution-answers.ts";
 import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
 import type { FailureLog } from "./failure-log.ts";
-import { decodeAsk, decodeRaised, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import {
+  decodeSpaceRequest,
+  decodeRaised,
+  decodeReleased,
+  decodeResponse,
+  decodeResult,
+  readHeader,
+} from "./frame-decoder.ts";
 import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultResponse, type WireResult } from "./wire.ts";
 
 export interface PythonInstanceOptions {
@@ -44,9 +51,9 @@ export interface PythonInstanceOptions {
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
   /** Shared by all instances of the server. */
-  readonly traffic: Traffic;
+  readonly busyPolling: BusyPolling;
   /** Shared by the instances of the model. */
-  readonly pace: Pace;
+  readonly pipelineDepth: PipelineDepth;
   /** Shared by the instances of the model. */
   readonly failures: FailureLog;
 }
@@ -73,7 +80,7 @@ const nearNs = 200_000;
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
-  readonly #room: FrameRoom;
+  readonly #room: FrameCapacity;
   readonly #pending = new Map<number, Pending>();
   /** Executions with open responses, including pending ones of a decoupled model. */
   readonly #answers = new Map<number, ExecutionAnswers>();
@@ -110,7 +117,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   get executionsMax(): number {
-    return this.#options.pace.executionsMax(this.#pending.size === 0 ? null : this.#headSinceNs);
+    return this.#options.pipelineDepth.executionsMax(this.#pending.size === 0 ? null : this.#headSinceNs);
   }
 
   get supervision(): InstanceSupervision {
@@ -201,24 +208,24 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #send(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
     const executionId = (this.#lastExecutionId = (this.#lastExecutionId + 1) >>> 0);
     const collector = new LoanCollector(this.#options.facts, worker.lent, executionId);
-    const { encoder, traffic, pace, clock } = this.#options;
-    const brief = pace.isBrief;
+    const { encoder, busyPolling, pipelineDepth, clock } = this.#options;
+    const brief = pipelineDepth.isBrief;
     const nowNs = clock.monotonicNs();
-    traffic.began(brief);
-    const { isLone } = traffic;
+    busyPolling.began(brief);
+    const { isLone } = busyPolling;
     const spaces: LentBlock[] = [];
     let frame: Buffer;
     try {
       const requests = batch.map((request) => collector.request(request));
       this.#lendSpaces({ worker, executionId, spaces }, batch.length);
-      const mayWaitAwake = traffic.mayWaitAwake(this.#mark);
+      const mayWaitAwake = busyPolling.mayWaitAwake(this.#mark);
       const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
       // Nothing was sent: the loans are returned, whatever the error was.
       worker.lent.takeBack(collector.loans);
       worker.lent.takeBack(spaces);
-      traffic.ended(false);
+      busyPolling.ended(false);
       if (!(error instanceof InferenceError)) throw error;
       return Promise.resolve(failed(batch.length, error));
     }
@@ -254,7 +261,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (kind === kinds.response || (kind === kinds.ask && extra !== 0)) return this.#onAnswerFrame(worker, frame);
     const pending = this.#pending.get(id);
     if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
-    if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeAsk(frame));
+    if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeSpaceRequest(frame));
     const result = decodeResult(frame);
     if (this.#options.facts.isDecoupled) this.#onReleased(worker, pending, result);
     else this.#onResult(worker, pending, result);
@@ -272,7 +279,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       if (answers.isOver) this.#over(id);
       return;
     }
-    const asked = lendSpaces(worker.lent, this.#options.facts.arena, id, decodeAsk(frame));
+    const asked = lendSpaces(worker.lent, this.#options.facts.arena, id, decodeSpaceRequest(frame));
     if (asked instanceof InferenceError) return void worker.send(encodeSpace(id, asked.message, askId));
     answers.lent(askId, asked);
     worker.send(encodeSpace(id, asked, askId));
@@ -303,8 +310,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** Returns the execution that calls another model; null when it is over. From now on the model gets one execution at a time. */
   #callingExecution(executionId: number): PythonCallingExecution | null {
-    const { pace, owner, facts } = this.#options;
-    pace.calls = true;
+    const { pipelineDepth, owner, facts } = this.#options;
+    pipelineDepth.calls = true;
     const known = this.#callers.get(executionId);
     if (known !== undefined) return known;
     const batch = this.#pending.get(executionId)?.batch ?? this.#answers.get(executionId)?.batch;
@@ -342,7 +349,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #ran(pending: Pending, result: WireResult, execution: Execution): void {
     const runNs = result.inputNs + result.inferNs + result.outputNs;
-    if (runNs > 0) this.#options.pace.ran(runNs);
+    if (runNs > 0) this.#options.pipelineDepth.ran(runNs);
     this.#lastResultNs = this.#options.clock.monotonicNs();
     this.#supervised.proven();
     this.#settle(pending, execution);
@@ -400,7 +407,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
     if (this.#callers.size > 0 && !this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
-    this.#options.traffic.ended(pending.brief);
+    this.#options.busyPolling.ended(pending.brief);
     const next = this.#pending.values().next().value;
     if (next !== undefined) this.#becomesOldest(this.#options.clock.monotonicNs(), next.limitMs);
     pending.resolve(execution);
@@ -429,7 +436,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#callers.clear();
     if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
     for (const { reject } of notBegun) {
-      this.#options.traffic.ended(false);
+      this.#options.busyPolling.ended(false);
       reject(this.#notBegun());
     }
   }

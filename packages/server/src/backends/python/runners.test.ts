@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { frameworkNamed } from "./frameworks/framework-rows.ts";
-import { placeOf } from "./frameworks/framework-store.ts";
+import { frameworkLocation } from "./frameworks/framework-store.ts";
 import { frameworkRunners } from "./runners.ts";
 
 test("a framework that is not set up is refused with the command that does it, and one that is has its runner", async (t) => {
@@ -20,7 +20,7 @@ test("a framework that is not set up is refused with the command that does it, a
       `unable to find backend library for backend 'pytorch': its packages are not set up in '${environments}' or '${machines}'. ` +
       "Do it once with: galatea model add pytorch",
   });
-  const { directory } = await placeOf(machines, frameworkNamed("pytorch")!);
+  const { directory } = await frameworkLocation(machines, frameworkNamed("pytorch")!);
   await mkdir(directory, { recursive: true });
   // Begun and not complete: nothing runs in it.
   await assert.rejects(find("pytorch"), { code: "UNAVAILABLE" });
@@ -41,7 +41,7 @@ test("where a GPU is, TensorFlow's models run in the build for GPUs where that i
   const environments = await mkdtemp(join(tmpdir(), "galatea-runners-"));
   t.after(() => rm(environments, { recursive: true, force: true }));
   const make = async (name: string) => {
-    const { directory } = await placeOf(environments, frameworkNamed(name)!);
+    const { directory } = await frameworkLocation(environments, frameworkNamed(name)!);
     await mkdir(directory);
     await writeFile(join(directory, "ready"), "");
     return directory;

@@ -47,7 +47,7 @@ export function runnersIn(directory: string): FindPythonRunner {
 const operatorsLibraries: ReadonlySet<string> = new Set(["tensorrt"]);
 
 /** Directories of the product's own runners and their environments. */
-export interface FrameworkPlaces {
+export interface FrameworkDirectories {
   /** Directory of `galatea_frameworks`. */
   readonly workers: string;
   /** Directories of environments created by `galatea model add`. */
@@ -60,7 +60,7 @@ export interface FrameworkPlaces {
  * Returns a finder of the product's own runners, in the environments of their frameworks. The finder throws UNAVAILABLE when a known
  * framework is not installed, with the command that installs it.
  */
-export function frameworkRunners(directories: FrameworkPlaces): FindPythonRunner {
+export function frameworkRunners(directories: FrameworkDirectories): FindPythonRunner {
   return async (backend) => {
     if (operatorsLibraries.has(backend)) {
       if (directories.gpuCount === 0) return null;

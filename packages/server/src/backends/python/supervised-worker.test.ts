@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { silentLogger, type Clock } from "@galatea/base";
 import { SupervisedWorker, type WorkerProcess } from "./supervised-worker.ts";
-import { nextLife, type WorkerEvent, type WorkerLife } from "./worker-life.ts";
+import { nextWorkerState, type WorkerEvent, type WorkerState } from "./worker-state.ts";
 
 const events = fc.oneof(
   fc.record({ is: fc.constant("ended" as const), worker: fc.nat(2), reason: fc.constant("it ended") }),
@@ -19,11 +19,11 @@ const events = fc.oneof(
 
 test("property: whatever happens in whatever order, a life goes on by its own events only, and ends once", () => {
   const walked = (happened: readonly WorkerEvent<number>[], isSpare: boolean) => {
-    let life: WorkerLife<number> = isSpare
+    let life: WorkerState<number> = isSpare
       ? { at: "dormant", isResting: false }
       : { at: "up", worker: 0, failureCount: 0 };
     for (const event of happened) {
-      const next: WorkerLife<number> = nextLife(life, event);
+      const next: WorkerState<number> = nextWorkerState(life, event);
       const move = `${life.at} ${next === life ? "stays" : next.at}`;
       const moves: Readonly<Record<WorkerEvent<number>["is"], readonly string[]>> = {
         ended: ["up starting", "up down"],

@@ -1,7 +1,7 @@
 import { InferenceError, unreachable, type Clock, type Logger } from "@galatea/base";
 import type { InstanceState, InstanceSupervision } from "../../inference/index.ts";
 import { backoffMs } from "@galatea/base/processes";
-import { nextLife, type WorkerEvent, type WorkerLife } from "./worker-life.ts";
+import { nextWorkerState, type WorkerEvent, type WorkerState } from "./worker-state.ts";
 
 /** The interface of a worker to its supervisor. */
 export interface WorkerProcess {
@@ -39,7 +39,7 @@ const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceSupervision {
   readonly #options: SupervisedWorkerOptions<Worker>;
   readonly #closing = new AbortController();
-  #life: WorkerLife<Worker>;
+  #life: WorkerState<Worker>;
   /** Timer until the worker counts as sound, or until the next start. */
   #timer: Disposable | null = null;
   /** Resolves when the last start has succeeded or failed. */
@@ -119,11 +119,11 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   }
 
   #on(event: WorkerEvent<Worker>): void {
-    const next = nextLife(this.#life, event);
+    const next = nextWorkerState(this.#life, event);
     if (next !== this.#life) this.#move(next);
   }
 
-  #move(next: WorkerLife<Worker>): void {
+  #move(next: WorkerState<Worker>): void {
     const { clock, random, onHealth } = this.#options;
     const { at: before } = this.#life;
     this.#timer?.[Symbol.dispose]();

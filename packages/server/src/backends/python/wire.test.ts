@@ -14,7 +14,14 @@ import {
   type WireCallAnswer,
 } from "./call-codec.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
-import { decodeAsk, decodeJson, decodeReleased, decodeResponse, decodeResult, readHeader } from "./frame-decoder.ts";
+import {
+  decodeSpaceRequest,
+  decodeJson,
+  decodeReleased,
+  decodeResponse,
+  decodeResult,
+  readHeader,
+} from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import {
   decodeMetric,
@@ -163,7 +170,7 @@ test("golden bytes of a worker are read as what they say", () => {
   });
   const failure = decodeResult(Buffer.from(vectors.failure, "hex"));
   assert.deepEqual([failure.responses, failure.message, failure.released], [null, "ValueError: x", []]);
-  assert.deepEqual(decodeAsk(Buffer.from(vectors.ask, "hex")), [4096, 2 ** 34]);
+  assert.deepEqual(decodeSpaceRequest(Buffer.from(vectors.ask, "hex")), [4096, 2 ** 34]);
   assert.deepEqual(decodeReleased(Buffer.from(vectors.released, "hex")), [1, 2, 3]);
 });
 
@@ -185,7 +192,7 @@ test("golden bytes of a decoupled model's worker are read as what they say", () 
     response: null,
   });
   const ask = Buffer.from(vectors.askOfResponse, "hex");
-  assert.deepEqual([decodeAsk(ask), readHeader(ask).extra], [[4096], 9]);
+  assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).extra], [[4096], 9]);
 });
 
 const callAnswer: WireCallAnswer = {
@@ -261,7 +268,7 @@ test("golden bytes of a model that calls others are read as what they say", () =
   const response = decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1];
   assert.deepEqual(inputs, response?.kind === "outputs" ? response.outputs : null);
   const ask = Buffer.from(vectors.callAsk, "hex");
-  assert.deepEqual([decodeAsk(ask), readHeader(ask).id], [[4096, 2 ** 34], 5]);
+  assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).id], [[4096, 2 ** 34], 5]);
   const [cancel, taken] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callTaken, "hex")];
   assert.deepEqual([readHeader(cancel).id, readHeader(taken).id, readHeader(taken).extra], [5, 5, 8]);
   assert.deepEqual(decodeControl(Buffer.from(vectors.control, "hex")), {
@@ -318,7 +325,7 @@ test("whatever a worker sends, reading it ends in a value or in MalformedRecord"
       for (const decode of [
         decodeResult,
         decodeResponse,
-        decodeAsk,
+        decodeSpaceRequest,
         decodeReleased,
         decodeJson,
         decodeCall,

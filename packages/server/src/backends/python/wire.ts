@@ -52,7 +52,7 @@ export const requestBytes = 40;
 export const tensorBytes = 24;
 export const resultHeadBytes = 40;
 export const responseBytes = 12;
-export const inlinePlace = 0xffff_ffff;
+export const inlineMarker = 0xffff_ffff;
 export const allOutputs = 0xffff;
 export const rankMax = 32;
 /** Limit of a RESPONSE frame: larger outputs are in the arena, and many responses may be in flight at once. */
@@ -198,7 +198,7 @@ export function writeLent(view: DataView, at: number, lent: WireLent): void {
 }
 
 /** ASK ids share a field with the flag of SPACE. */
-export const askIdMax = 0x3fff_ffff;
+export const spaceRequestIdMax = 0x3fff_ffff;
 
 /** Writes a natural number as 64 bits without a BigInt: this runs several times per tensor. */
 export function writeNatural(view: DataView, at: number, value: number): void {
@@ -212,7 +212,7 @@ export function writeTensor(view: DataView, at: number, tensor: WireTensor, byte
   view.setUint16(at, nameIndex, true);
   view.setUint8(at + 2, datatype);
   view.setUint8(at + 3, shape.length);
-  view.setUint32(at + 4, place ?? inlinePlace, true);
+  view.setUint32(at + 4, place ?? inlineMarker, true);
   writeNatural(view, at + 8, byteOffset);
   writeNatural(view, at + 16, byteLength);
   let end = at + tensorBytes;

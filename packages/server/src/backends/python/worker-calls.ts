@@ -15,7 +15,7 @@ import {
 } from "./call-codec.ts";
 import type { PythonCallingExecution } from "./calling-execution.ts";
 import { printParameters } from "./execution-codec.ts";
-import { decodeAsk, readHeader } from "./frame-decoder.ts";
+import { decodeSpaceRequest, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 import { lendSpaces } from "./lend-spaces.ts";
@@ -72,7 +72,7 @@ export class WorkerCalls {
   onFrame(frame: Buffer): void {
     const { kind, id, extra } = readHeader(frame);
     if (kind === kinds.call) return this.#call(decodeCall(frame));
-    if (kind === kinds.callAsk) return this.#giveSpace(id, decodeAsk(frame));
+    if (kind === kinds.callAsk) return this.#giveSpace(id, decodeSpaceRequest(frame));
     if (kind === kinds.control) return this.#control(decodeControl(frame));
     // Ignores frames about a call that has had its last response: the frames have crossed.
     const call = this.#open.get(id);

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import type { HeldFamily, MetricPart, NamespaceMetrics } from "../namespace-metrics.ts";
+import type { MetricFamilyLease, MetricHolderCells, NamespaceMetrics } from "../namespace-metrics.ts";
 import { readHeader } from "./frame-decoder.ts";
 import {
   decodeMetric,
@@ -12,7 +12,7 @@ import {
 import { kinds, MalformedRecord } from "./wire.ts";
 
 interface WorkerFamily {
-  readonly held: HeldFamily;
+  readonly held: MetricFamilyLease;
   readonly metricIds: number[];
 }
 
@@ -23,7 +23,7 @@ export class WorkerMetrics {
   readonly #metrics: NamespaceMetrics;
   readonly #send: (frame: Uint8Array) => void;
   readonly #families = new Map<number, WorkerFamily>();
-  readonly #parts = new Map<number, MetricPart>();
+  readonly #parts = new Map<number, MetricHolderCells>();
 
   constructor(metrics: NamespaceMetrics, send: (frame: Uint8Array) => void) {
     this.#metrics = metrics;

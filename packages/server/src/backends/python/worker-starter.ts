@@ -137,7 +137,7 @@ async function forkWorker(
 }
 
 /** Returns the configuration from the model's `auto_complete_config`; null when the model has none. Throws the model's exception. */
-export async function askedConfig(
+export async function completedConfig(
   worker: PythonWorker,
   config: ModelConfig,
   signal: AbortSignal,

@@ -171,12 +171,12 @@ class ContainerRoutes {
   async openAi(exchange: Exchange, { id, path }: OpenAiRoute): Promise<void> {
     this.#limit(exchange);
     if (id === null) {
-      return await this.#calls.openAi(exchange, { target: this.#ownTarget(), path, door: "invocations" });
+      return await this.#calls.openAi(exchange, { target: this.#ownTarget(), path, route: "invocations" });
     }
     const model = this.#models.loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
-    await this.#calls.openAi(exchange, { target, path, door: "invoke" });
+    await this.#calls.openAi(exchange, { target, path, route: "invoke" });
   }
 
   readonly list: Answer = (exchange) => {

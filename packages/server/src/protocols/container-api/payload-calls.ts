@@ -6,9 +6,9 @@ import {
   type InferenceRequest,
   type InferenceResponse,
 } from "../../inference/index.ts";
-import { BodyError, reply, replyPieces, ReplyStream, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { BodyError, reply, replyChunks, ReplyStream, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
-import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
+import type { CallRoute, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
 import { readPayload } from "./payload-body.ts";
 import {
   PayloadRefusal,
@@ -45,23 +45,23 @@ export class PayloadCalls implements ContainerCalls {
       parameters === null
         ? null
         : parameters === "model"
-          ? (exchange, target) => this.#ask(exchange, target, { door: "invocations", asks: "execution-parameters" })
+          ? (exchange, target) => this.#ask(exchange, target, { route: "invocations", asks: "execution-parameters" })
           : (exchange) => send(exchange, parameters, null);
   }
 
-  answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
-    return this.#ask(exchange, target, { door, asks: "invocation" });
+  answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
+    return this.#ask(exchange, target, { route, asks: "invocation" });
   }
 
   /** Treated like any other body: its content is between the client and the codec, or the model. */
-  openAi(exchange: Exchange, { target, door }: OpenAiContainerCall): Promise<void> {
-    return this.answer(exchange, target, door);
+  openAi(exchange: Exchange, { target, route }: OpenAiContainerCall): Promise<void> {
+    return this.answer(exchange, target, route);
   }
 
   async #ask(
     exchange: Exchange,
     target: ModelTarget,
-    { door, asks }: { readonly door: CallDoor; readonly asks: PayloadQuestion },
+    { route, asks }: { readonly route: CallRoute; readonly asks: PayloadQuestion },
   ): Promise<void> {
     let response: InferenceResponse | null = null;
     try {
@@ -77,13 +77,13 @@ export class PayloadCalls implements ContainerCalls {
       if (thrown instanceof BodyError) throw thrown;
       if (exchange.signal.aborted) return;
       if (thrown instanceof PayloadRefusal) send(exchange, thrown.reply, null);
-      else this.refuse(exchange, InferenceError.from(thrown), door);
+      else this.refuse(exchange, InferenceError.from(thrown), route);
     }
   }
 
-  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {
+  refuse(exchange: Exchange, error: InferenceError, route: CallRoute): void {
     const answer = this.#options.codec.failed(error);
-    const isCured = door === "invoke" && error.reason === "out-of-memory";
+    const isCured = route === "invoke" && error.reason === "out-of-memory";
     send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
   }
 
@@ -163,15 +163,15 @@ function send(exchange: Exchange, answer: PayloadReply, response: InferenceRespo
   if (typeof body === "string") {
     if (response !== null) releaseResponse(response);
     if (contentType !== "") return reply(exchange, status, contentType, body, extra);
-    return replyPieces(exchange, status, headers, [Buffer.from(body, "latin1")]);
+    return replyChunks(exchange, status, headers, [Buffer.from(body, "latin1")]);
   }
   const isView = response?.outputs.some(({ data }) => data.buffer === body.buffer) === true;
   if (isView && body.length > copiedBytesMax) {
     exchange.onClosed(() => releaseResponse(response));
-    return replyPieces(exchange, status, headers, [body]);
+    return replyChunks(exchange, status, headers, [body]);
   }
   const own = isView ? Buffer.from(body) : body;
   if (response !== null) releaseResponse(response);
-  replyPieces(exchange, status, headers, [own]);
+  replyChunks(exchange, status, headers, [own]);
   if (exchange.response.writableLength > 0) exchange.memory.growAnyway(exchange.response.writableLength);
 }

@@ -4,7 +4,7 @@ import { GenerateCalls } from "../generate/index.ts";
 import { BodyError, replyError, replyFailure, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, InferEvents, requestEncoding } from "../infer-http/index.ts";
-import type { CallDoor, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
+import type { CallRoute, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
 import { OpenAiCalls } from "./openai-calls.ts";
 
 /**
@@ -45,12 +45,12 @@ export class TritonCalls implements ContainerCalls {
     this.#generates = new GenerateCalls(options);
   }
 
-  async answer(exchange: Exchange, target: ModelTarget, door: CallDoor): Promise<void> {
+  async answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
     try {
-      await this.#call(door === "invoke" ? "infer" : this.#inferenceType, exchange, target);
+      await this.#call(route === "invoke" ? "infer" : this.#inferenceType, exchange, target);
     } catch (error) {
       if (!(error instanceof InferCallError)) throw error;
-      if (!exchange.signal.aborted) this.#refuse(exchange, error, door);
+      if (!exchange.signal.aborted) this.#refuse(exchange, error, route);
     }
   }
 
@@ -58,16 +58,16 @@ export class TritonCalls implements ContainerCalls {
     await this.#openAi.answer(exchange, target, path);
   }
 
-  refuse(exchange: Exchange, error: InferenceError, door: CallDoor): void {
-    this.#refuse(exchange, new InferCallError(error, "application/json"), door);
+  refuse(exchange: Exchange, error: InferenceError, route: CallRoute): void {
+    this.#refuse(exchange, new InferCallError(error, "application/json"), route);
   }
 
   /**
    * Responds with an error. For the container's model the statuses are those of the KServe port; for an archive's every error is 400,
    * except for 507 when unloading others may help.
    */
-  #refuse(exchange: Exchange, { error, contentType }: InferCallError, door: CallDoor): void {
-    if (door === "invocations") return replyFailure(exchange, error, contentType);
+  #refuse(exchange: Exchange, { error, contentType }: InferCallError, route: CallRoute): void {
+    if (route === "invocations") return replyFailure(exchange, error, contentType);
     // Not part of the contract: when the memory for requests is full, unloading other models does not help, but a later try does.
     const isModels = error.reason === "out-of-memory";
     if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");

@@ -10,7 +10,7 @@ import {
   errorBody,
   reply,
   replyError,
-  replyPieces,
+  replyChunks,
   statusOf,
   type Exchange,
   type HttpLimits,
@@ -72,7 +72,7 @@ export class GenerateCalls {
     if (first === null || count > 1)
       return replyError(exchange, first?.status ?? 200, notOneAnswer, "application/json");
     if (typeof first.text === "string") return reply(exchange, first.status, "application/json", first.text);
-    replyPieces(exchange, first.status, ["Content-Type", "application/json"], first.text);
+    replyChunks(exchange, first.status, ["Content-Type", "application/json"], first.text);
   }
 
   /** Sends each response as an event after the previous one was sent; the status is the first one's. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { discardChunk, discardPieces } from "./body.ts";
+import { discardChunk, discardChunks } from "./body.ts";
 
 test("a discarded piece gives its memory back; what shares its memory with others is left alone", () => {
   const whole = Buffer.allocUnsafeSlow(64 * 1024).fill(7);
@@ -20,6 +20,6 @@ test("a discarded piece gives its memory back; what shares its memory with other
 test("pieces with buffers of their own give back all of their memory, full or not", () => {
   const full = Buffer.allocUnsafeSlow(64 * 1024);
   const part = Buffer.allocUnsafeSlow(64 * 1024).subarray(0, 100);
-  discardPieces([full, part]);
+  discardChunks([full, part]);
   assert.deepEqual([full.byteLength, part.byteLength], [0, 0]);
 });

@@ -127,7 +127,7 @@ export function discardChunk(chunk: Buffer): void {
 }
 
 /** Frees the memory of chunks as `discardChunk` does. Each has its own buffer, which it need not fill. */
-export function discardPieces(pieces: readonly Buffer[]): void {
+export function discardChunks(pieces: readonly Buffer[]): void {
   for (const { buffer } of pieces) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 

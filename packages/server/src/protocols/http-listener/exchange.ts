@@ -30,7 +30,7 @@ export interface Exchange {
  */
 export const exchangeBytes = 4 * 1024;
 
-export interface ExchangeParts {
+export interface ExchangeOptions {
   readonly budget: ByteBudget;
   readonly clock: Clock;
 }
@@ -57,7 +57,7 @@ export class LiveExchange implements Exchange {
 
   constructor(
     { request, response }: Pick<Exchange, "request" | "response">,
-    { budget, clock }: ExchangeParts,
+    { budget, clock }: ExchangeOptions,
     owner: ExchangeOwner,
   ) {
     this.#owner = owner;

@@ -8,7 +8,7 @@ export {
   BodyError,
   declaredLength,
   discardChunk,
-  discardPieces,
+  discardChunks,
   gatherBody,
   GatheredBody,
   readBody,
@@ -23,7 +23,7 @@ export {
   replyError,
   replyFailure,
   replyJson,
-  replyPieces,
+  replyChunks,
   statusOf,
   type ContentType,
 } from "./reply.ts";

@@ -65,7 +65,7 @@ export function reply(
 }
 
 /** Sends several chunks, whose memory the caller accounts for, without joining them. They may be freed after `exchange.onClosed`. */
-export function replyPieces(
+export function replyChunks(
   exchange: Exchange,
   status: number,
   headers: string[],

@@ -29,6 +29,12 @@ export {
   unableToParse,
 } from "./json-access.ts";
 export { inChunks, printInChunks, walkedDocument, wholeTextBytesMax } from "./in-chunks.ts";
-export { placeInputs, placeInputsInChunks, viewTail, type PlaceOptions, type PlacedInputs } from "./place-inputs.ts";
+export {
+  placeInputs,
+  placeInputsInChunks,
+  viewTail,
+  type InputPlacementOptions,
+  type PlacedInputs,
+} from "./place-inputs.ts";
 export { customValue } from "./request-parameters.ts";
 export { placeRawInput } from "./raw-request.ts";

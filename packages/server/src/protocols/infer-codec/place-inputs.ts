@@ -18,7 +18,7 @@ import type { InferHeader, InputHeader } from "./infer-header.ts";
 /** Tensors start on cache lines: native libraries and numpy prefer aligned buffers, and the client's JSON has any length. */
 const alignmentBytes = 64;
 
-export interface PlaceOptions {
+export interface InputPlacementOptions {
   readonly modelName: string;
   /** Bytes after the JSON header. */
   readonly tailBytes: number;
@@ -41,7 +41,7 @@ export interface PlacedInputs {
  * Allocates one block for all tensors of a request, a segment of it for each, and reads the JSON ones into them. The caller owns the
  * tensors. When it throws, nothing stays allocated. With plain memory a whole tail can be passed on without a copy: see `viewTail`.
  */
-export function placeInputs(header: PlacedHeader, options: PlaceOptions): PlacedInputs {
+export function placeInputs(header: PlacedHeader, options: InputPlacementOptions): PlacedInputs {
   const placing = new Placing(header, options);
   try {
     for (const input of header.inputs) placing.add(input);
@@ -55,7 +55,7 @@ export function placeInputs(header: PlacedHeader, options: PlaceOptions): Placed
 /** Places long JSON inputs in chunks. When it rejects, nothing stays allocated. */
 export async function placeInputsInChunks(
   header: PlacedHeader,
-  options: PlaceOptions,
+  options: InputPlacementOptions,
   yieldOptions: YieldOptions,
 ): Promise<PlacedInputs> {
   const placing = new Placing(header, options);
@@ -82,7 +82,7 @@ class Placing {
   readonly #segments: Uint8Array[] = [];
   #offset = 0;
 
-  constructor(header: PlacedHeader, options: PlaceOptions) {
+  constructor(header: PlacedHeader, options: InputPlacementOptions) {
     checkTail(header.inputs, options);
     let totalBytes = 0;
     for (const input of header.inputs) totalBytes += aligned(capacityBytes(input));
@@ -144,7 +144,7 @@ class Placing {
 }
 
 /** Returns the binary inputs as views of a tail that is already in memory, for tensors that need not be in shared memory. */
-export function viewTail(header: InferHeader, tail: Uint8Array, options: PlaceOptions): Tensor[] {
+export function viewTail(header: InferHeader, tail: Uint8Array, options: InputPlacementOptions): Tensor[] {
   checkTail(header.inputs, options);
   let at = 0;
   return header.inputs.map((input) => {
@@ -166,7 +166,7 @@ function aligned(byteLength: number): number {
   return Math.ceil(byteLength / alignmentBytes) * alignmentBytes;
 }
 
-function checkTail(inputs: readonly InputHeader[], options: PlaceOptions): void {
+function checkTail(inputs: readonly InputHeader[], options: InputPlacementOptions): void {
   let left = options.tailBytes;
   for (const input of inputs) {
     if (input.binaryBytes > left) {

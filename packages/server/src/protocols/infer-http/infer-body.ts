@@ -23,7 +23,7 @@ import {
   walkedDocument,
   wholeTextBytesMax,
   type InferHeader,
-  type PlaceOptions,
+  type InputPlacementOptions,
   type PlacedInputs,
 } from "../infer-codec/index.ts";
 import { decompress } from "./compression.ts";
@@ -161,7 +161,7 @@ function callHeader(header: InferHeader): CallHeader {
   return { id, parameters, sequence, priority, queueTimeoutUs, outputs, binaryOutputs, memoryBytes };
 }
 
-function placeOptions(options: InferBodyOptions, tailBytes: number, memory: ByteLease): PlaceOptions {
+function placeOptions(options: InferBodyOptions, tailBytes: number, memory: ByteLease): InputPlacementOptions {
   const { model } = options;
   return {
     modelName: model.view.config.name,

@@ -4,10 +4,10 @@ import { releaseResponse, type InferenceResponse } from "../../inference/index.t
 import { releaseTensors } from "../../tensor/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
 import {
-  discardPieces,
+  discardChunks,
   exchangeBytes,
   reply,
-  replyPieces,
+  replyChunks,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
@@ -157,8 +157,8 @@ export class InferCalls {
     if (tails === null) {
       releaseResponse(response);
       if (typeof json === "string") return reply(exchange, 200, "application/json", json);
-      exchange.onClosed(() => discardPieces(json));
-      return replyPieces(exchange, 200, ["Content-Type", "application/json"], json);
+      exchange.onClosed(() => discardChunks(json));
+      return replyChunks(exchange, 200, ["Content-Type", "application/json"], json);
     }
     let tailBytes = 0;
     for (const tail of tails) tailBytes += tail.length;
@@ -167,10 +167,10 @@ export class InferCalls {
     if (jsonBytes + tailBytes <= joinedBytesMax) {
       const joined = Buffer.concat(pieces, jsonBytes + tailBytes);
       releaseResponse(response);
-      return replyPieces(exchange, 200, headers, [joined]);
+      return replyChunks(exchange, 200, headers, [joined]);
     }
     exchange.onClosed(() => releaseResponse(response));
-    replyPieces(exchange, 200, headers, pieces);
+    replyChunks(exchange, 200, headers, pieces);
   }
 
   async #replyCompressed(
@@ -197,7 +197,7 @@ export class InferCalls {
     if (exchange.signal.aborted) return;
     memory.shrinkTo(Math.min(heldBytes, exchangeBytes) + body.length);
     const headers = tails === null ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
-    replyPieces(exchange, 200, [...headers, "Content-Encoding", encoding], [body]);
+    replyChunks(exchange, 200, [...headers, "Content-Encoding", encoding], [body]);
   }
 }
 

@@ -1,7 +1,7 @@
 import { assert, InferenceError, unreachable } from "@galatea/base";
 import type { Engine, LoadOverride, ModelTarget, NamespaceSource, ServedModel } from "../../engine/index.ts";
 import type { AnswerSink, InferenceRequest, InferenceResponse } from "../../inference/index.ts";
-import { releaseTensors, type Block, type ArenaPlace, type BlockSource } from "../../tensor/index.ts";
+import { releaseTensors, type Block, type ArenaRange, type BlockSource } from "../../tensor/index.ts";
 import type { Lease, PlainMethod, ServerState, ToEngine, ToFrontEnd } from "./messages.ts";
 import { RemoteBlock } from "./remote-block.ts";
 import { errorOf, outcomeOf, tensorMessage } from "./tensor-messages.ts";
@@ -21,7 +21,7 @@ interface Asked {
 export interface FrontEndSideOptions {
   readonly post: (message: ToEngine) => void;
   /** The bytes of the arenas, which each thread has mapped. */
-  readonly bytesAt: (place: ArenaPlace) => Uint8Array;
+  readonly bytesAt: (place: ArenaRange) => Uint8Array;
 }
 
 /** An engine that is reached by messages alone. Questions that are asked in place need a `post` that has them answered before it returns. */
@@ -80,7 +80,7 @@ export class FrontEndSide implements Engine {
         return usedBytes() ?? 0;
       },
       allocate: (byteLength) =>
-        this.#block(this.#ask((callId) => ({ kind: "allocate", callId, leaseId, byteLength })) as ArenaPlace),
+        this.#block(this.#ask((callId) => ({ kind: "allocate", callId, leaseId, byteLength })) as ArenaRange),
     };
     let isOpen = true;
     return {
@@ -132,7 +132,7 @@ export class FrontEndSide implements Engine {
     return { [Symbol.dispose]: () => signal?.removeEventListener("abort", cancel) };
   }
 
-  #block(place: ArenaPlace): Block {
+  #block(place: ArenaRange): Block {
     const giveBack = () => this.#options.post({ kind: "release", place });
     return new RemoteBlock(place, this.#options.bytesAt(place), giveBack);
   }

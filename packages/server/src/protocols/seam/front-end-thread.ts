@@ -1,7 +1,7 @@
 /** The thread of a front end, for tests: serves HTTP with an engine that is in another thread. */
 import { receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import type { ArenaPlace } from "../../tensor/index.ts";
+import type { ArenaRange } from "../../tensor/index.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { openKserveHttp } from "../kserve-http/kserve-listener.ts";
 import { FrontEndSide } from "./front-end-side.ts";
@@ -30,7 +30,7 @@ const engine = new FrontEndSide({
     for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
       engine.handle(next.message as ToFrontEnd);
   },
-  bytesAt: ({ byteOffset, byteLength }: ArenaPlace) => new Uint8Array(memory, byteOffset, byteLength),
+  bytesAt: ({ byteOffset, byteLength }: ArenaRange) => new Uint8Array(memory, byteOffset, byteLength),
 });
 
 const listener = await openKserveHttp({

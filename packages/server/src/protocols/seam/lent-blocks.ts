@@ -1,5 +1,5 @@
 import { assert } from "@galatea/base";
-import type { Block, ArenaPlace } from "../../tensor/index.ts";
+import type { Block, ArenaRange } from "../../tensor/index.ts";
 
 /** The references to blocks that the engine holds for a front end, by where the blocks lie. */
 export class LentBlocks {
@@ -20,7 +20,7 @@ export class LentBlocks {
   }
 
   /** The front end gives a reference back. */
-  release(place: ArenaPlace): void {
+  release(place: ArenaRange): void {
     const key = keyOf(place);
     const blocks = this.#held.get(key);
     assert(blocks !== undefined, "a front end releases what it was lent");
@@ -29,7 +29,7 @@ export class LentBlocks {
   }
 
   /** A reference of the engine's own to what lies there: a block that the front end holds, or a part of one. */
-  take(place: ArenaPlace): Block {
+  take(place: ArenaRange): Block {
     const exact = this.#held.get(keyOf(place))?.[0];
     if (exact !== undefined) {
       exact.retain();
@@ -40,13 +40,13 @@ export class LentBlocks {
   }
 
   /** Stands for memory that a front end's own thread has mapped. */
-  bytesAt(place: ArenaPlace): Uint8Array {
+  bytesAt(place: ArenaRange): Uint8Array {
     const block = this.#held.get(keyOf(place))?.[0];
     assert(block !== undefined, "a front end sees what it was lent");
     return block.bytes;
   }
 
-  #around({ arenaId, byteOffset, byteLength }: ArenaPlace): Block {
+  #around({ arenaId, byteOffset, byteLength }: ArenaRange): Block {
     for (const [block] of this.#held.values()) {
       const isIn =
         block?.arenaId === arenaId &&
@@ -58,6 +58,6 @@ export class LentBlocks {
   }
 }
 
-function keyOf({ arenaId, byteOffset, byteLength }: ArenaPlace): string {
+function keyOf({ arenaId, byteOffset, byteLength }: ArenaRange): string {
   return `${arenaId}/${byteOffset}/${byteLength}`;
 }

@@ -1,11 +1,11 @@
 import type { InferenceCode, InferenceReason } from "@galatea/base";
 import type { Engine, ModelTarget, ModelView } from "../../engine/index.ts";
 import type { RequestHead, ResponseHead } from "../../inference/index.ts";
-import type { ArenaPlace, TensorHead } from "../../tensor/index.ts";
+import type { ArenaRange, TensorHead } from "../../tensor/index.ts";
 
 /** Where a tensor's elements lie: a range of a block that the receiver can see, or the bytes themselves where they are in no block. */
 export type DataMessage =
-  | { readonly block: ArenaPlace; readonly byteOffset: number; readonly byteLength: number }
+  | { readonly block: ArenaRange; readonly byteOffset: number; readonly byteLength: number }
   | { readonly bytes: Uint8Array };
 
 /** A tensor on its way: the receiver owns a reference to its block from here on. */
@@ -53,7 +53,7 @@ export type ToEngine =
   /** Answered by a `value`, the place of a block to which the front end has a reference. */
   | { readonly kind: "allocate"; readonly callId: number; readonly leaseId: number; readonly byteLength: number }
   /** Gives a reference back. */
-  | { readonly kind: "release"; readonly place: ArenaPlace }
+  | { readonly kind: "release"; readonly place: ArenaRange }
   /** Answered by `answer`s, and by one `over` behind them. */
   | {
       readonly kind: "infer";

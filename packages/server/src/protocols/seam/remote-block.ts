@@ -1,5 +1,5 @@
 import { assert } from "@galatea/base";
-import { BlockPart, type Block, type ArenaPlace } from "../../tensor/index.ts";
+import { BlockSegment, type Block, type ArenaRange } from "../../tensor/index.ts";
 
 /** A front end's reference to a block that is the engine's; its users here are counted here, and the last one gives it back. */
 export class RemoteBlock implements Block {
@@ -10,7 +10,7 @@ export class RemoteBlock implements Block {
   readonly #giveBack: () => void;
   #references = 1;
 
-  constructor({ arenaId, byteOffset, byteLength }: ArenaPlace, bytes: Uint8Array, giveBack: () => void) {
+  constructor({ arenaId, byteOffset, byteLength }: ArenaRange, bytes: Uint8Array, giveBack: () => void) {
     this.arenaId = arenaId;
     this.byteOffset = byteOffset;
     this.byteLength = byteLength;
@@ -38,6 +38,6 @@ export class RemoteBlock implements Block {
   }
 
   part(byteOffset: number, byteLength: number): Block {
-    return new BlockPart(this, byteOffset, byteLength);
+    return new BlockSegment(this, byteOffset, byteLength);
   }
 }

@@ -1,9 +1,9 @@
 import { assert, InferenceError } from "@galatea/base";
 import type { InferenceResponse, Outcome } from "../../inference/index.ts";
-import type { Block, ArenaPlace, Tensor } from "../../tensor/index.ts";
+import type { Block, ArenaRange, Tensor } from "../../tensor/index.ts";
 import type { ErrorMessage, OutcomeMessage, TensorMessage } from "./messages.ts";
 
-export function placeOf({ arenaId, byteOffset, byteLength }: ArenaPlace): ArenaPlace {
+export function placeOf({ arenaId, byteOffset, byteLength }: ArenaRange): ArenaRange {
   return { arenaId, byteOffset, byteLength };
 }
 
@@ -17,7 +17,7 @@ export function tensorMessage({ name, datatype, shape, data, block }: Tensor): T
 }
 
 /** `take` gives the receiver's own reference to the block at a place. */
-export function tensorOf({ data, ...head }: TensorMessage, take: (place: ArenaPlace) => Block): Tensor {
+export function tensorOf({ data, ...head }: TensorMessage, take: (place: ArenaRange) => Block): Tensor {
   if ("bytes" in data) return { ...head, data: data.bytes, block: null };
   const block = take(data.block);
   return { ...head, data: block.bytes.subarray(data.byteOffset, data.byteOffset + data.byteLength), block };
@@ -37,7 +37,7 @@ export function outcomeMessage(outcome: Outcome): OutcomeMessage {
   return { head, outputs: outputs.map(tensorMessage) };
 }
 
-export function outcomeOf(message: OutcomeMessage, take: (place: ArenaPlace) => Block): Outcome {
+export function outcomeOf(message: OutcomeMessage, take: (place: ArenaRange) => Block): Outcome {
   if ("error" in message) return errorOf(message.error);
   const outputs = message.outputs.map((output) => tensorOf(output, take));
   return { ...message.head, outputs } satisfies InferenceResponse;

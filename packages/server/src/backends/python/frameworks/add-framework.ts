@@ -9,10 +9,16 @@ import {
   runInstaller,
   type InstallerOptions,
 } from "../installer-process.ts";
-import { takeTurn } from "../prepare-environment.ts";
+import { takeInstallLock } from "../prepare-environment.ts";
 import { constraintLine, lockedLine, readPins, type PinGroup } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
-import { deleteEnvironments, directoriesOf, madeFramework, placeOf, type FrameworkPlace } from "./framework-store.ts";
+import {
+  deleteEnvironments,
+  directoriesOf,
+  madeFramework,
+  frameworkLocation,
+  type FrameworkLocation,
+} from "./framework-store.ts";
 
 export interface AddOptions {
   readonly framework: Framework;
@@ -33,7 +39,7 @@ export interface AddOptions {
 /** The state of creating one environment. */
 interface Making {
   readonly options: AddOptions;
-  readonly place: FrameworkPlace;
+  readonly place: FrameworkLocation;
   readonly installer: InstallerOptions;
   /** Beginning of each command that installs. */
   readonly install: readonly [command: string, ...args: string[]];
@@ -45,13 +51,13 @@ const mebibyte = 2 ** 20;
  * Creates a framework's environment; an existing one is used as it is. An interrupted call is continued by the next one, which does not
  * repeat completed installations. Throws an Error with the reason and a remedy.
  */
-export async function addFramework(options: AddOptions): Promise<FrameworkPlace> {
+export async function addFramework(options: AddOptions): Promise<FrameworkLocation> {
   const { directory, framework } = options;
   const made = await madeFramework([directory], framework);
   if (made !== null) return made;
   await makeDirectory(directory);
-  using _turn = await takeTurn(directory, options);
-  const place = await placeOf(directory, framework);
+  using _turn = await takeInstallLock(directory, options);
+  const place = await frameworkLocation(directory, framework);
   if ((await madeFramework([directory], framework)) !== null) return place;
   try {
     await make(place, options);
@@ -71,11 +77,11 @@ export async function removeFramework(
   const { directory, framework } = options;
   // A directory without environments may be another user's.
   if ((await directoriesOf(directory, framework)).length === 0) return false;
-  using _turn = await takeTurn(directory, options);
+  using _turn = await takeInstallLock(directory, options);
   return await deleteEnvironments(directory, framework);
 }
 
-async function make(place: FrameworkPlace, options: AddOptions): Promise<void> {
+async function make(place: FrameworkLocation, options: AddOptions): Promise<void> {
   const { framework, signal, env, clock, onProgress } = options;
   const installer = { directory: place.directory, packages: framework.packages, env, clock, onProgress, signal };
   await refuseSmallDisk(place, options);
@@ -88,7 +94,7 @@ async function make(place: FrameworkPlace, options: AddOptions): Promise<void> {
 }
 
 /** Reported before anything is downloaded. Packages installed by an earlier call need no more space. */
-async function refuseSmallDisk({ directory }: FrameworkPlace, { framework, directory: parent }: AddOptions) {
+async function refuseSmallDisk({ directory }: FrameworkLocation, { framework, directory: parent }: AddOptions) {
   if ((await stat(directory).catch(() => null)) !== null) return;
   const { bavail, bsize } = await statfs(parent);
   const free = bavail * bsize;
@@ -101,7 +107,7 @@ async function refuseSmallDisk({ directory }: FrameworkPlace, { framework, direc
 
 /** Finds or creates the empty environment. Returns the beginning of each command that installs. */
 async function openEnvironment(
-  { directory, python }: FrameworkPlace,
+  { directory, python }: FrameworkLocation,
   installer: InstallerOptions,
   { framework, pythons, wheels }: AddOptions,
 ): Promise<Making["install"]> {
@@ -167,7 +173,7 @@ function fromWheels({ wheels }: AddOptions): readonly string[] {
 }
 
 async function requirementsFile(
-  { directory }: FrameworkPlace,
+  { directory }: FrameworkLocation,
   { pins }: PinGroup,
   line: (pin: PinGroup["pins"][number]) => string,
 ): Promise<string> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { asDiskError, InferenceError, makeDirectory, type Clock } from "@galatea/base";
 import { canRun, mayUseUv, runInstaller, type InstallerOptions } from "../installer-process.ts";
-import type { HeldDirectory, KeptDirectories } from "../kept-directories.ts";
+import type { DirectoryLease, KeptDirectories } from "../kept-directories.ts";
 import { constraintLine, readPins } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
 import { madeFramework, notSetUpText } from "./framework-store.ts";
@@ -27,7 +27,7 @@ export interface AddedPackagesOptions {
  * interpreter's start. Packages of the framework keep their version. Created once for each list; throws INVALID_ARG with the installer's
  * reason.
  */
-export async function addPackages(options: AddedPackagesOptions): Promise<HeldDirectory> {
+export async function addPackages(options: AddedPackagesOptions): Promise<DirectoryLease> {
   const { framework, environments, kept, packages, signal } = options;
   const place = await madeFramework(environments, framework);
   if (place === null)

@@ -5,7 +5,7 @@ import { makeDirectory } from "@galatea/base";
 import type { Framework } from "./framework-rows.ts";
 
 /** The location of a framework's environment, which may not exist yet. */
-export interface FrameworkPlace {
+export interface FrameworkLocation {
   readonly directory: string;
   readonly python: string;
 }
@@ -14,7 +14,7 @@ export interface FrameworkPlace {
  * Returns `<directory>/<name>-<hash of its lock>`: each lock has its own environment. In it the file `ready` marks a complete one, and
  * `installed` lists completed installations.
  */
-export async function placeOf(directory: string, framework: Framework): Promise<FrameworkPlace> {
+export async function frameworkLocation(directory: string, framework: Framework): Promise<FrameworkLocation> {
   const lock = createHash("sha256")
     .update(await readFile(framework.lock))
     .digest("hex");
@@ -26,9 +26,9 @@ export async function placeOf(directory: string, framework: Framework): Promise<
 export async function madeFramework(
   directories: readonly string[],
   framework: Framework,
-): Promise<FrameworkPlace | null> {
+): Promise<FrameworkLocation | null> {
   for (const directory of directories) {
-    const place = await placeOf(directory, framework);
+    const place = await frameworkLocation(directory, framework);
     const stamp = await stat(join(place.directory, "ready")).catch(() => null);
     if (stamp?.isFile() === true) return place;
   }
@@ -45,8 +45,8 @@ export function notSetUpText(directories: readonly string[], { name }: Pick<Fram
  * Links to an environment below one data directory from `directory`, which servers over every data directory search. Replaces a link to an
  * environment that was deleted.
  */
-export async function linkFramework(directory: string, framework: Framework, place: FrameworkPlace): Promise<void> {
-  const link = (await placeOf(directory, framework)).directory;
+export async function linkFramework(directory: string, framework: Framework, place: FrameworkLocation): Promise<void> {
+  const link = (await frameworkLocation(directory, framework)).directory;
   await makeDirectory(directory);
   const partial = `${link}.link-${randomUUID()}`;
   await symlink(place.directory, partial);

@@ -1,4 +1,4 @@
-export interface TurnLimits {
+export interface RunLimits {
   /** Maximum number of concurrent runs that are not long. */
   readonly slotCount: number;
   /**
@@ -19,7 +19,7 @@ export interface RunOwner {
   readonly model: string;
 }
 
-export interface RunningTurn {
+export interface ActiveRun {
   readonly owner: RunOwner;
   readonly sinceNs: number;
 }
@@ -30,15 +30,15 @@ export interface WaitingOwner<Owner extends RunOwner> {
   readonly usedNs: number;
 }
 
-export interface TurnState<Owner extends RunOwner> {
-  readonly running: Iterable<RunningTurn>;
+export interface RunQueueState<Owner extends RunOwner> {
+  readonly running: Iterable<ActiveRun>;
   /** Waiting owners, each once, in order of arrival. */
   readonly waiting: Iterable<WaitingOwner<Owner>>;
   readonly nowNs: number;
 }
 
 /** `later`: none may start now; choose again at that time, or (null) when a run has ended. */
-export type TurnChoice<Owner extends RunOwner> =
+export type RunChoice<Owner extends RunOwner> =
   | { readonly kind: "admit"; readonly owner: Owner }
   | { readonly kind: "later"; readonly atNs: number | null };
 
@@ -46,10 +46,10 @@ export type TurnChoice<Owner extends RunOwner> =
  * Chooses the next run. Among models below their limit, it takes one of the tenant whose runs have used the least time, including current
  * ones; among equals the first that arrived.
  */
-export function chooseTurn<Owner extends RunOwner>(
-  { running, waiting, nowNs }: TurnState<Owner>,
-  limits: TurnLimits,
-): TurnChoice<Owner> {
+export function chooseRun<Owner extends RunOwner>(
+  { running, waiting, nowNs }: RunQueueState<Owner>,
+  limits: RunLimits,
+): RunChoice<Owner> {
   const tenants = new Map<number, { count: number; ns: number }>();
   const models = new Map<string, number>();
   let runCount = 0;

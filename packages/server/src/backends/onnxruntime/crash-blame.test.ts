@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RunnerEnded, type Suspect, Suspects } from "./suspects.ts";
+import { RunnerEnded, type RunningTask, CrashBlame } from "./crash-blame.ts";
 
-const taken: Suspect = { closed: Promise.resolve(), isUntaken: false };
-const untaken: Suspect = { closed: Promise.resolve(), isUntaken: true };
+const taken: RunningTask = { closed: Promise.resolve(), isUntaken: false };
+const untaken: RunningTask = { closed: Promise.resolve(), isUntaken: true };
 const end = new RunnerEnded("none", "signal SIGFPE");
 const [one, other] = [{}, {}];
 
 /** What each is blamed with when the process has ended. */
-function blames(under: readonly (readonly [object, Suspect])[], accused: object | null = null): string[] {
-  const suspects = new Suspects();
+function blames(under: readonly (readonly [object, RunningTask])[], accused: object | null = null): string[] {
+  const suspects = new CrashBlame();
   for (const [task, suspect] of under) suspects.began(task, suspect);
   if (accused !== null) suspects.accuse(accused);
   suspects.ended("signal SIGFPE");
@@ -51,7 +51,7 @@ test("where a process was ended for the sake of one, all others are innocent", (
 });
 
 test("what was over is no suspect, and an error that is no end of the process stays what it is", () => {
-  const suspects = new Suspects();
+  const suspects = new CrashBlame();
   suspects.began(one, taken);
   suspects.began(other, taken);
   suspects.over(one);

@@ -12,7 +12,7 @@ import type { LoadOverride } from "./engine.ts";
 import type { ModelEntry, ModelTable } from "./model-entry.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
-export interface DoorParts {
+export interface ModelCallerDependencies {
   readonly table: ModelTable;
   readonly clock: Clock;
   readonly load: (namespace: string, name: string, override: LoadOverride | null, signal: AbortSignal) => Promise<void>;
@@ -31,12 +31,12 @@ interface Begun {
 const depthMax = 32;
 
 /** Calls from one loaded model to the other models of its own namespace. */
-export class ModelDoor implements OtherModels {
-  readonly #parts: DoorParts;
+export class ModelCaller implements OtherModels {
+  readonly #parts: ModelCallerDependencies;
   readonly #namespace: string;
   #isLoaded = false;
 
-  constructor(parts: DoorParts, namespace: string) {
+  constructor(parts: ModelCallerDependencies, namespace: string) {
     this.#parts = parts;
     this.#namespace = namespace;
   }

@@ -26,7 +26,7 @@ const overlapMemoryNs = 2_000_000;
  * loop takes its next tick without sleeping, until none has started or ended for `briefNs`. Events are handled as usual, so this serves
  * one client and fifty (three small steps, 8 clients, two cores: 7,900 requests/s with sleep, 10,200 without; bench/rows/throughput.ts).
  */
-export class Traffic {
+export class BusyPolling {
   readonly #clock: Clock;
   readonly #giveWay: () => void;
   readonly #hasCores: boolean;

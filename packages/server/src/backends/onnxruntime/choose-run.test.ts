@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { chooseTurn, type RunningTurn, type RunOwner, type TurnLimits, type WaitingOwner } from "./choose-turn.ts";
+import { chooseRun, type ActiveRun, type RunOwner, type RunLimits, type WaitingOwner } from "./choose-run.ts";
 
-const limits: TurnLimits = { slotCount: 2, longNs: 100, modelRunsMax: 3, tenantRunsMax: 4, runsMax: 8 };
+const limits: RunLimits = { slotCount: 2, longNs: 100, modelRunsMax: 3, tenantRunsMax: 4, runsMax: 8 };
 const run = (tenant: number, sinceNs: number, model = "m") => ({ owner: { tenant, model }, sinceNs });
 const wait = (tenant: number, usedNs = 0, model = "m") => ({ owner: { tenant, model }, usedNs });
 const admit = (tenant: number, model = "m") => ({ kind: "admit", owner: { tenant, model } });
-const choose = (running: readonly RunningTurn[], waiting: readonly WaitingOwner<RunOwner>[], nowNs = 1000) =>
-  chooseTurn({ running, waiting, nowNs }, limits);
+const choose = (running: readonly ActiveRun[], waiting: readonly WaitingOwner<RunOwner>[], nowNs = 1000) =>
+  chooseRun({ running, waiting, nowNs }, limits);
 
 test("a tenant runs at once while a slot is free", () => {
   assert.deepEqual(choose([run(1, 950)], [wait(2)]), admit(2));
@@ -48,7 +48,7 @@ test("whatever is asked in whatever order, the limits hold, and nobody waits for
   const step = fc.record({ tenant: fc.nat(4), model: fc.nat(1), ends: fc.boolean(), passesNs: fc.nat(150) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const running: RunningTurn[] = [];
+      const running: ActiveRun[] = [];
       const waiting = new Map<string, RunOwner>();
       let nowNs = 0;
       const count = (wanted: (owner: RunOwner) => boolean) => running.filter(({ owner }) => wanted(owner)).length;
@@ -61,7 +61,7 @@ test("whatever is asked in whatever order, the limits hold, and nobody waits for
         else waiting.set(`${tenant} ${model}`, { tenant, model: String(model) });
         for (;;) {
           const all = [...waiting.values()].map((owner) => ({ owner, usedNs: 0 }));
-          const choice = chooseTurn({ running, waiting: all, nowNs }, limits);
+          const choice = chooseRun({ running, waiting: all, nowNs }, limits);
           if (choice.kind === "later") break;
           assert.ok(!isFull(choice.owner), "its limits hold");
           assert.ok(waiting.delete(`${choice.owner.tenant} ${choice.owner.model}`), "only who waits is let in");

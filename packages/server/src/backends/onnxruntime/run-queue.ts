@@ -1,5 +1,5 @@
 import { type Clock, InferenceError } from "@galatea/base";
-import { chooseTurn, type RunningTurn, type RunOwner, type TurnLimits } from "./choose-turn.ts";
+import { chooseRun, type ActiveRun, type RunOwner, type RunLimits } from "./choose-run.ts";
 
 type Admit = (turn: Disposable) => void;
 
@@ -18,19 +18,19 @@ interface Queue extends RunOwner {
 /** Maximum number of idle tenants that are remembered. */
 const tenantsMax = 1024;
 
-/** Queues of runs, shared among tenants by `chooseTurn`. Bounded by the callers: each instance of a model runs one batch at a time. */
-export class RunTurns {
-  readonly #limits: TurnLimits;
+/** Queues of runs, shared among tenants by `chooseRun`. Bounded by the callers: each instance of a model runs one batch at a time. */
+export class RunQueue {
+  readonly #limits: RunLimits;
   readonly #clock: Clock;
   /** Tenants with running or waiting runs, and idle ones with more used time than the others. */
   readonly #tenants = new Map<number, Tenant>();
   readonly #queues = new Set<Queue>();
-  readonly #running = new Set<RunningTurn>();
+  readonly #running = new Set<ActiveRun>();
   #timer: Disposable | null = null;
   /** Used time of the last admitted tenant. A new tenant starts with no less, so that idle time is not saved up. */
   #floorNs = 0;
 
-  constructor(limits: TurnLimits, clock: Clock) {
+  constructor(limits: RunLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
@@ -88,7 +88,7 @@ export class RunTurns {
     while (this.#queues.size > 0) {
       const nowNs = this.#clock.monotonicNs();
       const waiting = Array.from(this.#queues, (owner) => ({ owner, usedNs: owner.of.usedNs }));
-      const choice = chooseTurn({ running: this.#running, waiting, nowNs }, this.#limits);
+      const choice = chooseRun({ running: this.#running, waiting, nowNs }, this.#limits);
       if (choice.kind === "later") {
         if (choice.atNs === null) return;
         const delayMs = Math.max(1, Math.ceil((choice.atNs - nowNs) / 1e6));
@@ -104,7 +104,7 @@ export class RunTurns {
     const { of, tenant, model } = queue;
     this.#leaveQueue(queue, admit);
     this.#floorNs = Math.max(this.#floorNs, of.usedNs);
-    const turn: RunningTurn = { owner: { tenant, model }, sinceNs };
+    const turn: ActiveRun = { owner: { tenant, model }, sinceNs };
     this.#running.add(turn);
     of.runCount += 1;
     admit({

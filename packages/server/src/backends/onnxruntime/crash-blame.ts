@@ -15,7 +15,7 @@ export class RunnerEnded extends Error {
 }
 
 /** A running task in the library, a run or a load, which may crash the process. */
-export interface Suspect {
+export interface RunningTask {
   /** Resolves when nothing more comes from the task. */
   readonly closed: Promise<void>;
   /** Valid after `closed`: true if the process never started the task. */
@@ -23,13 +23,13 @@ export interface Suspect {
 }
 
 /** Running tasks of a process, and which of them is to blame when the process has ended. */
-export class Suspects {
-  readonly #underway = new Map<object, Suspect>();
+export class CrashBlame {
+  readonly #underway = new Map<object, RunningTask>();
   /** The task because of which the process was ended. */
   #culprit: object | null = null;
   #end: { readonly how: string; readonly count: number } | null = null;
 
-  began(task: object, suspect: Suspect): void {
+  began(task: object, suspect: RunningTask): void {
     this.#underway.set(task, suspect);
   }
 

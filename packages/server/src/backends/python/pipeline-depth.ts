@@ -1,5 +1,5 @@
 import type { Clock } from "@galatea/base";
-import { briefNs } from "./traffic.ts";
+import { briefNs } from "./busy-polling.ts";
 
 /** Runs longer than this are slow: a request should not wait behind one while another instance is free. */
 const slowNs = 1_000_000;
@@ -12,7 +12,7 @@ const slowMemoryNs = 10_000_000_000;
  * up gets several. Executions that wait at one instance cannot move to another, so a model with several instances hands nothing ahead
  * while a run may be slow.
  */
-export class Pace {
+export class PipelineDepth {
   readonly #clock: Clock;
   readonly #isAlone: boolean;
   #lastRunNs = Number.POSITIVE_INFINITY;

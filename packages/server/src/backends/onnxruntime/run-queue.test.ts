@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "@galatea/base";
-import { RunTurns } from "./run-turns.ts";
+import { RunQueue } from "./run-queue.ts";
 
 /** Time that the test moves. */
 function handClock() {
@@ -32,7 +32,7 @@ const limits = { slotCount: 1, longNs: 100e6, modelRunsMax: 2, tenantRunsMax: 2,
 const owner = (tenant: number) => ({ tenant, model: "m" });
 
 /** Notes who is let in, and keeps the turns. */
-function book(turns: RunTurns) {
+function book(turns: RunQueue) {
   const admitted: number[] = [];
   const held = new Map<number, Disposable>();
   const enter = async (tenant: number) => {
@@ -50,7 +50,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 test("a run that becomes long makes room for the next without ending", async () => {
   const { clock, pass } = handClock();
-  const turns = new RunTurns(limits, clock);
+  const turns = new RunQueue(limits, clock);
   const { admitted, enter } = book(turns);
   enter(1);
   enter(2);
@@ -63,7 +63,7 @@ test("a run that becomes long makes room for the next without ending", async () 
 
 test("a tenant that comes back for more lets the others go first, by the time that each has used", async () => {
   const { clock, pass } = handClock();
-  const turns = new RunTurns(limits, clock);
+  const turns = new RunQueue(limits, clock);
   const { admitted, enter, leave } = book(turns);
   enter(1);
   await settled();
@@ -84,7 +84,7 @@ for (const doesGiveUp of [false, true]) {
   const others = doesGiveUp ? ", and what its run uses is not forgotten when another request of it gives up" : "";
   test(`a tenant is charged the time from its admission to its end${others}`, async () => {
     const { clock, pass } = handClock();
-    const turns = new RunTurns(limits, clock);
+    const turns = new RunQueue(limits, clock);
     const { admitted, enter, leave } = book(turns);
     enter(1);
     await settled();
@@ -107,7 +107,7 @@ for (const doesGiveUp of [false, true]) {
 
 test("who gives up while it waits leaves the queue, and one whose signal has fired never enters it", async () => {
   const { clock } = handClock();
-  const turns = new RunTurns(limits, clock);
+  const turns = new RunQueue(limits, clock);
   const first = await turns.enter(owner(1), null);
   const controller = new AbortController();
   const waiting = turns.enter(owner(2), controller.signal);

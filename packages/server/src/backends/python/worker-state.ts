@@ -1,7 +1,7 @@
 import { unreachable } from "@galatea/base";
 
 /** The state of an instance's worker. `failureCount`: ends and failed starts since a worker was last sound. */
-export type WorkerLife<Worker> =
+export type WorkerState<Worker> =
   /** Never needed so far, or failed to start when needed; while `isResting`, it is not tried again. */
   | { readonly at: "dormant"; readonly isResting: boolean }
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
@@ -27,7 +27,7 @@ export type WorkerEvent<Worker> =
   | { readonly is: "closed" };
 
 /** Returns the state after an event; the same object when nothing changes. After the first failure the worker is restarted at once. */
-export function nextLife<Worker>(life: WorkerLife<Worker>, event: WorkerEvent<Worker>): WorkerLife<Worker> {
+export function nextWorkerState<Worker>(life: WorkerState<Worker>, event: WorkerEvent<Worker>): WorkerState<Worker> {
   if (life.at === "closed") return life;
   const failureCount = life.at === "dormant" ? 0 : life.failureCount + 1;
   switch (event.is) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ReturnForecast } from "./return-forecast.ts";
+import { BatchDelayEstimator } from "./batch-delay-estimator.ts";
 
 const ms = 1e6;
 
@@ -21,7 +21,7 @@ function simulate(
   loop: Loop,
   batchCount: number,
 ): { readonly sizes: readonly number[]; readonly longestWaitMs: number } {
-  const forecast = new ReturnForecast();
+  const estimator = new BatchDelayEstimator();
   const arrivals = Array.from({ length: loop.clientCount }, (_, client) => (client === 0 ? 0 : 1) * ms + client);
   const sizes: number[] = [];
   let nowNs = 0;
@@ -31,7 +31,7 @@ function simulate(
   const take = (): void => {
     arrivals.sort((a, b) => a - b);
     while (arrivals.length > 0 && (arrivals[0] as number) <= nowNs) {
-      forecast.arrived(arrivals.shift() as number);
+      estimator.arrived(arrivals.shift() as number);
       waiting += 1;
     }
   };
@@ -41,7 +41,7 @@ function simulate(
       nowNs = arrivals[0] as number;
       continue;
     }
-    const untilNs = forecast.waitUntilNs(nowNs);
+    const untilNs = estimator.waitUntilNs(nowNs);
     if (untilNs !== null) {
       waitsSinceNs ??= nowNs;
       nowNs = Math.min(untilNs, arrivals[0] ?? untilNs);
@@ -55,7 +55,7 @@ function simulate(
     const startedNs = nowNs;
     nowNs += loop.costMs(requestCount) * ms;
     take();
-    forecast.ended(requestCount, nowNs - startedNs, nowNs);
+    estimator.ended(requestCount, nowNs - startedNs, nowNs);
     const last = loop.returnMs(requestCount) * ms;
     for (let place = 1; place <= requestCount; place += 1) arrivals.push(nowNs + (last * place) / requestCount);
   }
@@ -95,23 +95,23 @@ test("property: no instance waits for longer than an execution's fixed cost", ()
 });
 
 test("who did not come back is not waited for again and again", () => {
-  const forecast = new ReturnForecast();
+  const estimator = new BatchDelayEstimator();
   let nowNs = 0;
   for (const requestCount of [1, 4, 1, 4, 1, 4]) {
     nowNs += (2 + 0.5 * requestCount) * ms;
-    forecast.ended(requestCount, (2 + 0.5 * requestCount) * ms, nowNs);
+    estimator.ended(requestCount, (2 + 0.5 * requestCount) * ms, nowNs);
     nowNs += 0.8 * ms;
-    for (let index = 0; index < requestCount; index += 1) forecast.arrived(nowNs);
+    for (let index = 0; index < requestCount; index += 1) estimator.arrived(nowNs);
   }
   let waits = 0;
   for (let round = 0; round < 20; round += 1) {
-    forecast.ended(4, 4 * ms, nowNs);
+    estimator.ended(4, 4 * ms, nowNs);
     // Somebody else is there; the four never are.
-    const untilNs = forecast.waitUntilNs(nowNs);
+    const untilNs = estimator.waitUntilNs(nowNs);
     if (untilNs !== null) {
       waits += 1;
       assert.ok(untilNs - nowNs <= 2 * ms);
-      assert.equal(forecast.waitUntilNs(untilNs), null);
+      assert.equal(estimator.waitUntilNs(untilNs), null);
     }
     nowNs += 5 * ms;
   }

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "@galatea/base";
-import { Traffic } from "./traffic.ts";
+import { BusyPolling } from "./busy-polling.ts";
 
 /** Which executions of a sequence of instances may leave their worker awake. */
 function awakeOnes(coreCount: number, sequence: string): string {
-  const traffic = new Traffic(systemClock, coreCount);
+  const busyPolling = new BusyPolling(systemClock, coreCount);
   const marks = new Map(Array.from(sequence, (name) => [name, {}]));
-  return Array.from(sequence, (name) => (traffic.mayWaitAwake(marks.get(name)!) ? name : ".")).join("");
+  return Array.from(sequence, (name) => (busyPolling.mayWaitAwake(marks.get(name)!) ? name : ".")).join("");
 }
 
 test("on two cores a worker waits awake where its instance executes again and again, not where instances take turns", () => {
@@ -27,7 +27,7 @@ test("on more cores as many instances as there are beside the event loop's, four
 test("while it waits awake it gives way once nothing has begun or ended for a while, and then sleeps", async () => {
   let nowNs = 0;
   let givenWay = 0;
-  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => givenWay++);
+  const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => givenWay++);
   /** How often it gives way in three turns of the loop so long after an execution ended. */
   const turnsAfter = async (quietNs: number) => {
     const before = givenWay;
@@ -35,8 +35,8 @@ test("while it waits awake it gives way once nothing has begun or ended for a wh
     for (let turn = 0; turn < 3; turn++) await setImmediate();
     return givenWay - before;
   };
-  traffic.began(true);
-  traffic.ended(true);
+  busyPolling.began(true);
+  busyPolling.ended(true);
   assert.equal(await turnsAfter(20_000), 0, "what comes next is about to come");
   assert.ok((await turnsAfter(20_000)) >= 2, "it may be waiting for this processor");
   await turnsAfter(100_000);
@@ -46,14 +46,14 @@ test("while it waits awake it gives way once nothing has begun or ended for a wh
 test("where others work on its processor it sleeps at once, and for a while", async () => {
   let nowNs = 0;
   let givenWay = 0;
-  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
+  const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
     givenWay++;
     // Somebody else had a slice of it.
     nowNs += 3_000_000;
   });
   const executed = async (quietNs: number) => {
-    traffic.began(true);
-    traffic.ended(true);
+    busyPolling.began(true);
+    busyPolling.ended(true);
     nowNs += quietNs;
     for (let turn = 0; turn < 3; turn++) await setImmediate();
   };
@@ -68,17 +68,17 @@ test("where others work on its processor it sleeps at once, and for a while", as
 
 test("while others work on the processor no worker waits awake", async () => {
   let nowNs = 0;
-  const traffic = new Traffic({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
+  const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
     nowNs += 3_000_000;
   });
   const mark = {};
-  traffic.mayWaitAwake(mark);
-  assert.equal(traffic.mayWaitAwake(mark), true);
-  traffic.began(true);
-  traffic.ended(true);
+  busyPolling.mayWaitAwake(mark);
+  assert.equal(busyPolling.mayWaitAwake(mark), true);
+  busyPolling.began(true);
+  busyPolling.ended(true);
   nowNs += 40_000;
   for (let turn = 0; turn < 3; turn++) await setImmediate();
-  assert.equal(traffic.mayWaitAwake(mark), false);
+  assert.equal(busyPolling.mayWaitAwake(mark), false);
   nowNs += 20_000_000;
-  assert.equal(traffic.mayWaitAwake(mark), true);
+  assert.equal(busyPolling.mayWaitAwake(mark), true);
 });

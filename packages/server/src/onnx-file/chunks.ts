@@ -8,19 +8,19 @@ export interface StreamedBytes {
   read(): AsyncIterable<Uint8Array>;
 }
 
-export type OnnxPiece = Uint8Array | StreamedBytes;
+export type OnnxChunk = Uint8Array | StreamedBytes;
 
 /** Below IOV_MAX, so that one call writes them. */
 const piecesPerWrite = 512;
 
-export function isStreamed(piece: OnnxPiece): piece is StreamedBytes {
+export function isStreamed(piece: OnnxChunk): piece is StreamedBytes {
   return !(piece instanceof Uint8Array);
 }
 
 /** Writes the chunks one after another, replacing an existing file; stops between two chunks when the signal aborts. */
-export async function writeOnnxPieces(
+export async function writeOnnxChunks(
   path: string,
-  pieces: readonly OnnxPiece[],
+  pieces: readonly OnnxChunk[],
   signal: AbortSignal | null,
 ): Promise<void> {
   await using file = await open(path, "w");

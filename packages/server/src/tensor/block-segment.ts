@@ -2,7 +2,7 @@ import { assert } from "@galatea/base";
 import type { Block } from "./tensor.ts";
 
 /** A segment of a block. It has one reference to the whole block while it has references itself. */
-export class BlockPart implements Block {
+export class BlockSegment implements Block {
   readonly #whole: Block;
   readonly #at: number;
   readonly byteLength: number;
@@ -49,6 +49,6 @@ export class BlockPart implements Block {
   }
 
   part(byteOffset: number, byteLength: number): Block {
-    return new BlockPart(this, byteOffset, byteLength);
+    return new BlockSegment(this, byteOffset, byteLength);
   }
 }

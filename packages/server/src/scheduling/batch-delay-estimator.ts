@@ -20,7 +20,7 @@ const sizesMax = 256;
  * The cost of an execution is therefore fitted as fixed + perRequest * requests, and the time is recorded after which as many requests as
  * a batch had have arrived again. A batch waits for those that are due when that takes less than the fixed cost that it saves.
  */
-export class ReturnForecast {
+export class BatchDelayEstimator {
   /** Sums of weights, sizes, durations, squared sizes, and sizes times durations. */
   #weight = 0;
   #sizes = 0;

@@ -5,7 +5,7 @@ import type { SessionContent } from "./runner.ts";
 import type { Runners } from "./runners.ts";
 
 /** A loaded model, whichever process it is in now. */
-export interface HeldSession extends AsyncDisposable {
+export interface LeasedSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
   /** Outputs whose actual shape once differed from the declared one, shared by all instances. */
@@ -17,7 +17,7 @@ export interface HeldSession extends AsyncDisposable {
   }): Promise<readonly RunResult[]>;
 }
 
-export async function holdSession(runners: Runners, content: SessionContent): Promise<HeldSession> {
+export async function leaseSession(runners: Runners, content: SessionContent): Promise<LeasedSession> {
   const { inputs, outputs } = await runners.open(content);
   return {
     inputs,
