@@ -44,7 +44,7 @@ function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, h
   };
   const plans = hasShadow && !isServerless ? [plan, { ...plan, isShadow: true as const }] : [plan];
   const generation = stableGeneration(newGeneration(1, { configName: "c", plans }));
-  return newEndpoint({ name, arn: "", owner, deploymentConfig: null }, generation, 0);
+  return newEndpoint({ name, arn: "", owner, placementKey: "0", deploymentConfig: null }, generation, 0);
 }
 
 function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {

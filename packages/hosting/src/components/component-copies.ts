@@ -153,7 +153,7 @@ export class ComponentCopies implements AsyncDisposable {
   #noCapacity(): AwsError {
     const [spec] = this.#record.specs;
     const own = [...this.#fleets.values()].find((each) => each.spec === spec.number)?.fleet;
-    (own ?? this.#fleetOf(this.#record, { spec: spec.number })).metrics.recordNoCapacity();
+    (own ?? this.#fleetOf(this.#record, { spec: spec.number, node: null })).metrics.recordNoCapacity();
     const text =
       "Inference Component has no capacity to process this request. ApplicationAutoScaling may be in-progress (if configured) or try to " +
       "increase the capacity by invoking UpdateInferenceComponentRuntimeConfig API.";
@@ -178,7 +178,7 @@ export class ComponentCopies implements AsyncDisposable {
         name: record.name,
         budget: { vcpuCount: Math.ceil(claim.cpuCores), memoryBytes: memoryBytesMax ?? claim.memoryBytes },
         claimBytes: claim.memoryBytes,
-        node: node ?? null,
+        node,
       },
     };
     const fleet = new Fleet({ variant: this.#variantFor(spec), model: spec.model }, names, {
@@ -199,8 +199,8 @@ export class ComponentCopies implements AsyncDisposable {
   }
 }
 
-/** Copies of one spec on one node. */
-type CopyGroup = Pick<ComponentCopy, "spec" | "node">;
+/** Copies of one spec on one node; the node is null without copies. */
+type CopyGroup = Pick<ComponentCopy, "spec"> & { readonly node: ComponentCopy["node"] | null };
 
 /** Returns the key of a group's fleet among the fleets of the component's endpoint. */
 export const copiesKey = ({ name }: Pick<ComponentRecord, "name">, { spec, node }: CopyGroup): string =>

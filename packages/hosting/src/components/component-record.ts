@@ -29,8 +29,8 @@ export interface ComponentSpec {
 export interface ComponentCopy {
   readonly spec: number;
   readonly instance: number;
-  /** The node of the instance; absent in records from before there were nodes. */
-  readonly node?: NodeId;
+  /** The node of the instance. */
+  readonly node: NodeId;
 }
 
 /** The goal of a transition. */

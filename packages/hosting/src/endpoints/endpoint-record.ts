@@ -98,10 +98,8 @@ export interface EndpointRecord {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly owner: Owner;
-  /**
-   * The key by which models are placed on instances; it is secret. Absent in records from before there were such keys.
-   */
-  readonly placementKey?: PlacementKey;
+  /** The key by which models are placed on instances; it is secret. */
+  readonly placementKey: PlacementKey;
   readonly state: EndpointState;
   /** The first is the current generation, to which a rollback returns; others are being added or removed. */
   readonly generations: readonly [Generation, ...Generation[]];

@@ -37,6 +37,7 @@ function serving(counts: readonly number[]): EndpointRecord {
     name: "e",
     arn: "arn",
     owner,
+    placementKey: "0",
     createdMs: 0,
     modifiedMs: 0,
     state: { at: "InService", lastFailure: null },

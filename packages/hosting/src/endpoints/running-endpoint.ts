@@ -18,7 +18,7 @@ import { isShared } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetDependencies } from "./fleet.ts";
 import { OwnerLedger } from "../nodes/index.ts";
-import { placementKeyOf, type PlacementKey } from "./model-rank.ts";
+import type { PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
 import type { VariantFleet } from "./variant-fleet.ts";
@@ -51,9 +51,9 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Undefined while no calls are copied. */
   #watches: ReadonlyMap<VariantFleet, CallWatch> | undefined;
 
-  constructor({ name, arn, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointDependencies) {
+  constructor({ name, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointDependencies) {
     this.#name = name;
-    this.#placementKey = placementKey ?? placementKeyOf(`${arn} ${createdMs}`);
+    this.#placementKey = placementKey;
     this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
     this.#dependencies = parts;
