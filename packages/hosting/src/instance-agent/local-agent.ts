@@ -1,23 +1,11 @@
 import { assert, TaskGroup } from "@galatea/base";
-import type { HostedInstance, InstanceUsage, ModelHost, BufferedReply } from "../instances/index.ts";
-import { InstanceFailure } from "../instances/index.ts";
-import { UnknownInstance } from "./agent-errors.ts";
+import type { HostedInstance, InstanceUsage, ModelHost } from "../instances/index.ts";
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
 import { EventLog, eventLogLimits, type EventLogLimits } from "./event-log.ts";
-import type {
-  AgentContainer,
-  AgentInstance,
-  AgentReply,
-  AgentRequest,
-  AgentState,
-  EventReading,
-  InstanceAgent,
-  AcquiredModel,
-  GatheredRequest,
-} from "./instance-agent.ts";
-import { InstanceView, type ContainerView } from "./instance-view.ts";
-import { RunningContainer, RunningLease, type RunningDependencies } from "./running-container.ts";
+import type { AgentInstance, AgentState, EventReading, InstanceAgent } from "./instance-agent.ts";
+import { InstanceView } from "./instance-view.ts";
+import { LocalContainer, RunningContainer, type RunningDependencies } from "./running-container.ts";
 
 export interface LocalAgentOptions extends RunningDependencies {
   readonly host: ModelHost;
@@ -282,58 +270,5 @@ class LocalInstance implements AgentInstance {
   apply(event: InstanceEvent): void {
     this.view.apply(event);
     this.#onEvent(event);
-  }
-}
-
-class LocalContainer implements AgentContainer {
-  readonly view: ContainerView;
-  /** Null before the instance is put. */
-  running: RunningContainer | null = null;
-
-  constructor(view: ContainerView) {
-    this.view = view;
-  }
-
-  get name(): string {
-    return this.view.name;
-  }
-
-  async invoke(request: AgentRequest): Promise<AgentReply> {
-    return await this.#started.invoke(request);
-  }
-
-  async invokeWhole(request: GatheredRequest): Promise<BufferedReply> {
-    return await this.#started.invokeWhole(request);
-  }
-
-  async executionParameters(signal: AbortSignal): Promise<string | null> {
-    return await (await this.#started.container.ready(signal)).executionParameters(signal);
-  }
-
-  async acquire(target: string, signal: AbortSignal): Promise<AcquiredModel> {
-    const running = this.#started;
-    const { models } = running;
-    if (models === null || this.view.models === null) throw new UnknownInstance(`container ${this.name} with models`);
-    const demand = this.view.models.demand.begin(target);
-    try {
-      const lease = await models.acquire(target, signal);
-      return new RunningLease(running, { models, target, lease, demand });
-    } catch (error) {
-      demand[Symbol.dispose]();
-      throw error;
-    }
-  }
-
-  release(id: string): void {
-    this.running?.models?.release(id);
-  }
-
-  recheck(target: string): void {
-    this.running?.models?.recheck(target);
-  }
-
-  get #started(): RunningContainer {
-    if (this.running !== null) return this.running;
-    throw new InstanceFailure("it has not been started yet", { containerName: this.name, lastLines: [] });
   }
 }

@@ -20,10 +20,11 @@ import {
   type InstanceUsage,
   type BufferedReply,
 } from "../instances/index.ts";
-import { ContainerConnectionLost, ContainerTimeout, NotSent } from "./agent-errors.ts";
+import { ContainerConnectionLost, ContainerTimeout, NotSent, UnknownInstance } from "./agent-errors.ts";
 import type { ContainerHealth, InstanceEvent, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
-import type { AcquiredModel, AgentReply, AgentRequest, GatheredRequest } from "./instance-agent.ts";
+import type { AcquiredModel, AgentContainer, AgentReply, AgentRequest, GatheredRequest } from "./instance-agent.ts";
+import type { ContainerView } from "./instance-view.ts";
 
 /** Dependencies that all containers of an agent share. */
 export interface RunningDependencies {
@@ -210,8 +211,62 @@ export class RunningContainer implements AsyncDisposable {
   }
 }
 
+/** A container as clients in the agent's own process use it. */
+export class LocalContainer implements AgentContainer {
+  readonly view: ContainerView;
+  /** Null before the instance is put. */
+  running: RunningContainer | null = null;
+
+  constructor(view: ContainerView) {
+    this.view = view;
+  }
+
+  get name(): string {
+    return this.view.name;
+  }
+
+  async invoke(request: AgentRequest): Promise<AgentReply> {
+    return await this.#started.invoke(request);
+  }
+
+  async invokeWhole(request: GatheredRequest): Promise<BufferedReply> {
+    return await this.#started.invokeWhole(request);
+  }
+
+  async executionParameters(signal: AbortSignal): Promise<string | null> {
+    return await (await this.#started.container.ready(signal)).executionParameters(signal);
+  }
+
+  async acquire(target: string, signal: AbortSignal): Promise<AcquiredModel> {
+    const running = this.#started;
+    const { models } = running;
+    if (models === null || this.view.models === null) throw new UnknownInstance(`container ${this.name} with models`);
+    const demand = this.view.models.demand.begin(target);
+    try {
+      const lease = await models.acquire(target, signal);
+      return new RunningLease(running, { models, target, lease, demand });
+    } catch (error) {
+      demand[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  release(id: string): void {
+    this.running?.models?.release(id);
+  }
+
+  recheck(target: string): void {
+    this.running?.models?.recheck(target);
+  }
+
+  get #started(): RunningContainer {
+    if (this.running !== null) return this.running;
+    throw new InstanceFailure("it has not been started yet", { containerName: this.name, lastLines: [] });
+  }
+}
+
 /** A loaded model of a container in this process. */
-export class RunningLease implements AcquiredModel {
+class RunningLease implements AcquiredModel {
   readonly cacheHit: boolean;
   readonly waitedUs: number;
   readonly #running: RunningContainer;

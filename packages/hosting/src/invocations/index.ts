@@ -1,12 +1,19 @@
 /** One invocation: its request and response, its path to an instance, and its error messages. */
 export { newSession, readOpenedSession, sessionNotFound, type OpenedSession } from "./session-headers.ts";
 export { responseChunks } from "./response-chunks.ts";
-export { beginHop, callLimitHeader, ContainerChain, type InvokedContainer } from "./container-chain.ts";
+export {
+  beginHop,
+  beginOutcome,
+  callLimitHeader,
+  ContainerChain,
+  recordOutcome,
+  recordRefusal,
+  type InvokedContainer,
+} from "./container-chain.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
 export { ContainerConnectionLost, NotSent } from "../instance-agent/index.ts";
 export { bufferedBytesMax, invocationLimits } from "./invocation.ts";
 export type { InvocationLimits, InvocationReply, InvocationRequest } from "./invocation.ts";
-export { beginOutcome, recordOutcome, recordRefusal } from "./invocation-outcome.ts";
 export {
   checkTargets,
   containerError,

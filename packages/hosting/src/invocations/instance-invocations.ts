@@ -6,16 +6,19 @@ import type { VariantMetrics } from "../series/index.ts";
 import {
   ContainerChain,
   beginHop,
+  beginOutcome,
   callLimitHeader,
+  recordModelTime,
+  recordOutcome,
   replyHeader,
   replyLength,
   type Hop,
+  type InvocationOutcome,
   type InvokedContainer,
 } from "./container-chain.ts";
 import { bufferedBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
 import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
 import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
-import { beginOutcome, recordModelTime, recordOutcome, type InvocationOutcome } from "./invocation-outcome.ts";
 
 export interface InstanceInvocationsOptions {
   readonly containers: readonly InvokedContainer[];

@@ -1,12 +1,11 @@
-import { InferenceError, unreachable, type Clock } from "@galatea/base";
+import { InferenceError, KeyedLock, unreachable, type Clock } from "@galatea/base";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
 import { BodyError, readWholeBody, reply, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
 import type { ContainerCalls } from "./container-calls.ts";
-import { HostedModels, type ChooseModelDirectory, type HostedModel } from "./hosted-models.ts";
 import type { ContainerLimits } from "./limits.ts";
-import { isForbiddenPath } from "./model-path.ts";
+import { isForbiddenPath, parseModelPath, resolveModelPath } from "./model-path.ts";
 import { openAiRoute, type OpenAiRoute } from "./openai-routes.ts";
 import { PayloadCalls } from "./payload-calls.ts";
 import type { PayloadCodec } from "./payload-codec.ts";
@@ -31,7 +30,10 @@ export interface ContainerRoutesOptions {
   readonly language: ContainerLanguage;
   /** The directory that replaces /opt/ml. */
   readonly mlRoot: string;
-  readonly chooseModelDirectory: ChooseModelDirectory;
+  /** Returns which directory of an unpacked archive is the model, and which its repository. */
+  readonly chooseModelDirectory: (
+    directory: string,
+  ) => Promise<{ readonly repositoryDirectory: string; readonly modelDirectoryName: string }>;
   /** Returns the confinement of tenants that this machine does not support, with reasons; null while unknown, and without tenants. */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
   /** Called at each ping. */
@@ -55,6 +57,16 @@ const targetModelHeader = "x-amzn-sagemaker-target-model";
 interface ModelRoute {
   readonly id: string;
   readonly invoke: boolean;
+}
+
+/** One archive of a multi-model endpoint, by the id that it was registered under. */
+interface HostedModel {
+  readonly id: string;
+  readonly url: string;
+  /** The name that clients' requests carry (X-Amzn-SageMaker-Target-Model), else the id. */
+  readonly servedName: string;
+  /** False while it loads or unloads. */
+  isLoaded: boolean;
 }
 
 type Answer = (exchange: Exchange, id: string) => void | Promise<void>;
@@ -118,12 +130,14 @@ function callsOf({ language, ...options }: ContainerRoutesOptions): ContainerCal
 
 class ContainerRoutes {
   readonly #options: ContainerRoutesOptions;
-  readonly #models: HostedModels;
+  /** The registered archives by id, each in a namespace of its own. */
+  readonly #models = new Map<string, HostedModel>();
+  /** Loads and unloads of one id run one after the other. */
+  readonly #locks = new KeyedLock();
   readonly #calls: ContainerCalls;
 
   constructor(options: ContainerRoutesOptions) {
     this.#options = options;
-    this.#models = new HostedModels({ ...options, modelsMax: options.containerLimits.modelsMax });
     this.#calls = callsOf(options);
   }
 
@@ -151,7 +165,7 @@ class ContainerRoutes {
   }
 
   readonly invoke: Answer = async (exchange, id) => {
-    const model = this.#models.loaded(id);
+    const model = this.#loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
     if (isForAnother(exchange, model)) return this.#calls.refuse(exchange, wrongTarget(), "invoke");
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
@@ -173,18 +187,20 @@ class ContainerRoutes {
     if (id === null) {
       return await this.#calls.openAi(exchange, { target: this.#ownTarget(), path, route: "invocations" });
     }
-    const model = this.#models.loaded(id);
+    const model = this.#loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
     await this.#calls.openAi(exchange, { target, path, route: "invoke" });
   }
 
   readonly list: Answer = (exchange) => {
-    replyPlainJson(exchange, { models: this.#models.list().map(describeModel) });
+    replyPlainJson(exchange, {
+      models: [...this.#models.values()].filter(({ isLoaded }) => isLoaded).map(describeModel),
+    });
   };
 
   readonly describe: Answer = (exchange, id) => {
-    const model = this.#models.loaded(id);
+    const model = this.#loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
     const body = Buffer.from(JSON.stringify(describeModel(model)));
     const { usedBytes } = this.#options.engine.memory(model.id);
@@ -195,13 +211,13 @@ class ContainerRoutes {
     try {
       const model = await readLoadBody(exchange, this.#options);
       if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
-      const cost = await this.#models.load(model, exchange.signal);
+      const milliseconds = await this.#locks.run(model.id, () => this.#register(model, exchange.signal));
       reply(exchange, 200, "text/plain", "", [
         // Not part of the contract, like the model's memory: the platform reads both instead of estimating from file sizes.
         "X-Galatea-Load-Milliseconds",
-        cost.milliseconds.toFixed(3),
+        milliseconds.toFixed(3),
         modelBytesHeader,
-        String(Math.round(cost.memoryBytes)),
+        String(Math.round(this.#options.engine.memory(model.id).usedBytes)),
       ]);
     } catch (error) {
       refuse(exchange, error);
@@ -210,14 +226,61 @@ class ContainerRoutes {
 
   readonly unload: Answer = async (exchange, id) => {
     try {
-      const unloaded = await this.#models.unload(id, (model) => {
+      const isUnloaded = await this.#locks.run(id, async () => {
+        const model = this.#models.get(id);
+        if (model === undefined) return false;
         if (isForAnother(exchange, model)) throw wrongTarget();
+        await this.#unregister(model);
+        return true;
       });
-      replyEmpty(exchange, unloaded ? 200 : 404);
+      replyEmpty(exchange, isUnloaded ? 200 : 404);
     } catch (error) {
       refuse(exchange, error);
     }
   };
+
+  #loaded(id: string): HostedModel | undefined {
+    const model = this.#models.get(id);
+    return model?.isLoaded === true ? model : undefined;
+  }
+
+  /** Loads the model. Resolves with the duration in milliseconds, or rejects with the engine's error or ALREADY_EXISTS. */
+  async #register(model: HostedModel, signal: AbortSignal): Promise<number> {
+    const { engine, clock, mlRoot, chooseModelDirectory, containerLimits } = this.#options;
+    const { id, url, servedName } = model;
+    const path = parseModelPath(url);
+    signal.throwIfAborted();
+    if (this.#models.has(id)) {
+      throw new InferenceError("ALREADY_EXISTS", `model repository '${url}' has already been registered`);
+    }
+    if (this.#models.size >= containerLimits.modelsMax) {
+      const text = `Out of memory: ${containerLimits.modelsMax} models are registered already`;
+      throw new InferenceError("UNAVAILABLE", text, { reason: "out-of-memory" });
+    }
+    this.#models.set(id, model);
+    try {
+      const chosen = await chooseModelDirectory(await resolveModelPath(mlRoot, path, url));
+      const startedNs = clock.monotonicNs();
+      await engine.openNamespace({ namespace: id, servedName, ...chosen }, signal);
+      model.isLoaded = true;
+      return (clock.monotonicNs() - startedNs) / 1e6;
+    } catch (error) {
+      this.#models.delete(id);
+      throw error;
+    }
+  }
+
+  /** Resolves when the engine has freed the model's memory. */
+  async #unregister(model: HostedModel): Promise<void> {
+    model.isLoaded = false;
+    try {
+      await this.#options.engine.closeNamespace(model.id);
+      this.#models.delete(model.id);
+    } catch (error) {
+      model.isLoaded = true;
+      throw error;
+    }
+  }
 }
 
 /** Triton sends these JSON bodies without a content type of their own. */
@@ -279,5 +342,5 @@ async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions)
   if (url === undefined) throw missingMember("url");
   if (!idForm.test(id)) throw new InferenceError("INVALID_ARG", `Invalid "model_name" '${id}'`);
   const target = exchange.request.headers[targetModelHeader];
-  return { id, url, servedName: typeof target === "string" && target !== "" ? target : id };
+  return { id, url, servedName: typeof target === "string" && target !== "" ? target : id, isLoaded: false };
 }
