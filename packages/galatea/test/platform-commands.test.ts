@@ -5,10 +5,12 @@ import {
   CloudWatchLogsClient,
   CreateLogGroupCommand,
   CreateLogStreamCommand,
+  DescribeLogGroupsCommand,
   PutLogEventsCommand,
 } from "@aws-sdk/client-cloudwatch-logs";
+import { CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { clientOf, galateaAlone, RunningPlatform, serveNothing } from "./running-platform-fixture.ts";
+import { clientOf, galateaAlone, image, RunningPlatform, serveNothing } from "./running-platform-fixture.ts";
 
 let platform: RunningPlatform;
 
@@ -92,6 +94,49 @@ test("logs has the last lines, and with -f those that are written afterwards", a
   }
 });
 
+test("logs of a job are its streams, and -f waits for the first line of an endpoint", async () => {
+  const logs = new CloudWatchLogsClient(clientOf(platform.url));
+  const say = async (logGroupName: string, logStreamName: string, message: string) => {
+    const place = { logGroupName, logStreamName };
+    await logs.send(new CreateLogStreamCommand(place));
+    await logs.send(new PutLogEventsCommand({ ...place, logEvents: [{ timestamp: Date.now(), message }] }));
+  };
+  const jobs = "/aws/sagemaker/TransformJobs";
+  await logs.send(new CreateLogGroupCommand({ logGroupName: jobs }));
+  await say(jobs, "job/i-1", "of the job");
+  await say(jobs, "job-2/i-1", "of another job");
+  assert.match((await platform.galatea("logs", "job")).stdout, /^\S+Z job\/i-1 of the job\n$/);
+  const silent = await platform.galatea("logs", "broken");
+  assert.deepEqual([silent.code, silent.stderr], [1, "galatea logs: endpoint 'broken' has written no lines yet\n"]);
+  const { child, printed } = platform.start("logs", "broken", "-f");
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  try {
+    const group = "/aws/sagemaker/Endpoints/broken";
+    await eventually(async () => {
+      const { logGroups = [] } = await logs.send(new DescribeLogGroupsCommand({ logGroupNamePrefix: group }));
+      return logGroups.length > 0;
+    });
+    await say(group, "v/i-1", "its first line");
+    await eventually(() => printed.stdout.includes(" v/i-1 its first line\n"));
+  } finally {
+    child.kill();
+    await closed;
+    logs.destroy();
+  }
+});
+
+test("a listing has every page", async () => {
+  for (let count = 0; count < 101; count++) {
+    const name = `many-${String(count).padStart(3, "0")}`;
+    await platform.sagemaker.send(new CreateModelCommand({ ModelName: name, PrimaryContainer: { Image: image } }));
+  }
+  const { stdout } = await platform.galatea("list", "--models");
+  assert.deepEqual(
+    stdout.match(/many-\d+/g),
+    Array.from({ length: 101 }, (_, count) => `many-${String(count).padStart(3, "0")}`),
+  );
+});
+
 test("delete returns when the endpoint is gone", async () => {
   await platform.createEndpoint("short-lived");
   const { code, stdout } = await platform.galatea("delete", "short-lived");
@@ -103,7 +148,7 @@ test("a name that does not exist is refused with one that is close", async () =>
   for (const command of ["delete", "logs"]) {
     const { code, stdout, stderr } = await platform.galatea(command, "minne");
     assert.deepEqual([code, stdout], [1, ""]);
-    const what = command === "delete" ? "endpoint" : "endpoint, inference component or transform job";
+    const what = command === "delete" ? "endpoint" : "endpoint, inference component, or transform job";
     assert.equal(stderr, `galatea ${command}: there is no ${what} 'minne', did you mean mine?\n`);
   }
 });

@@ -16,7 +16,8 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 const program = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const credentials = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const bucket = "tenants";
-const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
+/** An image that needs no packages to start. */
+export const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 
 /** Options of an AWS client of a platform. */
 export const clientOf = (endpoint: string) => ({ endpoint, region: "us-east-1", credentials, maxAttempts: 1 });

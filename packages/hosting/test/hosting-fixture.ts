@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
+import { ByteBudget, silentLogger, systemClock, type Logger } from "@galatea/base";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../src/objects/index.ts";
 import { InstanceKeys } from "../src/instance-keys/index.ts";
 import type { NodeDescription } from "../src/nodes/index.ts";
@@ -56,6 +56,7 @@ export interface HostingFixtureOptions {
   /** Where results of asynchronous inference are told, and what bounds it. */
   readonly queues?: Pick<HostingOptions, "outbox" | "asyncLimits">;
   readonly mirroring?: NonNullable<HostingOptions["mirroring"]>;
+  readonly logger?: Logger;
 }
 
 /** Containers of an image that a model may name, which these are not. */
@@ -122,7 +123,7 @@ export async function openFleetOptions(
       },
       invocationLimits: { ...invocationLimits, ...options.limits },
       clock: systemClock,
-      logger: silentLogger,
+      logger: options.logger ?? silentLogger,
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

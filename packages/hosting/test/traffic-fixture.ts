@@ -65,7 +65,7 @@ export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
 /** What a bench has that differs from others. */
 export interface BenchMore extends Pick<
   HostingFixtureOptions,
-  "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached"
+  "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached" | "logger"
 > {
   /** A directory that the test creates and removes. By default the bench creates one. */
   readonly directory?: string;

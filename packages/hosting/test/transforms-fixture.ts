@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { ByteBudget, silentLogger } from "@galatea/base";
+import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
 import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
@@ -59,6 +59,8 @@ server.listen(socketPath);
 /** Hosting over such containers, and a store with the bucket `bkt`. */
 export class TransformBench implements AsyncDisposable {
   readonly logs = new Map<string, string>();
+  /** The lines of the platform's log, each after its level. */
+  readonly platformLines: string[] = [];
   readonly samples: { readonly metric: string; readonly value: number }[] = [];
   readonly store: BucketStore;
   readonly #directory: string;
@@ -194,6 +196,7 @@ export class TransformBench implements AsyncDisposable {
       ],
       onSample: (metric, value) => void this.samples.push({ metric, value }),
       logs: this.logs,
+      logger: createLogger((level, message) => this.platformLines.push(`${level} ${message}`)),
       memory: this.#memory,
     });
   }

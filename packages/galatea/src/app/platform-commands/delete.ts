@@ -1,7 +1,7 @@
 import type { PlatformAddressOptions } from "../../options/index.ts";
 import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
 import type { Named } from "./flags.ts";
-import { checkExists, recordKinds } from "./listing.ts";
+import { kindOf, recordKinds } from "./listing.ts";
 
 const waitSeconds = 20;
 
@@ -12,7 +12,7 @@ export function deleteEndpoint(options: Named<PlatformAddressOptions>): Promise<
     try {
       await client.call("sagemaker", "DeleteEndpoint", { EndpointName: name });
     } catch (error) {
-      await checkExists(client, name, [recordKinds.endpoints]);
+      await kindOf(client, name, [recordKinds.endpoints]);
       throw error;
     }
     while (await isDeleting(client, name));

@@ -2,7 +2,7 @@ import { didYouMean } from "../../options/index.ts";
 import { PlatformRefusal, type PlatformClient } from "../platform-client.ts";
 
 /** A kind of records of the platform, by the names that its operations have in SageMaker's API. */
-interface Kind {
+export interface Kind {
   /** The word for one such record. */
   readonly word: string;
   /** The prefix of the record's members, and the operations that end with it. */
@@ -72,12 +72,13 @@ function listedOf(record: Members, noun: string): ListedRecord {
   };
 }
 
-/** Throws PlatformRefusal where the platform has no record of that name among these recordKinds, with names that are close. */
-export async function checkExists(client: PlatformClient, name: string, among: readonly Kind[]): Promise<void> {
-  const names = (await Promise.all(among.map((kind) => listed(client, kind)))).flat().map((each) => each.name);
-  if (names.some((each) => each.toLowerCase() === name.toLowerCase())) return;
-  const words = among.map(({ word }) => word);
-  const last = words.pop();
-  const text = words.length === 0 ? last : `${words.join(", ")} or ${last}`;
-  throw new PlatformRefusal(`there is no ${text} '${name}'${didYouMean(name, names, "")}`);
+/** Returns the kind of the record with that name among these. Throws PlatformRefusal where there is none, with names that are close. */
+export async function kindOf(client: PlatformClient, name: string, among: readonly Kind[]): Promise<Kind> {
+  const all = await Promise.all(among.map(async (kind) => ({ kind, records: await listed(client, kind) })));
+  const isNamed = (record: ListedRecord) => record.name.toLowerCase() === name.toLowerCase();
+  const found = all.find(({ records }) => records.some(isNamed));
+  if (found !== undefined) return found.kind;
+  const names = all.flatMap(({ records }) => records.map((each) => each.name));
+  const words = new Intl.ListFormat("en", { type: "disjunction" }).format(among.map(({ word }) => word));
+  throw new PlatformRefusal(`there is no ${words} '${name}'${didYouMean(name, names, "")}`);
 }

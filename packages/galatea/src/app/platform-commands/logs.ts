@@ -1,7 +1,7 @@
 import { readEvents } from "@galatea/aws/wire";
 import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
 import type { LogsOptions, Named } from "./flags.ts";
-import { checkExists, recordKinds } from "./listing.ts";
+import { kindOf, recordKinds, type Kind } from "./listing.ts";
 import { printableText } from "./table.ts";
 
 interface LogLine {
@@ -27,7 +27,7 @@ const streamsMax = 10;
 /** `galatea logs NAME`: prints the last lines that containers of an endpoint, component or job have written; with -f also the next ones. */
 export function logs(options: Named<LogsOptions>): Promise<number> {
   return withPlatformClient("logs", options, async (client) => {
-    const source = await sourceOf(client, options.name);
+    const source = await sourceOf(client, options);
     // Opened before the last lines are read, so that no line is between them.
     const live = options.follow ? await openLive(client, source) : null;
     const last = await lastLines(client, source, options.lines);
@@ -47,13 +47,28 @@ export function logs(options: Named<LogsOptions>): Promise<number> {
   });
 }
 
-async function sourceOf(client: PlatformClient, name: string): Promise<LogSource> {
-  const endpoint = { logGroupName: `/aws/sagemaker/Endpoints/${name}` };
-  const component = { logGroupName: `/aws/sagemaker/InferenceComponents/${name}` };
-  const job = { logGroupName: "/aws/sagemaker/TransformJobs", logStreamNamePrefix: `${name}/` };
-  for (const source of [endpoint, component, job]) if ((await streamsOf(client, source)).length > 0) return source;
-  await checkExists(client, name, [recordKinds.endpoints, recordKinds.components, recordKinds.jobs]);
-  throw new PlatformRefusal(`'${name}' has written no lines yet`);
+const sources: readonly { readonly kind: Kind; readonly of: (name: string) => LogSource }[] = [
+  { kind: recordKinds.endpoints, of: (name) => ({ logGroupName: `/aws/sagemaker/Endpoints/${name}` }) },
+  { kind: recordKinds.components, of: (name) => ({ logGroupName: `/aws/sagemaker/InferenceComponents/${name}` }) },
+  {
+    kind: recordKinds.jobs,
+    of: (name) => ({ logGroupName: "/aws/sagemaker/TransformJobs", logStreamNamePrefix: `${name}/` }),
+  },
+];
+
+/** Finds the source that has lines, also of what is deleted; else that of a record which has written none yet. */
+async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOptions>): Promise<LogSource> {
+  for (const { of } of sources) if ((await streamsOf(client, of(name))).length > 0) return of(name);
+  const kinds = sources.map(({ kind }) => kind);
+  const found = await kindOf(client, name, kinds);
+  if (!follow) throw new PlatformRefusal(`${found.word} '${name}' has written no lines yet`);
+  const source = sources[kinds.indexOf(found)]!.of(name);
+  // What does not exist cannot be followed.
+  const { logGroupName } = source;
+  await client.call("logs", "CreateLogGroup", { logGroupName }).catch((error: unknown) => {
+    if (!(error instanceof PlatformRefusal && error.code === "ResourceAlreadyExistsException")) throw error;
+  });
+  return source;
 }
 
 /** Returns the names of the streams that were written last; none for a group that does not exist. */
