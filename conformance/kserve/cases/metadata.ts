@@ -39,6 +39,18 @@ const metadataOf = [
 ];
 
 export const metadata: readonly Case[] = [
+  { name: "metadata: the root is no route", fixture: "main", steps: [get("/", "error")] },
+  {
+    name: "metadata: the root for a browser",
+    fixture: "main",
+    steps: [
+      differs(get("/", "error", { headers: { accept: "text/html" } }), {
+        row: "browser-page",
+        status: 200,
+        includes: ["<h1>"],
+      }),
+    ],
+  },
   {
     name: "metadata: the server",
     fixture: "main",

@@ -13,7 +13,10 @@ const json = switchFlag("print JSON, for scripts");
 
 export const statusFlags = {
   json,
-  url: parsedFlag({ about: "the HTTP address of a `galatea serve`, which is queried instead of a platform" }, parsedUrl),
+  url: parsedFlag(
+    { about: "the HTTP address of a `galatea serve`, which is queried instead of a platform" },
+    parsedUrl,
+  ),
   ...calledPlatformFlags,
 };
 
