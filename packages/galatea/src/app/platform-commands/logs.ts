@@ -63,7 +63,7 @@ async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOpti
   const found = await kindOf(client, name, kinds);
   if (!follow) throw new PlatformRefusal(`${found.word} '${name}' has written no lines yet`);
   const source = sources[kinds.indexOf(found)]!.of(name);
-  // What does not exist cannot be followed.
+  // StartLiveTail rejects a group that does not exist.
   const { logGroupName } = source;
   await client.call("logs", "CreateLogGroup", { logGroupName }).catch((error: unknown) => {
     if (!(error instanceof PlatformRefusal && error.code === "ResourceAlreadyExistsException")) throw error;
