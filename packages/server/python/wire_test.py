@@ -85,13 +85,13 @@ def encoded() -> dict[str, str]:
     return {
         "result": wire.encode_result(7, [3], responses, (1, 2**33, 3)).hex(),
         "failure": wire.encode_batch_failure(7, [], "ValueError: x", (1, 2, 3)).hex(),
-        "ask": wire.encode_ask(7, [4096, 2**34]).hex(),
+        "ask": wire.encode_space_request(7, [4096, 2**34]).hex(),
         "response": wire.encode_response(7, 1, False, ("outputs", "", outputs), 9).hex(),
         "finalResponse": wire.encode_response(7, 1, True, None, 0).hex(),
-        "askOfResponse": wire.encode_ask(7, [4096], 9).hex(),
+        "askOfResponse": wire.encode_space_request(7, [4096], 9).hex(),
         "released": wire.encode_released([1, 2, 3]).hex(),
         "call": call_wire.encode_message(wire.CALL, 5, call_wire.STREAMED, json.dumps(CALL).encode(), outputs).hex(),
-        "callAsk": call_wire.encode_ask(5, [4096, 2**34]).hex(),
+        "callAsk": call_wire.encode_space_request(5, [4096, 2**34]).hex(),
         "callCancel": call_wire.encode_cancel(5).hex(),
         "callTaken": call_wire.encode_taken(5, 8).hex(),
         "control": call_wire.encode_control(6, call_wire.LOAD, json.dumps(CONTROL).encode(), [b"x = 1", b""]).hex(),
@@ -144,7 +144,7 @@ def check(vectors: dict[str, str]) -> None:
     answer = memoryview(bytes.fromhex(vectors["metricPlaces"]))
     question, refusal, body = metric_wire.decode_answer(answer)
     assert wire.HEADER.unpack_from(answer)[1] == wire.METRIC_ANSWER
-    assert (question, refusal, metric_wire.decode_places(body)) == (6, None, (2**33, 512, 7, (0.5, 1.0))), body
+    assert (question, refusal, metric_wire.decode_cells(body)) == (6, None, (2**33, 512, 7, (0.5, 1.0))), body
     question, refusal, body = metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricNumber"])))
     assert (question, refusal, metric_wire.decode_value(body)) == (7, None, 1.5)
     assert metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricMade"]))) == (5, None, b"")

@@ -100,7 +100,7 @@ class BatchedModel:
         return [pb_utils.InferenceResponse(list(row)) for row in zip(*self.columns(inputs, rows, requests))]
 
 
-def pieces(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
+def split_rows(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
     """Returns the rows of an output for each request. Raises Unfit."""
     if rows is None:
         return [whole]

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from .calls import Calls, _Call
     from .channel import Channel
-    from .frame_turns import FrameTurns
+    from .frame_reader import FrameReader
     from .objects import CallRequest, InferenceResponse
 
 
 class AwaitedCalls:
     """The pending calls of coroutines in this process, by loop."""
 
-    def __init__(self, calls: Calls, channel: Channel, turns: FrameTurns) -> None:
+    def __init__(self, calls: Calls, channel: Channel, reader: FrameReader) -> None:
         self._calls = calls
         self._fd = channel.fileno()
-        self._turns = turns
+        self._reader = reader
         self._counts = {}
         self._tasks = set()
 
@@ -60,7 +60,7 @@ class AwaitedCalls:
 
     async def _begin(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
         while True:
-            with self._turns.changed:
+            with self._reader.changed:
                 if self._calls.begin(call):
                     return
                 vacant, tell = _signal(loop)
@@ -68,7 +68,7 @@ class AwaitedCalls:
             try:
                 await vacant
             except BaseException:
-                with self._turns.changed:
+                with self._reader.changed:
                     self._calls.waits_no_more(tell)
                 raise
 
@@ -83,7 +83,7 @@ class AwaitedCalls:
 
     async def _answer(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
         there, tell = _signal(loop)
-        with self._turns.changed:
+        with self._reader.changed:
             call.done = tell
             if call.answers or call.is_last_there:
                 return
@@ -94,8 +94,8 @@ class AwaitedCalls:
         self._counts[loop] = count + 1
         if count:
             return
-        loop.add_reader(self._fd, self._turns.poll)
-        self._turns.watchers[loop] = lambda: loop.call_soon_threadsafe(self._turns.poll)
+        loop.add_reader(self._fd, self._reader.poll)
+        self._reader.watchers[loop] = lambda: loop.call_soon_threadsafe(self._reader.poll)
 
     def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
         count = self._counts.pop(loop) - 1
@@ -103,7 +103,7 @@ class AwaitedCalls:
             self._counts[loop] = count
             return
         loop.remove_reader(self._fd)
-        self._turns.watchers.pop(loop, None)
+        self._reader.watchers.pop(loop, None)
 
 
 def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Callable[[], bool]]:

@@ -84,7 +84,7 @@ def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], l
     return text, loans, tensors, inline_offset
 
 
-def encode_ask(call_id: int, sizes: list[int]) -> bytes:
+def encode_space_request(call_id: int, sizes: list[int]) -> bytes:
     """Encodes CALL_ASK: a request for space for the inputs of a call."""
     return wire.frame(wire.CALL_ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .arena import Arena, Lent
     from .channel import Channel
-    from .frame_turns import FrameTurns
+    from .frame_reader import FrameReader
     from .objects import CallRequest, Tensor
 
 
@@ -69,21 +69,21 @@ class _Call:
 class Calls:
     """The calls of this process.
 
-    `turns` decides which thread reads the socket. `limit` is the largest number of concurrent calls. Coroutines await `response_to(call)`
+    `reader` decides which thread reads the socket. `limit` is the largest number of concurrent calls. Coroutines await `response_to(call)`
     until `take` returns without blocking: a response has arrived, or the call's end.
     """
 
     def __init__(
         self,
         channel: Channel,
-        turns: FrameTurns,
+        reader: FrameReader,
         arena: Arena,
         inline_bytes_max: int,
         limit: int,
         response_to: Callable[[_Call], Awaitable[None]],
     ) -> None:
         self._channel = channel
-        self._turns = turns
+        self._reader = reader
         self._arena = arena
         self._inline_bytes_max = inline_bytes_max
         self.response_to = response_to
@@ -105,7 +105,7 @@ class Calls:
     # Incoming frames.
 
     def dispatch(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """Handles a frame about a call; the caller holds `changed` of the turns."""
+        """Handles a frame about a call; the caller holds `changed` of the reader."""
         call = self._open.get(call_id)
         if call is None:
             return
@@ -173,14 +173,14 @@ class Calls:
     def _begin_in_turn(self, call: _Call) -> _Call:
         """Assigns the call a number, and waits if necessary."""
         while True:
-            with self._turns.changed:
+            with self._reader.changed:
                 if self.begin(call):
                     return call
-            self._turns.wait(lambda: self._waited_count < self._most)
+            self._reader.wait(lambda: self._waited_count < self._most)
             self._check_server()
 
     def _check_server(self) -> None:
-        if self._turns.is_over:
+        if self._reader.is_over:
             raise TritonModelException(_GONE)
 
     def open(self, request: CallRequest, execution_id: int | None, is_stream: bool) -> _Call:
@@ -201,7 +201,7 @@ class Calls:
 
     def _take_back(self, call: _Call) -> None:
         """Withdraws a call that was not sent; the server has received at most a request for space."""
-        with self._turns.changed:
+        with self._reader.changed:
             if call.id not in self._open:
                 return
             self._close(call)
@@ -249,8 +249,8 @@ class Calls:
 
     def _fill(self, call: _Call, tensors: list[tuple[Any, ...]], waiting: list[tuple[int, np.ndarray]]) -> str | None:
         """Requests space and copies the tensors there; returns the reason when there is none."""
-        self._channel.send(call_wire.encode_ask(call.id, [array.nbytes for _, array in waiting]))
-        self._turns.wait(lambda: call.space is not None)
+        self._channel.send(call_wire.encode_space_request(call.id, [array.nbytes for _, array in waiting]))
+        self._reader.wait(lambda: call.space is not None)
         if call.space is None:
             raise TritonModelException(_GONE)
         blocks, reason = call.space
@@ -265,7 +265,7 @@ class Calls:
 
     def take(self, call: _Call) -> InferenceResponse | None:
         """Waits for and returns the next response; None after the last."""
-        self._turns.wait(lambda: call.answers or call.is_last_there)
+        self._reader.wait(lambda: call.answers or call.is_last_there)
         if not call.answers:
             self._check_server()
             return None
@@ -399,7 +399,7 @@ class Calls:
         check_limit("the configuration and the files have %d bytes", frame_bytes, wire.FRAME_BYTES_MAX)
         call = self._begin_in_turn(_Call(None, False))
         self._channel.send(call_wire.encode_control(call.id, verb, text, files))
-        self._turns.wait(lambda: call.answers)
+        self._reader.wait(lambda: call.answers)
         if not call.answers:
             raise TritonModelException(_GONE)
         return call_wire.decode_controlled(call.answers.popleft())

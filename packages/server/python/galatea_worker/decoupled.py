@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from typing import Any
 
-    from .frame_turns import FrameTurns
+    from .frame_reader import FrameReader
     from .model_instance import ModelInstance
     from .objects import InferenceResponse
 
@@ -94,21 +94,21 @@ class DecoupledResponseSender(InferenceResponseSender):
 class DecoupledService:
     """Replaces the worker's loop when its model is initialized.
 
-    `dispatch_call(frame, kind, call_id)` handles the frames about the model's calls and metrics, with `changed` of the turns held.
+    `dispatch_call(frame, kind, call_id)` handles the frames about the model's calls and metrics, with `changed` of the reader held.
     """
 
     def __init__(
         self,
         instance: ModelInstance,
-        turns: FrameTurns,
+        reader: FrameReader,
         dispatch_call: Callable[[memoryview, int, int], None],
         answers_max: int,
     ) -> None:
         self._instance = instance
         self._channel = instance.channel
         self._dispatch_call = dispatch_call
-        self.turns = self._turns = turns
-        self._frames = ResponseFrames(instance, turns)
+        self.reader = self._reader = reader
+        self._frames = ResponseFrames(instance, reader)
         self._answers_max = answers_max
         # Frames for the main thread, in order.
         self._waiting = collections.deque()
@@ -122,7 +122,7 @@ class DecoupledService:
         self._main = threading.get_ident()
         self._executing = None
         self._coroutines = None
-        turns.redirect(self._dispatch)
+        reader.redirect(self._dispatch)
 
     def run(self) -> bool:
         """Serves frames. Returns True when the server requests the end, False when it is gone."""
@@ -130,7 +130,7 @@ class DecoupledService:
         self._channel.idle = True
         self._channel.flush_released()
         while True:
-            self._turns.wait(lambda: self._waiting)
+            self._reader.wait(lambda: self._waiting)
             if not self._waiting:
                 return False
             frame = self._waiting.popleft()
@@ -162,8 +162,8 @@ class DecoupledService:
     def _on_execute(self, frame: memoryview) -> None:
         began = _now()
         count, execution_id = wire.HEADER.unpack_from(frame, 0)[2:4]
-        self._turns.poll()
-        with self._turns.changed:
+        self._reader.poll()
+        with self._reader.changed:
             given_up = self._not_begun.pop(execution_id)
             if len(given_up) == count:
                 self._skip(execution_id, frame)
@@ -192,7 +192,7 @@ class DecoupledService:
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
-            with self._turns.changed:
+            with self._reader.changed:
                 # The result ends all open responses.
                 for place in range(count):
                     self._close(self._open.get((execution_id, place)))
@@ -223,7 +223,7 @@ class DecoupledService:
         if state is not None and not state.is_closed:
             state.is_closed = True
             self._open.pop((state.execution_id, state.place), None)
-            self._turns.changed.notify_all()
+            self._reader.changed.notify_all()
 
     # Responses.
 
@@ -237,12 +237,12 @@ class DecoupledService:
                 if state.execution_id == self._executing:
                     self._output_ns += _now() - began
             except BaseException:
-                with self._turns.changed:
+                with self._reader.changed:
                     state.credit += 1
                 raise
         elif is_final:
             frame = wire.encode_response(state.execution_id, state.place, True, None, 0)
-        with self._turns.changed:
+        with self._reader.changed:
             if state.is_closed:
                 raise TritonModelException(_CLOSED)
             if is_final:
@@ -253,7 +253,7 @@ class DecoupledService:
     def _takes_credit(self, state: _State) -> bool:
         """Takes a credit; returns whether the response is to be sent: those of a request whose client is gone are dropped."""
         while True:
-            with self._turns.changed:
+            with self._reader.changed:
                 if state.is_closed:
                     raise TritonModelException(_CLOSED)
                 if state.is_gone:
@@ -261,9 +261,9 @@ class DecoupledService:
                 if state.credit > 0:
                     state.credit -= 1
                     return True
-                if self._turns.is_over:
+                if self._reader.is_over:
                     raise TritonModelException("Unable to send response. The server is gone.")
-            self._turns.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
+            self._reader.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
 
     def dropped(self, state: _State) -> None:
         """Reports that the final flag cannot be sent any more. Never waits for a lock."""
@@ -280,12 +280,12 @@ class DecoupledService:
 
     def is_gone(self, state: _State) -> bool:
         """Returns whether the request was cancelled."""
-        self._turns.poll()
+        self._reader.poll()
         return state.is_gone
 
     def is_given_up(self, execution_id: int, place: int) -> bool:
         """Returns whether the request at a position of an execution was cancelled."""
-        self._turns.poll()
+        self._reader.poll()
         state = self._open.get((execution_id, place))
         return state is not None and state.is_gone
 
@@ -314,7 +314,7 @@ class DecoupledService:
     def _fail(self, execution_id: int, count: int, message: str) -> None:
         """Ends the open responses of an execution with an error."""
         for place in range(count):
-            with self._turns.changed:
+            with self._reader.changed:
                 state = self._open.get((execution_id, place))
                 if state is None:
                     continue

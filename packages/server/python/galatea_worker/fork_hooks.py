@@ -17,7 +17,7 @@ def _nothing() -> None:
     pass
 
 
-def leave_out() -> CodeType | None:
+def disable() -> CodeType | None:
     """Disables the hook in the zygote.
 
     Returns the argument of `restore`; None when nothing was disabled, because a thread may have been started.

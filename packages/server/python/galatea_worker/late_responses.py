@@ -11,7 +11,7 @@ from .response_frames import ResponseFrames
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from .frame_turns import FrameTurns
+    from .frame_reader import FrameReader
     from .model_instance import ModelInstance
     from .objects import InferenceResponse
     from .response_sender import Reply
@@ -22,10 +22,10 @@ _DROPPED = "The response sender went away without having sent a response."
 class LateResponses:
     """Created with the first of them, after their RESULT was sent, which announces them."""
 
-    def __init__(self, instance: ModelInstance, turns: FrameTurns) -> None:
+    def __init__(self, instance: ModelInstance, reader: FrameReader) -> None:
         self._instance = instance
         self._channel = instance.channel
-        self._frames = ResponseFrames(instance, turns)
+        self._frames = ResponseFrames(instance, reader)
         # True for cancelled requests, by execution and position.
         self._open = {}
 
@@ -56,7 +56,7 @@ class LateResponses:
         self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
 
     def takes(self, frame: memoryview, kind: int, execution_id: int, extra: int) -> bool:
-        """Returns whether a frame concerns one of the responses. The caller holds `changed` of the turns."""
+        """Returns whether a frame concerns one of the responses. The caller holds `changed` of the reader."""
         if kind == wire.SPACE and extra >> 1:
             self._frames.granted(frame)
             return True

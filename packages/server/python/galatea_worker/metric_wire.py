@@ -54,7 +54,7 @@ def decode_answer(view: memoryview) -> tuple[int, str | None, bytes]:
     return question, body.decode("utf-8", "replace") if extra == REFUSED else None, body
 
 
-def decode_places(body: bytes) -> tuple[int, int, int, tuple[float, ...]]:
+def decode_cells(body: bytes) -> tuple[int, int, int, tuple[float, ...]]:
     """Decodes the response to METRIC -> (byteOffset of its cells, of the shared one, id of this holder, bounds)."""
     cells, shared, holder = _PLACES.unpack_from(body, 0)
     return cells, shared, holder, struct.unpack_from("<%dd" % ((len(body) - _PLACES.size) // 8), body, _PLACES.size)

@@ -169,7 +169,7 @@ class MetricFamily:
                     requests.metrics.give_back([metric_id])
                     raise
                 cells = held.cells[key] = _Cells(
-                    metric_id, requests.arena, self._kind.value, metric_wire.decode_places(body)
+                    metric_id, requests.arena, self._kind.value, metric_wire.decode_cells(body)
                 )
             return cells
 

@@ -10,7 +10,7 @@ from .objects import TritonModelException, check_limit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .frame_turns import FrameTurns
+    from .frame_reader import FrameReader
     from .model_instance import ModelInstance
     from .objects import InferenceResponse
 
@@ -40,9 +40,9 @@ class _Ask:
 class ResponseFrames:
     """Encodes RESPONSE frames, on any thread."""
 
-    def __init__(self, instance: ModelInstance, turns: FrameTurns) -> None:
+    def __init__(self, instance: ModelInstance, reader: FrameReader) -> None:
         self._channel = instance.channel
-        self._turns = turns
+        self._reader = reader
         self._outputs = instance.outputs_with(self._ask_space)
         self._asks = {}
         self._last_ask = 0
@@ -60,19 +60,19 @@ class ResponseFrames:
         return frame
 
     def granted(self, frame: memoryview) -> None:
-        """Handles a SPACE frame, which has the id of an ASK. The caller holds `changed` of the turns."""
+        """Handles a SPACE frame, which has the id of an ASK. The caller holds `changed` of the reader."""
         ask = self._asks.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
         if ask is not None:
             ask.granted = wire.decode_space(frame)
 
     def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
         """Returns blocks for the outputs of one response, [(lent_id, offset, size)]."""
-        with self._turns.changed:
+        with self._reader.changed:
             self._last_ask = self._last_ask % _ASK_ID_MAX + 1
             ask.ask_id = self._last_ask
             self._asks[ask.ask_id] = ask
-        self._channel.send(wire.encode_ask(ask.execution_id, sizes, ask.ask_id))
-        self._turns.wait(lambda: ask.granted is not None)
+        self._channel.send(wire.encode_space_request(ask.execution_id, sizes, ask.ask_id))
+        self._reader.wait(lambda: ask.granted is not None)
         if ask.granted is None:
             raise TritonModelException("Unable to send response. The server is gone.")
         blocks, reason = ask.granted

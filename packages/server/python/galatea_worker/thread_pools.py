@@ -14,18 +14,18 @@ _OPENBLAS_SYMBOLS = (
     "scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads",
 )  # fmt: skip
 _OPENBLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
-_HELD = (*_OPENBLAS_VARIABLES, "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_VARIABLES = (*_OPENBLAS_VARIABLES, "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-def hold() -> dict[str, str | None]:
-    """Limits libraries to one thread from now on; returns the argument of `let_go`."""
-    before = {variable: os.environ.get(variable) for variable in _HELD}
-    for variable in _HELD:
+def limit() -> dict[str, str | None]:
+    """Limits libraries to one thread from now on; returns the argument of `restore`."""
+    before = {variable: os.environ.get(variable) for variable in _VARIABLES}
+    for variable in _VARIABLES:
         os.environ[variable] = "1"
     return before
 
 
-def let_go(before: dict[str, str | None]) -> None:
+def restore(before: dict[str, str | None]) -> None:
     """Restores the variables."""
     for variable, value in before.items():
         if value is None:

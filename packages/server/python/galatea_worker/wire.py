@@ -301,7 +301,7 @@ def encode_released(released: Sequence[int]) -> bytes:
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
-def encode_ask(execution_id: int, sizes: list[int], ask_id: int = 0) -> bytes:
+def encode_space_request(execution_id: int, sizes: list[int], ask_id: int = 0) -> bytes:
     """Encodes ASK: output space of these sizes is needed to finish an execution, or, with an id, for one response of a decoupled model."""
     return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, ask_id)
 

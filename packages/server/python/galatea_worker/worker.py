@@ -19,7 +19,7 @@ from . import (
     wire,
 )
 from .channel import Channel
-from .frame_turns import FrameTurns, read_alone
+from .frame_reader import FrameReader, read_alone
 from .metric_requests import MetricRequests
 from .model_instance import ModelInstance
 from .objects import TritonModelException, check_limit
@@ -59,9 +59,9 @@ class Worker:
         self._instance = None
         # The running or the last execution; None before the first.
         self._executing = None
-        # Created with the model's first call to another: the turns that read the socket from then on, the calls, and
+        # Created with the model's first call to another: the reader of the socket from then on, the calls, and
         # the pending request for space.
-        self._turns = None
+        self._reader = None
         self._calls = None
         self._awaited_calls = None
         self._calls_max = 0
@@ -95,8 +95,8 @@ class Worker:
             else:
                 channel.idle = True
                 channel.flush_released()
-                frame = channel.receive() if self._turns is None else None
-                if self._turns is not None:
+                frame = channel.receive() if self._reader is None else None
+                if self._reader is not None:
                     frame = self._next_in_turn(frame)
                 channel.idle = False
             if frame is None:
@@ -124,15 +124,15 @@ class Worker:
         if self._reads_alone:
             self._reads_alone = False
             self.channel.reading.release()
-        if self._turns is not None:
-            self._turns.hand_over()
+        if self._reader is not None:
+            self._reader.hand_over()
 
     def _start_reading(self) -> None:
         """Called after code of the model has run."""
-        if self._turns is None:
+        if self._reader is None:
             self.channel.reading.acquire()
             self._reads_alone = True
-            if self._turns is not None:
+            if self._reader is not None:
                 self._stop_reading()
 
     def _next_in_turn(self, frame: memoryview | None) -> memoryview | None:
@@ -141,9 +141,9 @@ class Worker:
         `frame` arrived there while a thread of the model made the first call.
         """
         if frame is not None:
-            self._turns.hand_over(frame)
+            self._reader.hand_over(frame)
         self._stop_reading()
-        self._turns.wait(lambda: self._waiting)
+        self._reader.wait(lambda: self._waiting)
         return self._waiting.pop(0) if self._waiting else None
 
     def _dispatch(self, frame: memoryview) -> None:
@@ -184,21 +184,21 @@ class Worker:
         from .calls import Calls
 
         rest = (self._arena, self._inline_bytes_max, self._calls_max)
-        return Calls(self.channel, self._take_turns(), *rest, lambda call: self.awaited_calls().answer(call))
+        return Calls(self.channel, self._shared_reader(), *rest, lambda call: self.awaited_calls().answer(call))
 
-    def _take_turns(self) -> FrameTurns:
+    def _shared_reader(self) -> FrameReader:
         """Makes waiting threads read in turns from here on; the thread that holds `reading` hands over when it releases it.
 
         The caller holds `_making_calls`.
         """
         if self._decoupled is not None:
-            return self._decoupled.turns
-        if self._turns is None:
-            self._turns = FrameTurns(self.channel, self._dispatch, is_reading=True)
+            return self._decoupled.reader
+        if self._reader is None:
+            self._reader = FrameReader(self.channel, self._dispatch, is_reading=True)
             if self.channel.reading.acquire(False):
                 self.channel.reading.release()
-                self._turns.hand_over()
-        return self._turns
+                self._reader.hand_over()
+        return self._reader
 
     def metric_requests(self) -> MetricRequests:
         """Returns the requests of this process to the server about its metrics."""
@@ -211,14 +211,14 @@ class Worker:
     def _wait_for(self, is_there: Callable[[], object]) -> None:
         """Waits until `is_there()`, or the server is gone.
 
-        Reads if no other thread does: a model with only metrics needs no turns.
+        Reads if no other thread does: a model with only metrics needs no shared reader.
         """
-        if self._turns is None and self._decoupled is None:
-            read_alone(self.channel, lambda: self._turns, self._dispatch, is_there)
+        if self._reader is None and self._decoupled is None:
+            read_alone(self.channel, lambda: self._reader, self._dispatch, is_there)
         if not is_there():
             with self._making_calls:
-                turns = self._take_turns()
-            turns.wait(is_there)
+                reader = self._shared_reader()
+            reader.wait(is_there)
 
     def awaited_calls(self) -> AwaitedCalls:
         """Returns the calls that coroutines await."""
@@ -227,7 +227,7 @@ class Worker:
             if self._awaited_calls is None:
                 from .awaited_calls import AwaitedCalls
 
-                self._awaited_calls = AwaitedCalls(calls, self.channel, self._turns or self._decoupled.turns)
+                self._awaited_calls = AwaitedCalls(calls, self.channel, self._reader or self._decoupled.reader)
             return self._awaited_calls
 
     def calling_execution(self) -> int | None:
@@ -284,8 +284,8 @@ class Worker:
         if body["decoupled"]:
             from .decoupled import DecoupledService
 
-            turns = self._turns or FrameTurns(self.channel, self._dispatch)
-            self._decoupled = DecoupledService(self._instance, turns, self.dispatch_call, body["answersMax"])
+            reader = self._reader or FrameReader(self.channel, self._dispatch)
+            self._decoupled = DecoupledService(self._instance, reader, self.dispatch_call, body["answersMax"])
         # Objects created while loading live as long as the model: the garbage collector need not visit them again,
         # which would write to their pages.
         gc.collect()
@@ -317,10 +317,10 @@ class Worker:
         frame = None
         opened = _now()
         self._executing = execution_id
-        if self._turns is None:
+        if self._reader is None:
             self._reads_alone = False
             self.channel.reading.release()
-        if self._turns is not None:
+        if self._reader is not None:
             self._stop_reading()
         responses, data, late = None, None, ()
         status = wire.STATUS_BATCH_FAILED
@@ -333,10 +333,10 @@ class Worker:
             error.__traceback__ = None
             error = None
         finally:
-            if self._turns is None:
+            if self._reader is None:
                 self.channel.reading.acquire()
                 self._reads_alone = True
-                if self._turns is not None:
+                if self._reader is not None:
                     self._stop_reading()
         executed = _now()
         released = []
@@ -385,7 +385,7 @@ class Worker:
             from .late_responses import LateResponses
 
             with self._making_calls:
-                self._late = LateResponses(self._instance, self._take_turns())
+                self._late = LateResponses(self._instance, self._shared_reader())
             self._stop_reading()
         self._find_given_up()
         self._late.take_over(replies, self._given_up.get(execution_id, ()))
@@ -398,10 +398,10 @@ class Worker:
 
     def _find_given_up(self) -> None:
         """Clients of this execution and of later ones may be gone."""
-        if self._turns is None:
+        if self._reader is None:
             arrived = self.channel.look()
         else:
-            self._turns.poll()
+            self._reader.poll()
             arrived = []
         headers = [wire.HEADER.unpack_from(frame, 0) for frame in list(self._waiting)] + arrived
         for _, kind, _, execution_id, place in headers:
@@ -412,15 +412,15 @@ class Worker:
         """See `current_worker.is_given_up`. While no model code runs the socket is not polled."""
         if self._decoupled is not None:
             return self._decoupled.is_given_up(execution_id, place)
-        if self._turns is not None:
+        if self._reader is not None:
             self._find_given_up()
         elif self.channel.reading.acquire(False):
             try:
                 self._find_given_up()
             finally:
                 self.channel.reading.release()
-            if self._turns is not None:
-                self._turns.hand_over()
+            if self._reader is not None:
+                self._reader.hand_over()
         is_open = self._late is not None and self._late.is_given_up((execution_id, place))
         return is_open or place in self._given_up.get(execution_id, ())
 
@@ -444,18 +444,18 @@ class Worker:
     def _ask_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
         """Returns blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that arrive meanwhile are kept for later."""
         self._space = None
-        self.channel.send(wire.encode_ask(execution_id, sizes))
-        while self._turns is None and self._space is None:
+        self.channel.send(wire.encode_space_request(execution_id, sizes))
+        while self._reader is None and self._space is None:
             frame = self.channel.receive()
             if frame is None:
                 os._exit(0)
-            if self._turns is None:
+            if self._reader is None:
                 self._dispatch(frame)
             else:
-                self._turns.hand_over(frame)
+                self._reader.hand_over(frame)
         if self._space is None:
             self._stop_reading()
-            self._turns.wait(lambda: self._space is not None)
+            self._reader.wait(lambda: self._space is not None)
             if self._space is None:
                 os._exit(0)
         blocks, reason = self._space

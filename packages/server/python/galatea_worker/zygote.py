@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .confinement import Confinement
     from .tenant import Tenancy
 
-_BEFORE = thread_pools.hold()
+_BEFORE = thread_pools.limit()
 
 import numpy as np  # noqa: E402
 import triton_python_backend_utils  # noqa: E402, F401
@@ -95,7 +95,7 @@ class Zygote:
         # The default limit, or the one that `tenant.py` sets for an interpreter of a tenant.
         self._hard_mark = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
         self._marks = self._hard_mark in (resource.RLIM_INFINITY, _FAMILY_MARK + 2**32)
-        self._left_out = fork_hooks.leave_out()
+        self._left_out = fork_hooks.disable()
         self._buffer = bytearray()
         self._descriptors = []
 
@@ -233,7 +233,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
-    thread_pools.let_go(_BEFORE)
+    thread_pools.restore(_BEFORE)
     pools = thread_pools.Pools()
     confinement, unconfined = _confinement()
     ready = {

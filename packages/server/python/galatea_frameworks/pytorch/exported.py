@@ -34,7 +34,7 @@ class Exported:
                 % (model, len(given), len(self._arguments))
             )
         by_path = _by_path(given, self._arguments)
-        self._places = by_path or names.input_places(given, [one[0] for one in self._arguments], model, log)
+        self._places = by_path or names.input_positions(given, [one[0] for one in self._arguments], model, log)
 
     def run(self, inputs: Sequence[Any]) -> Results:
         """Runs the program with a value for each input."""

@@ -22,12 +22,12 @@ def _indexes(given: Sequence[str]) -> list[int] | None:
     return None if None in found else found
 
 
-def input_places(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
+def input_positions(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
     """Returns the argument of each configured input: by the arguments' names, by `<name>__<index>`, or in order.
 
     Raises Refused when they are not distinct arguments.
     """
-    places = _input_places(given, arguments, model, log)
+    places = _input_positions(given, arguments, model, log)
     for name, place in zip(given, places):
         if place >= len(arguments):
             raise Refused(
@@ -39,7 +39,7 @@ def input_places(given: Sequence[str], arguments: Sequence[str], model: str, log
     return places
 
 
-def _input_places(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
+def _input_positions(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
     if all(name in arguments for name in given):
         return [arguments.index(name) for name in given]
     indexes = _indexes(given)
@@ -53,7 +53,7 @@ def _input_places(given: Sequence[str], arguments: Sequence[str], model: str, lo
     return list(range(len(given)))
 
 
-def output_places(given: Sequence[str], model: str, log: Any) -> dict[str, int]:
+def output_positions(given: Sequence[str], model: str, log: Any) -> dict[str, int]:
     """Returns the result of each configured output: by `<name>__<index>`, or in order."""
     indexes = _indexes(given)
     if indexes is None:

@@ -53,7 +53,7 @@ class TritonPythonModel(BatchedModel):
             self._program = self._load(path)
         self.input_names = [one["name"] for one in config["input"]]
         self._program.accept(self.input_names, self._name, pb_utils.Logger)
-        self._places = names.output_places(list(self._output_types), self._name, pb_utils.Logger)
+        self._places = names.output_positions(list(self._output_types), self._name, pb_utils.Logger)
         self._runs_to_trim = _RUNS_THAT_COMPILE
         heap.trim()
         # Memory that runs need besides their results is kept for the next ones, until the worker is idle.

@@ -12,7 +12,7 @@ import torch
 import triton_python_backend_utils as pb_utils
 from galatea_worker import datatypes
 
-from galatea_frameworks.batched_model import Unfit, pieces
+from galatea_frameworks.batched_model import Unfit, split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +75,7 @@ def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: i
             raise _other_type(name, datatype, "TYPE_STRING")
         texts = np.empty(len(value), np.object_)
         texts[:] = [one.encode("utf-8") for one in value]
-        return [pb_utils.Tensor(name, one) for one in pieces(name, texts, rows)]
+        return [pb_utils.Tensor(name, one) for one in split_rows(name, texts, rows)]
     raise Unfit("output '%s' must be of type Tensor or List[str]." % name)
 
 
@@ -91,8 +91,8 @@ def _split_tensor(name: str, datatype: str, value: torch.Tensor, rows: list[int]
         value = value.to_dense()
     value = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
     if value.dtype == torch.bfloat16:
-        return [pb_utils.Tensor.from_dlpack(name, one) for one in pieces(name, value, rows)]
-    return [pb_utils.Tensor(name, one) for one in pieces(name, value.numpy(), rows)]
+        return [pb_utils.Tensor.from_dlpack(name, one) for one in split_rows(name, value, rows)]
+    return [pb_utils.Tensor(name, one) for one in split_rows(name, value.numpy(), rows)]
 
 
 def _other_type(name: str, configured: str, found: str) -> Unfit:

@@ -50,7 +50,7 @@ class Script:
                 "unable to load model '%s', configuration expects %d inputs, model provides %d"
                 % (model, len(given), len(arguments))
             )
-        self._places = names.input_places(given, [one.name for one in arguments], model, log)
+        self._places = names.input_positions(given, [one.name for one in arguments], model, log)
 
     def run(self, inputs: Sequence[Any]) -> Results:
         """Runs `forward` with a value for each input."""

@@ -1,7 +1,7 @@
 """The model class of a PyTorch container's script for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.pytorch_script.handler import PyTorchHandler
-from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
+from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 
 
 class TritonPythonModel(ScriptProgram):
@@ -10,4 +10,4 @@ class TritonPythonModel(ScriptProgram):
     defaults = PyTorchHandler()
 
 
-leave_no_trace(__name__, __file__)
+remove_module(__name__, __file__)

@@ -3,7 +3,7 @@
 from galatea_frameworks.sklearn import legacy_joblib
 from galatea_frameworks.sklearn.handler import SklearnHandler
 from galatea_frameworks.toolkit.content_types import JSON
-from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
+from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 
 
 class TritonPythonModel(ScriptProgram):
@@ -14,4 +14,4 @@ class TritonPythonModel(ScriptProgram):
 
 
 legacy_joblib.install()
-leave_no_trace(__name__, __file__)
+remove_module(__name__, __file__)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from galatea_frameworks.batched_model import Unfit, pieces
+from galatea_frameworks.batched_model import Unfit, split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,4 +35,4 @@ def split(name: str, value: np.ndarray, rows: list[int] | None) -> Iterable[Tens
     whole = np.asarray(value)
     if rows is not None and whole.ndim == 0:
         raise Unfit("output '%s' is a scalar, and has no rows for a batch" % name, pb_utils.TritonError.INTERNAL)
-    return [pb_utils.Tensor(name, one) for one in pieces(name, whole, rows)]
+    return [pb_utils.Tensor(name, one) for one in split_rows(name, whole, rows)]

@@ -1,11 +1,11 @@
 """The model class of an archive in a TensorFlow Serving container for the Python backend; its modules were imported before the fork."""
 
 from galatea_frameworks.tensorflow_serving.program import ServingProgram
-from galatea_frameworks.toolkit.program import leave_no_trace
+from galatea_frameworks.toolkit.program import remove_module
 
 
 class TritonPythonModel(ServingProgram):
     """An archive of SavedModels."""
 
 
-leave_no_trace(__name__, __file__)
+remove_module(__name__, __file__)

@@ -10,11 +10,11 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 from galatea_worker import heap, reading_only
 
-from .asked import Asked, Said, Scripted
 from .calls import run_together
 from .models import Models
 from .rest import RestListener
 from .script import Context, Script
+from .serving_request import RequestBody, ScriptedRequest, ServingRequest
 
 if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse
@@ -73,13 +73,13 @@ class ServingProgram:
                 heap.trim()
         return [_response(one.answer) for one in asked]
 
-    def _asked(self, request: InferenceRequest) -> Asked:
+    def _asked(self, request: InferenceRequest) -> ServingRequest:
         given = json.loads(request.parameters())
         body = request.inputs()[0].as_numpy().reshape(-1)[0]
-        said = Said(body, *(given.get(name, "") for name in (_CONTENT_TYPE, _ACCEPT, _ATTRIBUTES)))
+        said = RequestBody(body, *(given.get(name, "") for name in (_CONTENT_TYPE, _ACCEPT, _ATTRIBUTES)))
         if self._script is None:
-            return Asked(said, self._models)
-        return Scripted(said, self._models, self._script, self._rest)
+            return ServingRequest(said, self._models)
+        return ScriptedRequest(said, self._models, self._script, self._rest)
 
 
 def _listen(models: Models) -> str:

@@ -13,7 +13,7 @@ from galatea_worker.failures import Refused
 from galatea_worker.objects import bits_of, tensor_of_bits
 
 from galatea_frameworks import parameter_values
-from galatea_frameworks.batched_model import BatchedModel, Unfit, pieces
+from galatea_frameworks.batched_model import BatchedModel, Unfit, split_rows
 
 from . import completion, configured, cuda
 from .contexts import Contexts
@@ -112,7 +112,7 @@ class TritonPythonModel(BatchedModel):
             if port.is_shape and rows is not None:
                 # Its first value is the number of rows, which callers know; the others are the same for each row.
                 value = np.tile(value[1:], (total, 1))
-            yield [_tensor(name, one, port.datatype) for one in pieces(name, value, rows)]
+            yield [_tensor(name, one, port.datatype) for one in split_rows(name, value, rows)]
 
     def _whole(self, name: str, array: np.ndarray, total: int) -> np.ndarray:
         if self._plan.ports[name].is_shape:

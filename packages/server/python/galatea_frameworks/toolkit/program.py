@@ -114,7 +114,7 @@ class ScriptProgram:
             self._begin(asked)
             said = self._context.request_processor[0]
             result = self._result(asked)
-            parts = streams.parts_of(result, asked.accept)
+            parts = streams.chunks_of(result, asked.accept)
             if parts is None:
                 answer = answer_of(result, asked.accept, said.get_response_status_code())
             else:
@@ -161,7 +161,7 @@ class ScriptProgram:
             _close(parts)
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
-    def _first(self, asked: _Asked) -> tuple[Answer, streams.Parts | None]:
+    def _first(self, asked: _Asked) -> tuple[Answer, streams.Chunks | None]:
         """Returns the response, or its first chunk and the iterator of the others."""
         if self._handler is not None or asked.asks_execution_parameters:
             return (self._answer(asked) if self._handler is None else self._handle(asked)), None
@@ -170,7 +170,7 @@ class ScriptProgram:
             self._begin(asked)
             said = self._context.request_processor[0]
             result = self._result(asked)
-            parts = streams.parts_of(result, asked.accept)
+            parts = streams.chunks_of(result, asked.accept)
             if parts is None:
                 answer = answer_of(result, asked.accept, said.get_response_status_code())
             else:
@@ -246,7 +246,7 @@ class _Asked:
         self.data = data.decode("utf-8") if self.content_type in content_types.UTF8_TYPES else data
 
 
-def _close(parts: streams.Parts | None) -> None:
+def _close(parts: streams.Chunks | None) -> None:
     if parts is None:
         return
     try:
@@ -287,7 +287,7 @@ def _response(answer: Answer) -> InferenceResponse:
     return pb_utils.InferenceResponse([pb_utils.Tensor(_OUTPUT, body)], parameters=parameters)
 
 
-def leave_no_trace(module: str, file: str) -> None:
+def remove_module(module: str, file: str) -> None:
     """Removes the program that the worker loaded from the importable modules: a script may have the same name."""
     sys.modules.pop(module, None)
     directory = os.path.dirname(os.path.abspath(file))

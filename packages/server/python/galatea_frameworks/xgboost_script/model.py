@@ -3,7 +3,7 @@
 import os
 
 from galatea_frameworks.toolkit.content_types import JSON
-from galatea_frameworks.toolkit.program import ScriptProgram, leave_no_trace
+from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 from galatea_frameworks.xgboost_script.handler import XGBoostHandler
 
 # One thread, as in the container, which has a process for each processor.
@@ -17,4 +17,4 @@ class TritonPythonModel(ScriptProgram):
     default_content_type = JSON
 
 
-leave_no_trace(__name__, __file__)
+remove_module(__name__, __file__)

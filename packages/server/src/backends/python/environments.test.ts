@@ -23,7 +23,7 @@ test("a compromised worker is ended at its first malformed record; its requests 
     "wire.encode_result(1, [5], [('outputs', '', [])], (0, 0, 0))",
     "wire.encode_result(1, [], [], (0, 0, 0))",
     "wire.encode_released([1, 1])",
-    "wire.encode_ask(999, [8])",
+    "wire.encode_space_request(999, [8])",
     "bytes([255]) * 64",
     "wire.frame(200)",
   ];

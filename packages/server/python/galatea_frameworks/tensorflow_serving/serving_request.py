@@ -22,7 +22,7 @@ _JSON = "application/json"
 _ONE_LINE = (_JSON, "application/jsonlines")
 
 
-class Said(NamedTuple):
+class RequestBody(NamedTuple):
     """A body and its headers; "" for missing ones."""
 
     body: bytes
@@ -31,10 +31,10 @@ class Said(NamedTuple):
     attributes: str
 
 
-class Asked:
+class ServingRequest:
     """A request without a script. `answer` is set once it has completed; until then `call` is to be run."""
 
-    def __init__(self, said: Said, models: Models) -> None:
+    def __init__(self, said: RequestBody, models: Models) -> None:
         self._said = said
         self._models = models
         self.call = self.answer = None
@@ -81,10 +81,10 @@ class Asked:
         return Answer(status, _JSON, body)
 
 
-class Scripted(Asked):
+class ScriptedRequest(ServingRequest):
     """A request to an archive with a script, which runs before and after the model."""
 
-    def __init__(self, said: Said, models: Models, script: Script, base: str) -> None:
+    def __init__(self, said: RequestBody, models: Models, script: Script, base: str) -> None:
         """`base`: the beginning of the REST API's addresses."""
         self._script = script
         self._base = base

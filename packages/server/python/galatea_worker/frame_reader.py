@@ -13,32 +13,32 @@ if TYPE_CHECKING:
 
 def read_alone(
     channel: Channel,
-    turns: Callable[[], FrameTurns | None],
+    reader: Callable[[], FrameReader | None],
     dispatch: Callable[[memoryview], None],
     is_there: Callable[[], object],
 ) -> None:
-    """Reads until `is_there()`, unless another thread reads or there are turns; `turns()` returns those that another thread has created."""
+    """Reads until `is_there()`, unless another thread reads or there is a reader; `reader()` returns the one that another thread has created."""
     if not channel.reading.acquire(False):
         return
     try:
-        while turns() is None and not is_there():
+        while reader() is None and not is_there():
             frame = channel.receive()
             if frame is None:
                 return
-            made = turns()
+            made = reader()
             if made is None:
                 dispatch(frame)
             else:
                 made.hand_over(frame)
     finally:
         channel.reading.release()
-        made = turns()
+        made = reader()
         if made is not None:
             made.hand_over()
 
 
-class FrameTurns:
-    """Threads wait here.
+class FrameReader:
+    """Shares the reading of a socket between the threads that wait for frames.
 
     One of them reads, and notifies the others of what has arrived; no thread reads without waiting for something. `dispatch(frame)` is
     called with `changed` held. The conditions that threads wait for change with `changed` held, or by a frame.
@@ -50,7 +50,7 @@ class FrameTurns:
         self.is_over = False
         self._channel = channel
         self._dispatch = dispatch
-        # The thread that read before the turns existed continues until `hand_over`.
+        # The thread that read before this object existed continues until `hand_over`.
         self._is_reading = is_reading
         self._is_handed_over = not is_reading
         # Callbacks for unread frames when a thread stops reading, of event loops, which poll the socket and cannot
@@ -58,7 +58,7 @@ class FrameTurns:
         self.watchers = {}
 
     def hand_over(self, frame: memoryview | None = None) -> None:
-        """Ends the reading by the thread that read before the turns existed; `frame` arrived meanwhile."""
+        """Ends the reading by the thread that read before this object existed; `frame` arrived meanwhile."""
         with self.changed:
             if frame is not None:
                 self._dispatch(frame)
