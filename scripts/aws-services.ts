@@ -5,10 +5,20 @@ export const specFolder = new URL("../packages/aws/src/spec/gen/", import.meta.u
 
 /** Stands for all that a service is made of: its rows are looked at, and none is called. */
 const anyPart: unknown = new Proxy(function part() {}, {
-  get: (_, key) => (key === Symbol.iterator ? [][Symbol.iterator].bind([]) : anyPart),
+  get: (_, key) => {
+    if (key === Symbol.iterator) return [][Symbol.iterator].bind([]);
+    // Something to wait for is there already.
+    return key === "then" ? undefined : anyPart;
+  },
   apply: () => anyPart,
   construct: () => anyPart as object,
 });
+
+/** Returns the rows of the services, whose operations cannot be called. */
+export async function serviceRows() {
+  const { awsServices } = await import("@galatea/aws");
+  return awsServices(anyPart as Parameters<typeof awsServices>[0]);
+}
 
 /**
  * The operations that each AWS service of the platform builds, by boto3's name of the service: those that its row has. Everything else of
@@ -39,10 +49,8 @@ export async function builtOperations(): Promise<ReadonlyMap<string, readonly st
     },
   });
   try {
-    const { awsServices } = await import("@galatea/aws");
-    const rows = awsServices(anyPart as Parameters<typeof awsServices>[0]);
     return new Map(
-      rows.flatMap(({ model, operations }): [string, readonly string[]][] =>
+      (await serviceRows()).flatMap(({ model, operations }): [string, readonly string[]][] =>
         model !== null && empty.has(model.service) ? [[model.service, Object.keys(operations).toSorted()]] : [],
       ),
     );

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { referencePages } from "./reference/pages.ts";
 import { root } from "./source-tree.ts";
 
 const readmeLinesMax = 150;
@@ -68,4 +69,14 @@ test("each row of a walk names a function or class that its file has", () => {
     rows.flatMap(([row, file = "", name]) => (name !== undefined && has(file, name) ? [] : [row])),
     [],
   );
+});
+
+test("the pages of docs/reference are those that `npm run reference` writes from the tables in the code", async () => {
+  const pages = await referencePages();
+  assert.deepEqual(
+    documents.filter((path) => path.startsWith("docs/reference/")).toSorted(),
+    [...pages.keys()].map((name) => `docs/reference/${name}`).toSorted(),
+  );
+  const stale = [...pages].flatMap(([name, text]) => (textOf(`docs/reference/${name}`) === text ? [] : [name]));
+  assert.deepEqual(stale, [], "run npm run reference");
 });

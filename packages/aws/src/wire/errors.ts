@@ -22,7 +22,7 @@ export interface WireError {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [json: string, query: string]>> = {
+export const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [json: string, query: string]>> = {
   missing: ["MissingAuthenticationTokenException", "MissingAuthenticationToken"],
   malformed: ["IncompleteSignatureException", "IncompleteSignature"],
   "unknown-key": ["UnrecognizedClientException", "InvalidClientTokenId"],

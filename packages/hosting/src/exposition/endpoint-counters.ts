@@ -56,6 +56,9 @@ const histograms: Readonly<Record<string, readonly [name: string, help: string]>
   FirstChunkLatency: ["first_chunk_latency_seconds", "Time to the first chunk of a response stream"],
 };
 
+/** The names of the metrics that are counted. */
+export const countedMetrics: readonly string[] = [...Object.keys(counters), ...Object.keys(histograms)];
+
 const boundsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 
 /**

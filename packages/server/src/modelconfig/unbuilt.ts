@@ -4,6 +4,8 @@ import type { ModelConfig } from "./model-config.ts";
 
 interface UnbuiltFeature {
   readonly field: string;
+  /** The condition in the reference; absent where every value that is not the default is rejected. */
+  readonly when?: string;
   readonly used: (message: ModelConfigMessage) => boolean;
 }
 
@@ -17,14 +19,23 @@ const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pyt
 const raggedBackends: ReadonlySet<string> = new Set(["tensorflow"]);
 
 /** Features of a configuration that the server does not implement. Hints that change only the speed are accepted and not listed. */
-const unbuiltFeatures: readonly UnbuiltFeature[] = [
+export const unbuiltFeatures: readonly UnbuiltFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
-  { field: "response_cache", used: (m) => m.responseCache?.enable === true },
+  { field: "response_cache", when: "`enable: true`", used: (m) => m.responseCache?.enable === true },
   { field: "model_repository_agents", used: (m) => (m.modelRepositoryAgents?.agents.length ?? 0) > 0 },
-  { field: "batch_input", used: (m) => !raggedBackends.has(m.backend) && m.batchInput.length > 0 },
-  { field: "batch_output", used: (m) => !raggedBackends.has(m.backend) && m.batchOutput.length > 0 },
+  {
+    field: "batch_input",
+    when: `with backends other than ${[...raggedBackends].join(", ")}`,
+    used: (m) => !raggedBackends.has(m.backend) && m.batchInput.length > 0,
+  },
+  {
+    field: "batch_output",
+    when: `with backends other than ${[...raggedBackends].join(", ")}`,
+    used: (m) => !raggedBackends.has(m.backend) && m.batchOutput.length > 0,
+  },
   {
     field: "input.allow_ragged_batch",
+    when: `with the backends ${[...joiningBackends].join(", ")}`,
     used: (m) => joiningBackends.has(m.backend) && m.input.some((input) => input.allowRaggedBatch),
   },
   {
@@ -32,7 +43,7 @@ const unbuiltFeatures: readonly UnbuiltFeature[] = [
     used: (m) => (m.modelOperations?.opLibraryFilename.length ?? 0) > 0,
   },
   { field: "model_metrics", used: (m) => (m.modelMetrics?.metricControl.length ?? 0) > 0 },
-  { field: "runtime", used: (m) => m.runtime !== "" && m.runtime !== "model.py" },
+  { field: "runtime", when: "other than `model.py`", used: (m) => m.runtime !== "" && m.runtime !== "model.py" },
   {
     field: "instance_group.rate_limiter.resources",
     used: (m) => m.instanceGroup.some((group) => (group.rateLimiter?.resources.length ?? 0) > 0),

@@ -41,14 +41,14 @@ export class GrpcError extends Error {
 }
 
 /** Statuses by reason, which take precedence over those by code. */
-const statusOfReason: Readonly<Partial<Record<InferenceReason, GrpcStatus>>> = {
+export const grpcStatusOfReason: Readonly<Partial<Record<InferenceReason, GrpcStatus>>> = {
   "memory-exceeded": "RESOURCE_EXHAUSTED",
 };
 
 export function grpcStatusOf(thrown: unknown): { readonly status: GrpcStatus; readonly message: string } {
   if (thrown instanceof GrpcError) return thrown;
   const { code, reason, message } = InferenceError.from(thrown);
-  const status = (reason === null ? undefined : statusOfReason[reason]) ?? statusOfInferenceCode[code];
+  const status = (reason === null ? undefined : grpcStatusOfReason[reason]) ?? statusOfInferenceCode[code];
   return { status, message };
 }
 

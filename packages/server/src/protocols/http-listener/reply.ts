@@ -2,7 +2,7 @@ import type { InferenceCode, InferenceError, InferenceReason } from "@galatea/ba
 import type { Exchange } from "./exchange.ts";
 
 /** HTTP statuses by inference code. */
-const statusOfCode: Readonly<Record<InferenceCode, number>> = {
+export const statusOfCode: Readonly<Record<InferenceCode, number>> = {
   UNKNOWN: 400,
   INTERNAL: 500,
   NOT_FOUND: 404,
@@ -14,7 +14,7 @@ const statusOfCode: Readonly<Record<InferenceCode, number>> = {
 };
 
 /** Statuses by reason, which take precedence over those by code. `out-of-memory` has one in the container API only. */
-const statusOfReason: Readonly<Partial<Record<InferenceReason, number>>> = {
+export const statusOfReason: Readonly<Partial<Record<InferenceReason, number>>> = {
   "memory-full": 503,
   "memory-exceeded": 413,
 };

@@ -1,0 +1,21 @@
+/** Returns text with what Markdown or HTML would take for more than text escaped, but for code spans. */
+export function escaped(text: string): string {
+  return text
+    .split(/(`[^`]*`)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll("<", "&lt;").replaceAll(/([*_])/g, "\\$1")))
+    .join("");
+}
+
+/** Returns a Markdown table of texts; a bar in a cell is escaped. */
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => escaped(cell).replaceAll("|", "\\|")).join(" | ")} |`;
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+export const codeSpan = (text: string): string => (text === "" ? "" : `\`${text}\``);
+
+/** Returns a page: its title, what it is, how it is made, and its sections. */
+export function referencePage(title: string, about: string, sections: readonly string[]): string {
+  return `${[`# ${title}`, about, ...sections].join("\n\n")}\n`;
+}
