@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { filesBelow, isGenerated, moduleOf, packages, programs, root, type SourceFile } from "./source-tree.ts";
 
 /**
  * `node scripts/sizes.ts` prints the size and the structure of the product: lines of each package, the longest files, the widest option
- * types, circles of imports between files, and imports of a package from one above it.
+ * types, large folders, circles of imports between files, and imports of a package from one above it.
  */
 const listed = 10;
+/** From here on a folder has a row in ARCHITECTURE.md. */
+const largeFolderLines = 1500;
 /** The packages in the order of their imports: each imports only those before it. */
 const order = ["base", "server", "runtimes", "hosting", "aws", "tools", "galatea"];
 
@@ -41,6 +43,14 @@ function packageRows(): (string | number)[][] {
     ...rows,
     ["all", ...totals],
   ];
+}
+
+function largeFolders(): [string, number][] {
+  const folders = Map.groupBy(product, ({ name }) => dirname(name));
+  return [...folders]
+    .map(([name, files]): [string, number] => [name, sum(files.map(({ text }) => linesOf(text)))])
+    .filter(([, lines]) => lines >= largeFolderLines)
+    .toSorted((one, other) => other[1] - one[1]);
 }
 
 function pythonLines(): number {
@@ -97,6 +107,7 @@ const unlisted = readdirSync(packages).filter((name) => !order.includes(name));
 if (unlisted.length > 0) throw new Error(`packages without a place in the order: ${unlisted.join(", ")}`);
 print("TypeScript of the product, without generated files", packageRows());
 process.stdout.write(`\nPython of the product: ${pythonLines()} lines\n`);
+print("Large folders", largeFolders());
 const longest = product.map(({ name, text }): [string, number] => [name, linesOf(text)]);
 print("Longest files", longest.toSorted((one, other) => other[1] - one[1]).slice(0, listed));
 print("Widest option types", widestOptions());
