@@ -46,7 +46,10 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "test",
-    files: ["examples/{add_sub,boto3}/*.test.ts", "examples/story/{options,picture-page,progress,tables}.test.ts"],
+    files: [
+      "examples/{add_sub,boto3,grafana}/*.test.ts",
+      "examples/story/{options,picture-page,progress,tables}.test.ts",
+    ],
     why: "The examples of README.md run and print what it says.",
   },
   {

@@ -39,6 +39,15 @@ const changesOf = ({ activities }: Awaited<ReturnType<typeof simulateScaling>>) 
     .filter(({ notScaled }) => notScaled === null)
     .map(({ startMs, description }) => [Math.floor(startMs / 60_000), Number(/\d+/.exec(description)?.[0])]);
 
+test("a plan that ends while instances start or end is simulated to its end", async () => {
+  const policy = { TargetValue: 300, ...predefined, ScaleOutCooldown: 60, ScaleInCooldown: 120 };
+  const simulation = await simulateScaling(asked("0-5m:4rps,5m-15m:20rps,15m-30m:2rps", policy, { maxCapacity: 4 }));
+  assert.deepEqual(changesOf(simulation), [
+    [8, 4],
+    [30, 1],
+  ]);
+});
+
 test("a load that grows and shrinks: out by what it takes and no further, in when it has been over for a quarter of an hour", async () => {
   const policy = { TargetValue: 600, ...predefined, ScaleInCooldown: 300, ScaleOutCooldown: 60 };
   const simulation = await simulateScaling(asked("0-5m:5rps,5m-20m:50rps,20m-1h:5rps", policy));

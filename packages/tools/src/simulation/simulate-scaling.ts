@@ -134,6 +134,8 @@ async function openWorld(asked: SimulationInput) {
   let activityCount = 0;
   const newId = () => `simulated-${(activityCount += 1)}`;
   const scaling: Scaling = opening.use(await Scaling.open({ ...common, alarms, resources: variant, newId, limits }));
+  // Disposal of the policies waits for a change that the plan's end left in progress, and no tick of the clock completes it any more.
+  opening.defer(() => variant.complete());
   const autoscaling = autoscalingService({ scaling, scalable: variant, alarms, newId, clock });
   const bounds = { ...named, MinCapacity: asked.minCapacity, MaxCapacity: asked.maxCapacity };
   const context = callContext();

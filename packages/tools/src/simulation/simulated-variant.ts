@@ -36,9 +36,13 @@ export class SimulatedVariant implements ScalableResources {
 
   /** Puts the instances that have started by now in service. */
   advance(): void {
-    if (this.#change === null || this.#nowMs() < this.#change.readyMs) return;
+    if (this.#change !== null && this.#nowMs() >= this.#change.readyMs) this.complete();
+  }
+
+  /** Completes the change in progress, if there is one, before its instances are due. */
+  complete(): void {
     this.#running = this.#desired;
-    this.#change.done();
+    this.#change?.done();
     this.#change = null;
   }
 }
