@@ -9,7 +9,7 @@ export function programHelp(commands: readonly Command[]): string {
   const { host, port } = platformDefaults;
   const rows = commands.map((each) => `  ${bold(each.name.padEnd(10))} ${each.summary}`);
   return [
-    `${bold("Galatea")} brings models to life: a model server and hosting platform on your own machine.`,
+    `${bold("Galatea")}: a model server and hosting platform on your own machine.`,
     "",
     `Usage: galatea <command> [options]`,
     "",
@@ -21,7 +21,7 @@ export function programHelp(commands: readonly Command[]): string {
     `  galatea up                                     S3, SageMaker and CloudWatch APIs on http://${host}:${port}`,
     '  eval "$(galatea env)"                          points boto3, the AWS CLI and the sagemaker SDK at it',
     "",
-    "`galatea <command> --help` tells the rest; `galatea --version` prints the version.",
+    "`galatea <command> --help` lists the options of a command; `galatea --version` prints the version.",
     "",
   ].join("\n");
 }
