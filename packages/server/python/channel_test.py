@@ -63,14 +63,14 @@ def check_pause() -> None:
         return clock.yields - before
 
     assert poll_once() == 1
-    clock.now += 0.010
+    clock.now += 0.004
     assert poll_once() == 0
-    clock.now += 0.015
+    clock.now += 0.002
     assert poll_once() == 1
     # The second pause is twice as long.
-    clock.now += 0.030
+    clock.now += 0.008
     assert poll_once() == 0
-    clock.now += 0.015
+    clock.now += 0.003
     assert poll_once() == 1
     channel.close()
     theirs.close()

@@ -20,8 +20,10 @@ _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
 # A poller that got its core back later than this was preempted: another process needs the core. It sleeps then, for the pause.
 _PREEMPTED_SECONDS = 0.0005
-_PAUSE_SECONDS_MIN = 0.02
+_PAUSE_SECONDS_MIN = 0.005
 _PAUSE_SECONDS_MAX = 1.28
+# Preempted sooner than this after a pause: the other process is always ready to run.
+_REPEATED_SECONDS = 0.02
 _LOOK_BYTES_MAX = 256 * 1024
 _REST_AFTER = struct.pack("@ll", 2, 0)
 _FOR_EVER = struct.pack("@ll", 0, 0)
@@ -120,8 +122,8 @@ class Channel:
         return count
 
     def _preempted(self, now: float) -> None:
-        """Starts a pause of polling: the first is short, and each that follows closely is twice as long as the one before."""
-        is_repeated = now - self._paused_until < self._pause
+        """Starts a pause of polling: a short one, or one twice as long as the one before if that was over not long ago."""
+        is_repeated = now - self._paused_until < _REPEATED_SECONDS
         self._pause = min(self._pause * 2, _PAUSE_SECONDS_MAX) if is_repeated else _PAUSE_SECONDS_MIN
         self._paused_until = now + self._pause
 

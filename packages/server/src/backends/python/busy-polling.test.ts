@@ -61,7 +61,7 @@ test("where others work on its processor it sleeps at once, and for a while", as
   assert.equal(givenWay, 1);
   await executed(40_000);
   assert.equal(givenWay, 1, "it does not stay awake while that is remembered");
-  nowNs += 20_000_000;
+  nowNs += 5_000_000;
   await executed(40_000);
   assert.equal(givenWay, 2);
 });
@@ -79,6 +79,6 @@ test("while others work on the processor no worker waits awake", async () => {
   nowNs += 40_000;
   for (let turn = 0; turn < 3; turn++) await setImmediate();
   assert.equal(busyPolling.mayWaitAwake(mark), false);
-  nowNs += 20_000_000;
+  nowNs += 5_000_000;
   assert.equal(busyPolling.mayWaitAwake(mark), true);
 });
