@@ -27,6 +27,7 @@ export { orAborted } from "./concurrency/or-aborted.ts";
 export { Semaphore } from "./concurrency/semaphore.ts";
 export { TaskGroup } from "./concurrency/task-group.ts";
 export { SerialQueue } from "./concurrency/serial-queue.ts";
+export { RecyclingMap } from "./recycling-map.ts";
 export { retryWrite, type RetryWriteOptions } from "./retry-write.ts";
 export { readToBuffer } from "./read-to-buffer.ts";
 export {

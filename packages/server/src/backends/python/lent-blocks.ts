@@ -1,4 +1,4 @@
-import { assert } from "@galatea/base";
+import { assert, RecyclingMap } from "@galatea/base";
 import type { Block } from "../../tensor/index.ts";
 import { MalformedRecord, type WireLent } from "./wire.ts";
 
@@ -14,7 +14,7 @@ export interface LentBlock extends WireLent {
  * it: neither the end of the request, nor its deadline, nor the end of the execution.
  */
 export class LentBlocks {
-  readonly #lent = new Map<number, LentBlock>();
+  readonly #lent = new RecyclingMap<LentBlock>();
   #lastId = 0;
 
   get count(): number {

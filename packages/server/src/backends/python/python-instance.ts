@@ -1,4 +1,4 @@
-import { assert, InferenceError, type Clock, type Logger } from "@galatea/base";
+import { assert, InferenceError, RecyclingMap, type Clock, type Logger } from "@galatea/base";
 import type {
   Execution,
   InferenceRequest,
@@ -81,11 +81,11 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
   readonly #room: FrameCapacity;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new RecyclingMap<Pending>();
   /** Executions with open responses, including pending ones of a decoupled model. */
-  readonly #answers = new Map<number, ExecutionAnswers>();
+  readonly #answers = new RecyclingMap<ExecutionAnswers>();
   /** Executions that have called other models, by id, until their last response. */
-  readonly #callers = new Map<number, PythonCallingExecution>();
+  readonly #callers = new RecyclingMap<PythonCallingExecution>();
   readonly #supervised: SupervisedWorker<PythonWorker>;
   #lastExecutionId = 0;
   /** Sizes of the blocks that the last result used, lent in advance to the next execution. */
@@ -408,7 +408,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#pending.delete(pending.executionId);
     if (this.#callers.size > 0 && !this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
     this.#options.busyPolling.ended(pending.brief);
-    const next = this.#pending.values().next().value;
+    const next = this.#pending.first;
     if (next !== undefined) this.#becomesOldest(this.#options.clock.monotonicNs(), next.limitMs);
     pending.resolve(execution);
   }
@@ -447,7 +447,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #running(): RunningExecution | null {
-    const head = this.#pending.values().next().value;
+    const head = this.#pending.first;
     if (head === undefined || this.#supervised.up === null) return null;
     const { executionId, limitMs } = head;
     // A model that waits for its clients to consume responses is not hung.

@@ -26,7 +26,7 @@ export class Connection {
   readonly reads = new ReadMemory();
   readonly #options: ConnectionOptions;
   readonly #session: ServerHttp2Session;
-  readonly #calls = new Set<Call>();
+  #callCount = 0;
   readonly #strikes: PingStrikes;
   readonly #address: string;
   /** True while closing because its client has reset too many calls. */
@@ -46,7 +46,7 @@ export class Connection {
     session.once("remoteSettings", () => preface[Symbol.dispose]());
     session.on("ping", () => {
       const { bytesWritten } = session.socket;
-      if (!this.#strikes.pinged(options.clock.monotonicNs(), this.#calls.size > 0, bytesWritten)) return;
+      if (!this.#strikes.pinged(options.clock.monotonicNs(), this.#callCount > 0, bytesWritten)) return;
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
       session.close();
     });
@@ -58,14 +58,14 @@ export class Connection {
   }
 
   get callCount(): number {
-    return this.#calls.size;
+    return this.#callCount;
   }
 
   add(call: Call): void {
-    this.#calls.add(call);
+    this.#callCount++;
     call.onClosed(() => {
-      this.#calls.delete(call);
-      if (this.#calls.size > 0) return;
+      this.#callCount--;
+      if (this.#callCount > 0) return;
       this.reads.forget();
       if (this.#isEnding) this.#endSocket();
     });
@@ -89,7 +89,7 @@ export class Connection {
         this.#after(closeGraceMs, () => this.#endSocket());
       }
       // Ends the socket because the session itself would continue to read from the client.
-      if (verdict === "destroy" || this.#calls.size === 0) this.#endSocket();
+      if (verdict === "destroy" || this.#callCount === 0) this.#endSocket();
     });
   }
 
@@ -125,7 +125,7 @@ export class Connection {
     const { clock, keepalive } = this.#options;
     this.#ping = clock.timer(keepalive.timeMs, () => {
       this.#watch();
-      if (this.#calls.size === 0 && !keepalive.permitWithoutCalls) return;
+      if (this.#callCount === 0 && !keepalive.permitWithoutCalls) return;
       if (this.#session.destroyed || this.#session.closed) return;
       const overdue = this.#after(keepalive.timeoutMs, () => this.destroy());
       this.#session.ping(() => overdue[Symbol.dispose]());

@@ -45,7 +45,7 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 export function onClientError(
   error: NodeJS.ErrnoException,
   socket: Socket,
-  live: ReadonlySet<LiveExchange>,
+  live: readonly LiveExchange[],
   stallTimeoutMs: number,
 ): void {
   if (ending.has(socket) && error.code !== "ECONNRESET") return;
@@ -53,7 +53,7 @@ export function onClientError(
     socket.destroy();
     return;
   }
-  const awaited = [...live].filter(({ request, response }) => request.complete || response.writableEnded);
+  const awaited = live.filter(({ request, response }) => request.complete || response.writableEnded);
   const last = awaited.at(-1);
   // A client that has closed its side counts as gone.
   if (last !== undefined && error.code !== "HPE_INVALID_EOF_STATE") {
@@ -64,7 +64,7 @@ export function onClientError(
     return;
   }
   // A response now would be taken for a part of the one that has begun.
-  if (last !== undefined || [...live].some(({ response }) => response.headersSent)) {
+  if (last !== undefined || live.some(({ response }) => response.headersSent)) {
     socket.destroy();
     return;
   }

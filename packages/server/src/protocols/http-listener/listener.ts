@@ -22,7 +22,8 @@ export interface HttpListenerOptions {
   readonly handle: (exchange: Exchange) => void | Promise<void>;
 }
 
-const liveOf = new WeakMap<Socket, Set<LiveExchange>>();
+/** Open exchanges of each connection, oldest first. Arrays, not sets, for the reason that `RecyclingMap` tells. */
+const liveOf = new WeakMap<Socket, LiveExchange[]>();
 
 /** Binds and starts to serve. Rejects with Triton's text when the address is in use. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<Listener> {
@@ -34,7 +35,7 @@ export async function openHttpListener(options: HttpListenerOptions): Promise<Li
 class HttpListener implements Listener, ExchangeOwner {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
-  readonly #sockets = new Map<Socket, ReadonlySet<LiveExchange>>();
+  readonly #sockets = new Map<Socket, readonly LiveExchange[]>();
   #activeCount = 0;
   #closing = false;
   port = 0;
@@ -61,7 +62,7 @@ class HttpListener implements Listener, ExchangeOwner {
     this.#server.on("checkContinue", (request, response) => this.#onRequest(request, response, true));
     this.#server.on("checkExpectation", (request, response) => this.#onRequest(request, response));
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
-      onClientError(error, socket, liveOf.get(socket) ?? new Set(), limits.stallTimeoutMs),
+      onClientError(error, socket, liveOf.get(socket) ?? [], limits.stallTimeoutMs),
     );
   }
 
@@ -105,21 +106,21 @@ class HttpListener implements Listener, ExchangeOwner {
         resolve();
       });
       // Also closes connections without any request, which Node does not count as idle.
-      for (const [socket, live] of this.#sockets) if (live.size === 0) socket.destroy();
+      for (const [socket, live] of this.#sockets) if (live.length === 0) socket.destroy();
       if (deadline.aborted) cutOff();
       else deadline.addEventListener("abort", cutOff, { once: true });
     });
   }
 
   #onConnection(socket: Socket): void {
-    const live = new Set<LiveExchange>();
+    const live: LiveExchange[] = [];
     liveOf.set(socket, live);
     this.#sockets.set(socket, live);
     // Node notifies a response of its connection's end only when it is first in line. Later pipelined ones would keep their memory, so
     // the connection keeps its own list.
     socket.once("close", () => {
       this.#sockets.delete(socket);
-      for (const exchange of live) exchange.close(true);
+      for (const exchange of live.slice()) exchange.close(true);
     });
   }
 
@@ -131,11 +132,11 @@ class HttpListener implements Listener, ExchangeOwner {
     const exchange = new LiveExchange({ request, response }, this.#options, this);
     const { limits } = this.#options;
     const live = liveOf.get(request.socket);
-    live?.add(exchange);
+    live?.push(exchange);
     this.#activeCount++;
     response.on("finish", () => exchange.close(false));
     if (this.#closing) response.shouldKeepAlive = false;
-    if (live !== undefined && live.size > limits.pipelinedMax) {
+    if (live !== undefined && live.length > limits.pipelinedMax) {
       response.shouldKeepAlive = false;
       return replyError(exchange, 503, `more than ${limits.pipelinedMax} pipelined requests on one connection`);
     }
@@ -156,7 +157,8 @@ class HttpListener implements Listener, ExchangeOwner {
   }
 
   exchangeClosed(exchange: LiveExchange): void {
-    liveOf.get(exchange.request.socket)?.delete(exchange);
+    const live = liveOf.get(exchange.request.socket);
+    live?.splice(live.indexOf(exchange), 1);
     this.#activeCount--;
     if (this.#closing) this.#server.closeIdleConnections();
   }
@@ -195,7 +197,7 @@ class HttpListener implements Listener, ExchangeOwner {
   /** Called when no byte has moved for the stall time. A running model may take any time; a client may not. */
   #onStall(socket: Socket): void {
     const live = liveOf.get(socket);
-    if (live === undefined || live.size === 0 || socket.writableLength > 0) {
+    if (live === undefined || live.length === 0 || socket.writableLength > 0) {
       socket.destroy();
       return;
     }
