@@ -78,6 +78,7 @@ export const suites: readonly Suite[] = [
       "bench/*.test.ts",
       "conformance/{environments,fuzz,gpu,soak}/*.test.ts",
       "conformance/deaths/machines.test.ts",
+      "conformance/documents/blocks.test.ts",
       "conformance/trees/{configurations,treelite3}.test.ts",
     ],
     why: "The programs beside the suites read their options and judge right; tree models answer without the libraries that made them.",
@@ -160,6 +161,12 @@ export const suites: readonly Suite[] = [
     run: "rest",
     files: ["conformance/packaging/*.test.ts"],
     why: "The packed files install with npm and pip, as root and not, serve models and host an endpoint. Downloads of 100 MB, minutes.",
+  },
+  {
+    run: "rest",
+    files: ["conformance/documents/snippets.test.ts"],
+    alone: true,
+    why: "The blocks of README.md and docs/ run as a reader types them and print what is shown. On the ports that readers use.",
   },
   {
     run: "rest",
