@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
@@ -300,6 +300,28 @@ class DirectoryStore implements BucketStore {
     const bytes = chunks === null ? ({ at: "file", path } as const) : ({ at: "memory", chunks } as const);
     const made = { head, crc32: crcOf(computed.crc32 ?? ""), uploadId: null, bytes };
     return this.#commit(objects, made, options, () => checkBody(written, options.expect));
+  }
+
+  async link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null> {
+    const { etag, byteLength, checksums } = source;
+    return await this.#within(bucket, async ({ objects }) => {
+      this.#checkKey(objects, key);
+      const from = this.#bucket(source.bucket).objects;
+      const entry = from.index.get(source.key);
+      // The ETag of a multipart upload ends with the number of its parts.
+      if (entry === undefined || entry.data === null || entry.head.etag !== etag || etag.includes("-")) return null;
+      const path = await objects.newDataPath(key);
+      try {
+        await link(from.dataPath(entry), path);
+      } catch (cause) {
+        // ENOENT: the source was replaced. EMLINK: the file system's link limit (65,000 on ext4).
+        if (["ENOENT", "EMLINK"].includes((cause as NodeJS.ErrnoException).code ?? "")) return null;
+        throw diskError(cause);
+      }
+      const head: ObjectHead = { ...this.#headOf(bucket, key, options), byteLength, etag, checksums };
+      const made = { head, crc32: entry.crc32, uploadId: null, bytes: { at: "file", path } as const };
+      return await this.#commit(objects, made, options, () => {});
+    });
   }
 
   #headOf(bucket: string, key: string, options: Pick<PutOptions, "contentType" | "headers">) {

@@ -136,6 +136,29 @@ export function objectStoreContract(
     assert.equal(releasedBytes, 2 * data.byteLength);
   });
 
+  test(`${name}: a linked object outlives its source, and no other object changes with it`, async () => {
+    await using opened = await open();
+    const { store } = opened;
+    const data = randomBytes(2 ** 21);
+    const source = await store.put("bkt", "source", from(data), { signal });
+    const linked = await store.link(source, "bkt", "linked", { signal, headers: { "x-amz-meta-a": "b" } });
+    assert.deepEqual(
+      [linked?.etag, linked?.byteLength, linked?.headers],
+      [source.etag, 2 ** 21, { "x-amz-meta-a": "b" }],
+    );
+    await store.put("bkt", "source", from(Buffer.from("other")), { signal });
+    assert.deepEqual(await bytesOf(store, "linked"), data);
+    await store.delete("bkt", "source");
+    assert.deepEqual(await bytesOf(store, "linked"), data);
+    const replaced = await store.put("bkt", "short", from(Buffer.from("short")), { signal });
+    assert.equal(await store.link(replaced, "bkt", "linked", { signal }), null, "its bytes have no file");
+    assert.equal(await store.link(source, "bkt", "again", { signal }), null, "it is gone");
+    const condition = { ifNoneMatch: "*" };
+    const large = await store.put("bkt", "large", from(data), { signal });
+    await assert.rejects(store.link(large, "bkt", "linked", { signal, condition }), code("PreconditionFailed"));
+    assert.deepEqual(await bytesOf(store, "linked"), data);
+  });
+
   test(`${name}: checksums that were asked for are kept`, async () => {
     await using opened = await open();
     const data = randomBytes(2 ** 21 + 3);

@@ -189,6 +189,12 @@ export interface BucketStore extends ObjectStore {
   createBucket(bucket: string): Promise<BucketHead>;
   /** Rejects with BucketNotEmpty while it has objects; unfinished uploads are deleted with it. */
   deleteBucket(bucket: string): Promise<void>;
+  /**
+   * Writes an object with the bytes, ETag and checksums of another one, which are stored once for both. Resolves with
+   * null, and writes nothing, if the bytes cannot be shared: the source has no file of its own, is the result of a
+   * multipart upload, whose ETag a copy does not keep, or is not `source` any more.
+   */
+  link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null>;
   /** Sets headers of an object or, with null, removes them; bytes, ETag and date stay. Durable like a put. */
   changeHeaders(bucket: string, key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead>;
   createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;

@@ -37,8 +37,10 @@ export async function copyObject(request: S3Request): Promise<void> {
         announced: () => ({}),
         byteLength: from.byteLength,
       };
-      const stored = copiedHeaders(from, asked, headers);
-      const head = await store.put(bucket, key, body, { ...stored, ...condition, expect, signal: context.signal });
+      const stored = { ...copiedHeaders(from, asked, headers), ...condition, signal: context.signal };
+      const isKept = wanted === null || from.checksums[wanted] !== undefined;
+      const linked = isKept ? await store.link(from, bucket, key, stored) : null;
+      const head = linked ?? (await store.put(bucket, key, body, { ...stored, expect }));
       return { LastModified: new Date(head.lastModifiedMs).toISOString(), ETag: head.etag, ...checksumElements(head) };
     } finally {
       body.destroy();
