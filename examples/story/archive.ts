@@ -1,25 +1,25 @@
 import { PassThrough } from "node:stream";
-import { HeadObjectCommand, type S3Client } from "@aws-sdk/client-s3";
+import type { S3Client } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import { create } from "tar";
+import { megabytes } from "./megabytes.ts";
+
+export interface ArchiveUpload {
+  readonly directory: string;
+  /** Called with the bytes that were sent so far. */
+  readonly detail: (text: string) => void;
+  readonly signal: AbortSignal;
+}
 
 /**
- * Packs the directory that `stage` gives as tar.gz and uploads it while it is packed; no archive lies on disk. Level 0: float weights do
- * not compress, level 6 costs two seconds and saves nothing. False when the object is there already: then nothing is staged.
+ * Packs a directory as tar.gz and uploads it while it is packed; no archive lies on disk. Level 0: float weights do not compress, level 6 costs
+ * two seconds and saves nothing. Up to 128 MiB are one PutObject, whose copies the platform stores once.
  */
 export async function uploadArchive(
   s3: S3Client,
   at: { readonly bucket: string; readonly key: string },
-  stage: () => Promise<string>,
-  abortSignal: AbortSignal,
-): Promise<boolean> {
-  const head = new HeadObjectCommand({ Bucket: at.bucket, Key: at.key });
-  const there = await s3.send(head, { abortSignal }).catch((error: Error) => {
-    if (error.name === "NotFound") return null;
-    throw error;
-  });
-  if (there !== null) return false;
-  const directory = await stage();
+  { directory, detail, signal }: ArchiveUpload,
+): Promise<void> {
   const body = new PassThrough({ highWaterMark: 1024 * 1024 });
   const packed = create({ gzip: { level: 0 }, cwd: directory, portable: true, maxReadSize: 1024 * 1024 }, ["."]);
   packed.on("error", (error) => body.destroy(error as Error));
@@ -27,16 +27,16 @@ export async function uploadArchive(
   const upload = new Upload({
     client: s3,
     params: { Bucket: at.bucket, Key: at.key, Body: body, ContentType: "application/gzip" },
-    partSize: 32 * 1024 * 1024,
-    queueSize: 2,
+    partSize: 128 * 1024 * 1024,
+    queueSize: 1,
   });
+  upload.on("httpUploadProgress", ({ loaded = 0 }) => detail(`${megabytes(loaded)} uploaded`));
   const onAbort = () => void upload.abort();
-  abortSignal.addEventListener("abort", onAbort, { once: true });
-  abortSignal.throwIfAborted();
+  signal.addEventListener("abort", onAbort, { once: true });
+  signal.throwIfAborted();
   try {
     await upload.done();
   } finally {
-    abortSignal.removeEventListener("abort", onAbort);
+    signal.removeEventListener("abort", onAbort);
   }
-  return true;
 }

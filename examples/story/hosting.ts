@@ -1,5 +1,5 @@
 import { CloudWatchClient, GetMetricStatisticsCommand } from "@aws-sdk/client-cloudwatch";
-import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { CopyObjectCommand, CreateBucketCommand, HeadObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import {
   CreateEndpointCommand,
   CreateEndpointConfigCommand,
@@ -87,10 +87,32 @@ export class Hosting {
     });
   }
 
-  /** Uploads an archive of the endpoint where it is not there yet; `stage` gives the directory to pack. False: it was there. */
-  async upload(archive: string, stage: () => Promise<string>): Promise<boolean> {
-    const key = `${this.#plan.prefix}${archive}`;
-    return await uploadArchive(this.#s3, { bucket, key }, stage, this.#abort.abortSignal);
+  /** Packs a directory as an archive of the endpoint and uploads it, unless it is there. */
+  async upload(archive: string, directory: string, detail: (text: string) => void): Promise<void> {
+    if (await this.#isUploaded(archive)) return;
+    const at = { bucket, key: this.#keyOf(archive) };
+    await uploadArchive(this.#s3, at, { directory, detail, signal: this.#abort.abortSignal });
+  }
+
+  /** Copies an archive in S3 unless the copy is there, which it returns false for. */
+  async copy(archive: string, to: string): Promise<boolean> {
+    if (await this.#isUploaded(to)) return false;
+    const CopySource = `${bucket}/${this.#keyOf(archive)}`;
+    await this.#s3.send(new CopyObjectCommand({ Bucket: bucket, Key: this.#keyOf(to), CopySource }), this.#abort);
+    return true;
+  }
+
+  async #isUploaded(archive: string): Promise<boolean> {
+    const head = new HeadObjectCommand({ Bucket: bucket, Key: this.#keyOf(archive) });
+    const found = await this.#s3.send(head, this.#abort).catch((error: Error) => {
+      if (error.name === "NotFound") return null;
+      throw error;
+    });
+    return found !== null;
+  }
+
+  #keyOf(archive: string): string {
+    return `${this.#plan.prefix}${archive}`;
   }
 
   /** Creates the endpoint, or finds it in service from the last time. */

@@ -36,10 +36,10 @@ export async function tellImages(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
   const made = await preparePictures(context);
   const hosting = new Hosting(plan, { ...platform, signal });
-  await progress.step("two ensembles' archives in S3", async () => {
+  await progress.step("two ensembles' archives in S3", async (detail) => {
     await hosting.makeBucket();
-    await hosting.upload(picturesArchive, () => Promise.resolve(made.repository));
-    await hosting.upload(sentencesArchive, () => Promise.resolve(context.sentences));
+    await hosting.upload(picturesArchive, made.repository, detail);
+    await hosting.upload(sentencesArchive, context.sentences, detail);
   });
   await progress.step("multi-model endpoint", () => hosting.createEndpoint());
   const answers = await progress.step("pictures, cold then warm", () => askPictures(hosting, made));

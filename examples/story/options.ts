@@ -13,7 +13,7 @@ const flags = (data: string) => ({
   }),
   once: switchFlag("tell the story and exit, instead of leaving the platform up"),
   port: portFlag({ default: platformDefaults.port, about: "port of the platform; 0 takes any free" }),
-  data: textFlag({ default: data, about: "where everything is kept, about 2.5 GB" }),
+  data: textFlag({ default: data, about: "where everything is kept, about 0.5 GB" }),
 });
 
 export type StoryOptions = OptionsOf<ReturnType<typeof flags>>;

@@ -6,7 +6,9 @@ export interface ProgressOptions {
   readonly signal: AbortSignal;
 }
 
-/** Progress on screen: a live line where there is a terminal, plain lines where there is none. */
+const plainLineMs = 5000;
+
+/** Progress on screen: a live line where there is a terminal, else plain lines, one every 5 s while a step runs. */
 export class Progress implements Disposable {
   readonly #live: boolean;
   readonly #out: ProgressOptions["out"];
@@ -29,10 +31,8 @@ export class Progress implements Disposable {
     this.#signal.throwIfAborted();
     this.#startedMs = performance.now();
     this.#line = name;
-    if (this.#live) {
-      this.#draw();
-      this.#timer = setInterval(() => this.#draw(), 100);
-    }
+    if (this.#live) this.#draw();
+    this.#timer = setInterval(() => this.#draw(), this.#live ? 100 : plainLineMs);
     let running = true;
     const detail = (text: string) => {
       if (running) this.#line = `${name}: ${text}`;
@@ -55,7 +55,8 @@ export class Progress implements Disposable {
 
   #draw(): void {
     const seconds = ((performance.now() - this.#startedMs) / 1000).toFixed(1);
-    this.#out.write(`\r\u001b[2K  ... ${this.#line} (${seconds} s)`);
+    const line = `  ... ${this.#line} (${seconds} s)`;
+    this.#out.write(this.#live ? `\r\u001b[2K${line}` : `${line}\n`);
   }
 
   #end(outcome: string, name: string): void {

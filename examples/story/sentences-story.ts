@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { goldenSentences } from "./golden-sentences.ts";
 import { countsBetween, Hosting, type EndpointPlan } from "./hosting.ts";
 import { agreement, nearestNeighbours } from "./similarity.ts";
@@ -20,8 +19,9 @@ const plan: EndpointPlan = {
 export async function tellSentences(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
   const hosting = new Hosting(plan, { ...platform, signal });
-  const from = { repository: context.sentences, staging: join(data, "story", "staging") };
-  await progress.step(`${tenantCount} tenants' archives in S3`, (detail) => uploadTenants(hosting, from, detail));
+  await progress.step(`${tenantCount} tenants' archives in S3`, (detail) =>
+    uploadTenants(hosting, context.sentences, detail),
+  );
   await progress.step("multi-model endpoint", () => hosting.createEndpoint());
   const golden = await goldenSentences();
   const sentences = golden.map((each) => each.text);

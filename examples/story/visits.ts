@@ -1,14 +1,11 @@
-import { join } from "node:path";
-import { rm } from "node:fs/promises";
 import type { Hosting } from "./hosting.ts";
-import { stageTenant, tenantName } from "./tenants.ts";
 
 export const tenantCount = 24;
+const archiveOf = (index: number) => `tenant-${String(index + 1).padStart(2, "0")}.tar.gz`;
 const warmCalls = 3;
 
 /** One tenant's answers: the embeddings of all sentences, and what the client waited. */
 export interface Visit {
-  readonly tenant: string;
   readonly embeddings: readonly (readonly number[])[];
   readonly coldMs: number;
   readonly warmMs: readonly number[];
@@ -19,20 +16,16 @@ export interface Embedded {
   readonly tookMs: number;
 }
 
-/** Uploads every tenant's archive that is not there yet. */
+/** Uploads the first tenant's archive, and copies it in S3 for the others, which stores its bytes once. Skips those that are there. */
 export async function uploadTenants(
   hosting: Hosting,
-  { repository, staging }: { readonly repository: string; readonly staging: string },
+  repository: string,
   detail: (text: string) => void,
 ): Promise<void> {
   await hosting.makeBucket();
-  for (let i = 0; i < tenantCount; i++) {
-    const tenant = tenantName(i);
-    const fresh = await hosting.upload(`${tenant}.tar.gz`, () =>
-      stageTenant(repository, join(staging, tenant), tenant),
-    );
-    if (fresh) detail(`${i + 1} of ${tenantCount} uploaded`);
-    await rm(join(staging, tenant), { recursive: true, force: true });
+  await hosting.upload(archiveOf(0), repository, detail);
+  for (let i = 1; i < tenantCount; i++) {
+    if (await hosting.copy(archiveOf(0), archiveOf(i))) detail(`${i + 1} of ${tenantCount}`);
   }
 }
 
@@ -44,13 +37,12 @@ export async function visitTenants(
 ): Promise<readonly Visit[]> {
   const visits: Visit[] = [];
   for (let i = 0; i < tenantCount; i++) {
-    const tenant = tenantName(i);
-    const archive = `${tenant}.tar.gz`;
-    detail(tenant);
+    const archive = archiveOf(i);
+    detail(`${i + 1} of ${tenantCount}`);
     const cold = await embed(hosting, archive, sentences);
     const warmMs: number[] = [];
     for (let call = 0; call < warmCalls; call++) warmMs.push((await embed(hosting, archive, sentences)).tookMs);
-    visits.push({ tenant, embeddings: cold.embeddings, coldMs: cold.tookMs, warmMs });
+    visits.push({ embeddings: cold.embeddings, coldMs: cold.tookMs, warmMs });
   }
   return visits;
 }
@@ -62,7 +54,7 @@ export async function revisitTenants(
   count: number,
 ): Promise<readonly number[]> {
   const tookMs: number[] = [];
-  for (let i = 0; i < count; i++) tookMs.push((await embed(hosting, `${tenantName(i)}.tar.gz`, sentences)).tookMs);
+  for (let i = 0; i < count; i++) tookMs.push((await embed(hosting, archiveOf(i), sentences)).tookMs);
   return tookMs;
 }
 
