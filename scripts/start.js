@@ -1,6 +1,7 @@
 // Plain JavaScript that any Node can read. Brings a checkout to where the program runs, then runs it with the pinned Node.
 //   node scripts/start.js <script> [args...]     the script, from the repository's root
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,6 +24,31 @@ function isInstalled() {
   });
 }
 
+/** Runs npm, and says every 3 s how much it has written. Ends this program where npm fails. */
+async function installPackages() {
+  const npm = spawn("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], {
+    cwd: root,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let stderr = "";
+  npm.stderr.on("data", (chunk) => (stderr += String(chunk)));
+  const progress = setInterval(() => process.stdout.write(`  ${megabytesWritten(npm.pid)} MB written\n`), 3000);
+  const [status] = await once(npm, "close");
+  clearInterval(progress);
+  if (status === 0) return;
+  process.stderr.write(`${stderr}npm ci failed; see above.\n`);
+  process.exit(1);
+}
+
+/** Returns what a process has written since its start; 0 when it is gone. */
+function megabytesWritten(pid) {
+  try {
+    return Math.round(Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))[1]) / 1e6);
+  } catch {
+    return 0;
+  }
+}
+
 if (!isInstalled()) {
   // npm ci removes every package first: a program that runs from them breaks, and may leave npm with a folder that it cannot remove.
   const running = runningPrograms(packages);
@@ -35,15 +61,7 @@ if (!isInstalled()) {
     process.exit(1);
   }
   process.stdout.write("Installing packages (once) ...\n");
-  const npm = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  if (npm.status !== 0) {
-    process.stderr.write(npm.stderr ?? "");
-    process.stderr.write("npm ci failed; see above.\n");
-    process.exit(1);
-  }
+  await installPackages();
 }
 const node = [join(packages, ".bin", "node"), process.execPath].find((path) => {
   if (!existsSync(path)) return false;

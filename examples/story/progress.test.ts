@@ -43,3 +43,17 @@ test("a step that fails says so", async () => {
   );
   assert.match(text(), /^ {2}broken: failed, \d+ ms\n$/);
 });
+
+test("without a terminal a step that runs long says every 5 s what it does", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const { text, progress } = shown(false);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const step = progress.step("long", (detail) => {
+    detail("20 MB");
+    return promise;
+  });
+  t.mock.timers.tick(10_000);
+  resolve();
+  await step;
+  assert.match(text(), /^( {2}\.\.\. long: 20 MB \(\d+\.\d s\)\n){2} {2}long: done, \d+ ms\n$/);
+});
