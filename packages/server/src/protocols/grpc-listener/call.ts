@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { ByteLease, type ByteBudget, type Clock } from "@galatea/base";
+import { ByteLease, type ByteBudget, type Clock, type Semaphore } from "@galatea/base";
+import { InflationPlace } from "../inflation-place.ts";
 import { GatheredMessage } from "./gathered-message.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
 import type { GrpcLimits } from "./limits.ts";
@@ -34,6 +35,8 @@ export interface CallOptions {
   readonly budget: ByteBudget;
   /** The memory into which the call's connection is read. */
   readonly reads: ReadMemory;
+  /** See InflationPlace. */
+  readonly inflations: Semaphore;
 }
 
 /** Messages up to this size are joined into one buffer: cheaper than several writes. */
@@ -61,6 +64,7 @@ export class Call {
   readonly #limits: GrpcLimits;
   readonly #clock: Clock;
   readonly #reads: ReadMemory;
+  readonly #inflations: Semaphore;
   readonly #controller = new AbortController();
   readonly #compressionLevel: CompressionLevel;
   readonly #requestEncoding: MessageEncoding | null;
@@ -75,7 +79,7 @@ export class Call {
   #isHeld = false;
   #isCutOff = false;
 
-  constructor({ stream, headers, limits, compressionLevel, clock, budget, reads }: CallOptions) {
+  constructor({ stream, headers, limits, compressionLevel, clock, budget, reads, inflations }: CallOptions) {
     this.headers = headers;
     this.memory = new ByteLease(budget);
     this.memory.growAnyway(callBytes);
@@ -83,6 +87,7 @@ export class Call {
     this.#limits = limits;
     this.#clock = clock;
     this.#reads = reads;
+    this.#inflations = inflations;
     this.#compressionLevel = compressionLevel;
     this.#requestEncoding = messageEncoding(headers["grpc-encoding"] as string | undefined);
     this.#answerEncoding = answerEncoding(headers["grpc-accept-encoding"] as string | undefined, compressionLevel);
@@ -186,9 +191,11 @@ export class Call {
   async #handOn(receiver: CallReceiver, packed: GatheredMessage, compressed: boolean): Promise<void> {
     const { messageBytesMax } = this.#limits;
     const { memory } = this;
+    using place = new InflationPlace(this.#inflations, this.signal);
     try {
       const encoding = this.#requestEncoding ?? "identity";
-      const message = compressed ? await expandMessage(packed.bytes, encoding, { messageBytesMax, memory }) : packed;
+      const bounds = { messageBytesMax, memory, place };
+      const message = compressed ? await expandMessage(packed.bytes, encoding, bounds) : packed;
       if (message !== packed) memory.shrinkBy(packed.heldBytes);
       this.#guard(() => handOn(receiver, message.bytes));
       memory.shrinkBy(message.heldBytes);

@@ -8,7 +8,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import { InferenceError, type ByteBudget, type Clock, type Logger } from "@galatea/base";
+import { InferenceError, Semaphore, type ByteBudget, type Clock, type Logger } from "@galatea/base";
+import { largeInflationsMax } from "../inflation-place.ts";
 import type { Listener } from "../listener.ts";
 import { Call } from "./call.ts";
 import { ClientResets } from "./client-resets.ts";
@@ -63,6 +64,7 @@ class GrpcListener implements SecureListener {
   /** Sockets of all connections, including those of clients whose TLS handshake is not complete. */
   readonly #sockets = new Set<Socket>();
   readonly #resets: ClientResets;
+  readonly #inflations = new Semaphore(largeInflationsMax);
   /** The socket whose session is being created. */
   #accepted: Socket | null = null;
   #isClosing = false;
@@ -173,7 +175,8 @@ class GrpcListener implements SecureListener {
       stream.respond({ ":status": headers[":method"] === "POST" ? 415 : 405 }, { endStream: true });
       return;
     }
-    const call = new Call({ stream, headers, limits, compressionLevel, clock, budget, reads });
+    const inflations = this.#inflations;
+    const call = new Call({ stream, headers, limits, compressionLevel, clock, budget, reads, inflations });
     this.#activeCount++;
     call.onClosed(() => this.#activeCount--);
     connection?.add(call);

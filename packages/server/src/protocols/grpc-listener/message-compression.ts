@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { createGunzip, createInflate, deflate, gzip, type ZlibOptions } from "node:zlib";
 import { InferenceError, type ByteLease } from "@galatea/base";
+import type { InflationPlace } from "../inflation-place.ts";
 import { GatheredMessage } from "./gathered-message.ts";
 import { GrpcError } from "./status.ts";
 
@@ -23,6 +24,12 @@ export function messageEncoding(header: string | undefined): MessageEncoding | n
   return header === "gzip" || header === "deflate" ? header : null;
 }
 
+interface ExpansionOptions {
+  readonly messageBytesMax: number;
+  readonly memory: ByteLease;
+  readonly place: InflationPlace;
+}
+
 /**
  * Decompresses a whole message in the thread pool. Its output is charged to `memory` as it grows; a message over the limit is rejected
  * when it exceeds it.
@@ -30,7 +37,7 @@ export function messageEncoding(header: string | undefined): MessageEncoding | n
 export async function expandMessage(
   packed: Uint8Array,
   encoding: MessageEncoding,
-  { messageBytesMax, memory }: { readonly messageBytesMax: number; readonly memory: ByteLease },
+  { messageBytesMax, memory, place }: ExpansionOptions,
 ): Promise<GatheredMessage> {
   if (encoding === "identity")
     throw new GrpcError("INTERNAL", "a message is marked as compressed, but grpc-encoding names no compression");
@@ -46,6 +53,7 @@ export async function expandMessage(
           "RESOURCE_EXHAUSTED",
           `Received message larger than max (${messageBytesMax}) when expanded`,
         );
+      await place.reach(byteLength);
       expanded.write(piece);
     }
   } catch (error) {

@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { createUnzip, deflate, gzip } from "node:zlib";
 import { InferenceError, type ByteLease } from "@galatea/base";
 import { GatheredBody } from "../http-listener/index.ts";
+import type { InflationPlace } from "../inflation-place.ts";
 
 export type RequestEncoding = "identity" | "compressed";
 export type ResponseEncoding = "identity" | "gzip" | "deflate";
@@ -17,13 +18,19 @@ const compressors = { gzip: promisify(gzip), deflate: promisify(deflate) } as co
 /** Size of the output of one inflation step. */
 const inflateStepBytes = 64 * 1024;
 
+interface InflationOptions {
+  readonly outputBytesMax: number;
+  readonly memory: ByteLease;
+  readonly place: InflationPlace;
+}
+
 /**
  * Decompresses gzip or zlib data. Throws INVALID_ARG; the limit is --http-max-input-size. The output is charged to `memory` as it grows,
  * so that a small body with a large content is rejected when memory ends.
  */
 export async function decompress(
   packed: GatheredBody,
-  { outputBytesMax, memory }: { readonly outputBytesMax: number; readonly memory: ByteLease },
+  { outputBytesMax, memory, place }: InflationOptions,
 ): Promise<GatheredBody> {
   const body = packed.bytes();
   if (body.length === 0) throw notInflated("nothing to be decompressed");
@@ -35,6 +42,7 @@ export async function decompress(
     for await (const piece of unzip as AsyncIterable<Buffer>) {
       outputBytes += piece.length;
       if (outputBytes > outputBytesMax) throw tooLarge(outputBytesMax);
+      await place.reach(outputBytes);
       inflated.write(piece);
     }
   } catch (error) {

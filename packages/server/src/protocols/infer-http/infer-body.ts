@@ -1,4 +1,4 @@
-import { InferenceError, type ByteLease, type EventLoopQueue } from "@galatea/base";
+import { InferenceError, type ByteLease, type EventLoopQueue, type Semaphore } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
 import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
@@ -26,6 +26,7 @@ import {
   type InputPlacementOptions,
   type PlacedInputs,
 } from "../infer-codec/index.ts";
+import { InflationPlace } from "../inflation-place.ts";
 import { decompress } from "./compression.ts";
 
 export interface InferBodyOptions {
@@ -36,6 +37,8 @@ export interface InferBodyOptions {
   readonly compressed: boolean;
   /** Yields to the event loop while long JSON is read. */
   readonly loopQueue: EventLoopQueue;
+  /** See InflationPlace. */
+  readonly inflations: Semaphore;
 }
 
 /** The fields of a request besides its tensors, without references to its text. */
@@ -53,7 +56,10 @@ export interface DecodedBody {
  */
 export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const declared = declaredLength(exchange);
-  if (options.compressed) return decodeWhole(await readCompressed(exchange, options), exchange, options);
+  if (options.compressed) {
+    using place = new InflationPlace(options.inflations, exchange.signal);
+    return await decodeWhole(await readCompressed(exchange, options, place), exchange, options);
+  }
   if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
   // An empty body has no JSON either: Triton treats it as a raw request of zero bytes.
   if (options.headerBytes === 0 || declared === 0) return streamRaw(exchange, declared, options);
@@ -65,12 +71,16 @@ export async function readInferBody(exchange: Exchange, options: InferBodyOption
   return streamBinary(exchange, declared, headerBytes, options);
 }
 
-async function readCompressed(exchange: Exchange, { limits }: InferBodyOptions): Promise<GatheredBody> {
+async function readCompressed(
+  exchange: Exchange,
+  { limits }: InferBodyOptions,
+  place: InflationPlace,
+): Promise<GatheredBody> {
   const { memory } = exchange;
   const packed = await gatherBody(exchange, limits);
   const packedBytes = memory.bytes - exchangeBytes;
   try {
-    return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory });
+    return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory, place });
   } finally {
     packed.discard();
     memory.shrinkBy(packedBytes);

@@ -1,8 +1,9 @@
-import { InferenceError, EventLoopQueue } from "@galatea/base";
+import { InferenceError, EventLoopQueue, Semaphore } from "@galatea/base";
 import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
+import { largeInflationsMax } from "../inflation-place.ts";
 import {
   discardChunks,
   exchangeBytes,
@@ -50,6 +51,7 @@ export class InferCalls {
   readonly #options: InferCallOptions;
   readonly #encoder = new ResponseEncoder();
   readonly #loopQueue = new EventLoopQueue();
+  readonly #inflations = new Semaphore(largeInflationsMax);
 
   constructor(options: InferCallOptions) {
     this.#options = options;
@@ -61,7 +63,8 @@ export class InferCalls {
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");
     let decoded: DecodedBody;
     try {
-      decoded = await readInferBody(exchange, { model, headerBytes, compressed, limits, loopQueue: this.#loopQueue });
+      const bounds = { limits, loopQueue: this.#loopQueue, inflations: this.#inflations };
+      decoded = await readInferBody(exchange, { model, headerBytes, compressed, ...bounds });
       decoded = this.#withHeaders(exchange, decoded);
     } catch (error) {
       throw bodyErrorOf(error);

@@ -1,8 +1,9 @@
-import { InferenceError, EventLoopQueue } from "@galatea/base";
+import { InferenceError, EventLoopQueue, Semaphore } from "@galatea/base";
 import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
+import { largeInflationsMax } from "../inflation-place.ts";
 import { type EncodeOptions, jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax } from "../infer-codec/index.ts";
 import { bodyErrorOf, callErrorOf, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
 import { errorEvent, replyEvents, type PrintedAnswer } from "./event-reply.ts";
@@ -21,6 +22,7 @@ export class InferEvents {
   readonly #options: { readonly limits: HttpLimits };
   readonly #encoder = new ResponseEncoder();
   readonly #loopQueue = new EventLoopQueue();
+  readonly #inflations = new Semaphore(largeInflationsMax);
 
   constructor(options: { readonly limits: HttpLimits }) {
     this.#options = options;
@@ -37,6 +39,7 @@ export class InferEvents {
         compressed,
         limits: this.#options.limits,
         loopQueue: this.#loopQueue,
+        inflations: this.#inflations,
       });
     } catch (error) {
       throw bodyErrorOf(error);

@@ -95,6 +95,24 @@ test("a call that its client ends without an error, while its message is expande
   assert.equal((await infer(message("id_fp32"))).status, 0);
 });
 
+test("of messages that expand to large ones a few do at once", async () => {
+  const packed = frameMessage(gzipSync(Buffer.alloc(2 ** 24)));
+  packed[0] = 1;
+  const bombs = Array.from({ length: 40 }, () =>
+    callGrpc(listener.port, {
+      path: inferPath,
+      metadata: { "grpc-encoding": "gzip" },
+      body: packed,
+      timeoutMs: hangMs,
+    }),
+  );
+  let largestBytes = 0;
+  const watched = setInterval(() => (largestBytes = Math.max(largestBytes, budget.usedBytes)), 1);
+  for (const { status } of await Promise.all(bombs)) assert.notEqual(status, 0);
+  clearInterval(watched);
+  assert.ok(largestBytes > 2 ** 24 && largestBytes < 2 ** 28, `${largestBytes} bytes at once`);
+});
+
 test("a version of millions of digits is refused at once, however it is signed or padded", async () => {
   const startMs = threadCpuMs();
   for (const version of ["9".repeat(8_000_000), `-${"9".repeat(8_000_000)}`, `+${"0".repeat(8_000_000)}2`]) {

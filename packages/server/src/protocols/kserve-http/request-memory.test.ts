@@ -142,6 +142,25 @@ test("a small body that inflates to a large one is refused where memory ends, no
   assert.equal(fair.status, 200);
 });
 
+test("of bodies that inflate to large ones a few do at once, and small ones do not wait for them", async () => {
+  await using serving = await serve(2048 * mebibyte);
+  const bomb = gzipSync(Buffer.alloc(30 * mebibyte, " "));
+  const packed = (body: Buffer) => post(url, body, "Content-Encoding: gzip\r\n");
+  let endedCount = 0;
+  const bombs = Array.from({ length: 20 }, async () => {
+    const { status, body } = await ask(serving.port, packed(bomb));
+    endedCount += 1;
+    assert.equal(status, 500, body);
+  });
+  let largestBytes = 0;
+  const watched = setInterval(() => (largestBytes = Math.max(largestBytes, serving.budget.usedBytes)), 1);
+  assert.equal((await ask(serving.port, packed(gzipSync(small)))).status, 200);
+  assert.ok(endedCount < 20, "the small body is answered before the last large one");
+  await Promise.all(bombs);
+  clearInterval(watched);
+  assert.ok(largestBytes > 30 * mebibyte && largestBytes < 300 * mebibyte, `${largestBytes} bytes at once`);
+});
+
 test("a client that leaves while its body inflates gives the bytes back", async () => {
   await using serving = await serve(256 * mebibyte);
   using connection = await RawConnection.open(serving.port);
