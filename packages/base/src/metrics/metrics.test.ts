@@ -357,7 +357,8 @@ test("bytes are bounded by samples alone: each goes on with the round", async ()
 test("series with long dimensions are bounded by their bytes, and push out none of the platform's own", async () => {
   const clock = clockAt(start);
   const isAnybodys = (namespace: string) => namespace === "custom";
-  const series = new MinuteSeries({ clock, seriesMax: 100_000, bytesMax: 4 * 2 ** 20, isAnybodys });
+  const bounds = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20, namesBytesMax: 2 * 2 ** 20 };
+  const series = new MinuteSeries({ clock, ...bounds, isAnybodys });
   for (let index = 0; index < 100; index++) series.recorder({ ...latency, metricName: `own${index}` }).record(1);
   const dimensions = (index: number) =>
     Array.from({ length: 30 }, (_, at) => ({

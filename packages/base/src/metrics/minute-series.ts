@@ -23,11 +23,13 @@ export interface MinuteSeriesOptions {
   readonly clock: Clock;
   /** The least recently recorded series over this number are evicted. */
   readonly seriesMax: number;
-  /**
-   * Limit of the estimated memory of all points; over it the oldest hours are dropped. The names of series have half as much in addition;
-   * over it the least recently recorded series are evicted.
-   */
+  /** Limit of the estimated memory of all points; over it the oldest hours are dropped. */
   readonly bytesMax: number;
+  /**
+   * Limit of the estimated memory of all series without their points, which their names make up; over it the least recently recorded series
+   * are evicted. Defaults to half of `bytesMax`.
+   */
+  readonly namesBytesMax?: number;
   /** Defaults to CloudWatch's. */
   readonly tiers?: readonly SeriesTier[];
   /**
@@ -263,7 +265,7 @@ export class MinuteSeries implements MetricStore {
   }
 
   get #identityBytesMax(): number {
-    return this.#options.bytesMax / 2;
+    return this.#options.namesBytesMax ?? this.#options.bytesMax / 2;
   }
 
   /** Adds a series to the totals, or removes it. */

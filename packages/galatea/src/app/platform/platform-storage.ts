@@ -15,7 +15,7 @@ import {
 } from "../../data-directory/index.ts";
 import { serverVersion } from "../version.ts";
 
-const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20 };
+const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20, namesBytesMax: 48 * 2 ** 20 };
 
 const hourMs = 3_600_000;
 
