@@ -25,7 +25,9 @@ def outcome(service, operation, arguments):
     except ClientError as error:
         return error.response["Error"]["Code"]
     if operation.startswith("list_objects"):
-        return [entry["Key"] for entry in answer.get("Contents", [])]
+        return [entry.get("Key", entry.get("Prefix")) for entry in answer.get("Contents", []) + answer.get("CommonPrefixes", [])]
+    if operation == "describe_log_groups":
+        return [entry["logGroupName"] for entry in answer["logGroups"]]
     return answer["Body"].read().decode() if operation == "get_object" else "done"
 
 class TritonPythonModel:
@@ -42,7 +44,67 @@ class TritonPythonModel:
         return answers
 `;
 
+const othersLog = "/aws/sagemaker/Endpoints/victim";
+
 type Call = readonly [service: string, operation: string, keyOrArguments: string | Readonly<Record<string, unknown>>];
+
+/** Calls that read or change what is of other endpoints or of the account. */
+const foreignCalls: readonly Call[] = [
+  ["sagemaker", "list_endpoints", {}],
+  ["sagemaker", "list_endpoint_configs", {}],
+  ["sagemaker", "list_models", {}],
+  ["sagemaker", "list_transform_jobs", {}],
+  ["sagemaker", "list_inference_components", {}],
+  ["sagemaker", "list_tags", { ResourceArn: "arn:aws:sagemaker:us-east-1:000000000000:endpoint/victim" }],
+  ["sagemaker", "describe_endpoint", { EndpointName: "victim" }],
+  ["sagemaker", "describe_endpoint", { EndpointName: "reader" }],
+  ["sagemaker", "describe_endpoint_config", { EndpointConfigName: "captured" }],
+  ["sagemaker", "describe_model", { ModelName: "caller" }],
+  ["sagemaker", "delete_endpoint", { EndpointName: "victim" }],
+  ["cloudwatch", "describe_alarms", {}],
+  ["cloudwatch", "list_metrics", {}],
+  ["cloudwatch", "list_dashboards", {}],
+  [
+    "cloudwatch",
+    "get_metric_data",
+    { MetricDataQueries: [{ Id: "a", Expression: "SEARCH(' ', 'Sum')" }], StartTime: 0, EndTime: 60 },
+  ],
+  [
+    "cloudwatch",
+    "get_metric_statistics",
+    { Namespace: "AWS/SageMaker", MetricName: "Invocations", StartTime: 0, EndTime: 60, Period: 60 },
+  ],
+  [
+    "cloudwatch",
+    "put_metric_data",
+    { Namespace: "AWS/SageMaker", MetricData: [{ MetricName: "Invocations", Value: 1 }] },
+  ],
+  ["logs", "describe_log_streams", { logGroupName: othersLog }],
+  [
+    "logs",
+    "describe_log_streams",
+    { logGroupIdentifier: `arn:aws:logs:us-east-1:000000000000:log-group:${othersLog}` },
+  ],
+  ["logs", "get_log_events", { logGroupName: othersLog, logStreamName: "x" }],
+  ["logs", "filter_log_events", { logGroupName: othersLog }],
+  ["logs", "start_query", { logGroupName: othersLog, queryString: "fields @message", startTime: 0, endTime: 60 }],
+  ["logs", "describe_queries", {}],
+  ["logs", "describe_metric_filters", {}],
+  ["logs", "create_log_stream", { logGroupName: othersLog, logStreamName: "mine" }],
+  [
+    "logs",
+    "put_log_events",
+    { logGroupName: othersLog, logStreamName: "x", logEvents: [{ timestamp: 1, message: "m" }] },
+  ],
+  ["logs", "delete_log_group", { logGroupName: othersLog }],
+  ["application-autoscaling", "describe_scalable_targets", { ServiceNamespace: "sagemaker" }],
+  ["application-autoscaling", "describe_scaling_policies", { ServiceNamespace: "sagemaker" }],
+  ["sns", "list_topics", {}],
+  ["sns", "list_subscriptions", {}],
+  ["iam", "list_roles", {}],
+  ["iam", "get_role", { RoleName: "r" }],
+  ["sts", "assume_role", { RoleArn: "arn:aws:iam::000000000000:role/r", RoleSessionName: "session" }],
+];
 
 async function outcomes(platform: Platform, name: string, calls: readonly Call[]): Promise<readonly unknown[]> {
   const asked = calls.map(([service, operation, given]) => {
@@ -149,6 +211,20 @@ test("with boto3 a model reads its own files and writes its own outputs, and rea
   ];
   assert.deepEqual(await outcomes(platform, "reader", invoking), ["AccessDeniedException"]);
   assert.deepEqual(await outcomes(platform, "caller", invoking), ["done"]);
+  const foreign = await outcomes(platform, "reader", foreignCalls);
+  assert.deepEqual(
+    foreign.map((code) => String(code).replace("AccessDeniedException", "AccessDenied")),
+    foreignCalls.map(() => "AccessDenied"),
+  );
+  const groups: readonly Call[] = [
+    ["logs", "describe_log_groups", {}],
+    ["logs", "describe_log_groups", { logGroupNamePrefix: "/aws/sagemaker/Endpoints/v" }],
+    ["logs", "describe_log_groups", { logGroupNamePattern: "victim" }],
+    ["logs", "describe_log_groups", { logGroupIdentifiers: [othersLog] }],
+  ];
+  assert.deepEqual(await outcomes(platform, "reader", groups), [["/aws/sagemaker/Endpoints/reader"], [], [], []]);
+  const folders = await outcomes(platform, "reader", [["s3", "list_objects_v2", { Bucket: bucket, Delimiter: "/" }]]);
+  assert.deepEqual(folders, [["files/", "one/"]]);
   const listed = (await outcomes(platform, "reader", [["s3", "list_objects_v2", { Bucket: bucket }]])) as string[][];
   assert.deepEqual(listed, [["files/vocabulary.txt", "one/model.tar.gz"]]);
 });

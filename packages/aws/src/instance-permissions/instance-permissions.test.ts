@@ -181,8 +181,8 @@ const ownLogs = [
 ];
 
 for (const { whose, own, others } of ownLogs) {
-  test(`an instance's key writes to the logs of ${whose} and to those of nobody's, not to another's`, () => {
-    const { mayOn } = keyOf({ logGroup: own });
+  test(`an instance's key writes to the logs of ${whose} and to those of nobody's, not to another's, and lists no others`, () => {
+    const { mayOn, instances, id } = keyOf({ logGroup: own });
     const may = (action: string, group: string) =>
       mayOn(action, `arn:aws:logs:us-east-1:000000000000:log-group:${group}`);
     for (const action of [
@@ -204,6 +204,14 @@ for (const { whose, own, others } of ownLogs) {
       ])
         assert.ok(!may(action, group), `${action} ${group}`);
     }
+    const theirs = "/aws/sagemaker/Endpoints/other";
+    const groups = [own, "my-own", theirs, "/aws/sagemaker/TransformJobs", ...others];
+    assert.deepEqual(
+      groups.filter((group) => instances.listsGroup(id, group)),
+      [own, "my-own"],
+    );
+    assert.ok(instances.listsGroup("OWNER", theirs));
+    assert.ok(instances.listsGroup(null, theirs));
   });
 }
 

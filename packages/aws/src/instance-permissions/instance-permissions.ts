@@ -70,9 +70,15 @@ export interface InstancePermissions {
   readonly permits: Permits;
   /** Returns whether a listing shows an object: objects that the caller cannot read are hidden. */
   readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
+  /** Returns whether a listing shows a log group: groups of other owners' containers are left out. */
+  readonly listsGroup: (accessKeyId: string | null, group: string) => boolean;
 }
 
 export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: AccessFacts): InstancePermissions {
+  const allows = (accessKeyId: string | null, access: InstanceAccess) => {
+    const key = accessKeyId === null ? undefined : keys.find(accessKeyId);
+    return key === undefined || mayAccess(key.identity, access, facts);
+  };
   return {
     credential(accessKeyId) {
       const key = keys.find(accessKeyId);
@@ -87,9 +93,7 @@ export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: Acc
       const access = Object.hasOwn(accesses, action) ? (accesses[action]?.(resource) ?? null) : null;
       return access !== null && mayAccess(key.identity, access, facts);
     },
-    lists(accessKeyId, object) {
-      const key = accessKeyId === null ? undefined : keys.find(accessKeyId);
-      return key === undefined || mayAccess(key.identity, { to: "object", object, writes: false }, facts);
-    },
+    lists: (accessKeyId, object) => allows(accessKeyId, { to: "object", object, writes: false }),
+    listsGroup: (accessKeyId, name) => allows(accessKeyId, { to: "log-group", name }),
   };
 }

@@ -39,6 +39,8 @@ export interface LogsDependencies {
   readonly stopping: AbortSignal;
   readonly queries: LazyResource<LogQueries>;
   readonly metricFilters: GroupFilters;
+  /** Returns whether DescribeLogGroups shows a group to the caller; absent where all callers see all groups. */
+  readonly listsGroup?: (accessKeyId: string | null, group: string) => boolean;
 }
 
 /** Maximum number of events per page of GetLogEvents and FilterLogEvents. */
@@ -76,13 +78,14 @@ const stream = (input: NamedGroup & { readonly logStreamName: string }, context:
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
 /** CloudWatch Logs over the files that containers write to. */
-export function logsService({ logs: store, clock, stopping, queries, metricFilters }: LogsDependencies) {
+export function logsService(dependencies: LogsDependencies) {
+  const { logs: store, clock, stopping, queries, metricFilters } = dependencies;
   const tails = new LiveTails({ store, clock, stopping });
   const operations: LazyOperationRows<LogsOperations> = {
     DescribeLogGroups: {
       resource: (_, context) => `${arnPrefix(context)}*`,
       refuses: otherAccounts,
-      handle: (input, context) => describeGroups({ store, metricFilters }, input, context),
+      handle: (input, context) => describeGroups(dependencies, input, context),
     },
     DescribeLogStreams: {
       resource: group,
@@ -176,7 +179,7 @@ async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
 }
 
 async function describeGroups(
-  { store, metricFilters }: Pick<ChangingParts, "store" | "metricFilters">,
+  { logs: store, metricFilters, listsGroup }: LogsDependencies,
   input: LogsInputs["DescribeLogGroupsRequest"],
   context: CallContext,
 ) {
@@ -189,7 +192,10 @@ async function describeGroups(
   // Every group has the only existing class.
   const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
   const wanted = names.filter(
-    (name) => (pattern === undefined || name.includes(pattern)) && (named?.has(name) ?? true),
+    (name) =>
+      (pattern === undefined || name.includes(pattern)) &&
+      (named?.has(name) ?? true) &&
+      (listsGroup?.(context.accessKeyId, name) ?? true),
   );
   const { page, next } = pageAfter(wanted, (name) => name, logPage("DescribeLogGroups", input));
   const groups = (await Promise.all(page.map((name) => store.group(name)))).filter((group) => group !== null);

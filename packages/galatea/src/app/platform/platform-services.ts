@@ -39,6 +39,7 @@ export interface ServicesDependencies {
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Returns whether a listing shows an object to the caller. */
   readonly lists: InstancePermissions["lists"];
+  readonly listsGroup: InstancePermissions["listsGroup"];
   /** Maximum bytes that the code of one of them may keep in the store. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
@@ -71,6 +72,7 @@ export async function platformServices(
     store,
     s3Domain: null,
     lists: parts.lists,
+    listsGroup: parts.listsGroup,
     writers: new ObjectWriters({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
     series,
     logs,

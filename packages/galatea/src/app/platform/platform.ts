@@ -337,6 +337,7 @@ const callersOf = (options: PlatformOptions, instances: InstancePermissions) => 
   allowedOrigins: new Set(options.allowedOrigin),
   writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
   lists: instances.lists,
+  listsGroup: instances.listsGroup,
   writerBytesMax: options.endpointObjectsBytes,
 });
 
