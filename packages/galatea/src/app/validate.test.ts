@@ -105,7 +105,7 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
     /^\/linear\/config.pbtxt:1:1: error: the archive is no zip archive, or was cut short$/,
     /^\/onnx\/config.pbtxt:1:1: error: onnx runtime error 7: Load model from /,
     /^\/plan\/config.pbtxt:\d+:\d+: error: unable to find backend library for backend 'tensorrt'/,
-    /^\/syntax\/config.pbtxt:1:1: error: \/syntax\/1\/model.py:2: SyntaxError: /,
+    /^\/syntax\/config.pbtxt:1:1: error: SyntaxError: '\(' was never closed \(model.py, line 2\)$/,
     /^\/trees\/config.pbtxt:\d+:\d+: error: unable to read '.*xgboost.json' as xgboost_json: the document is no object$/,
     /^8 models checked: 8 errors, 0 warnings$/,
   ];
@@ -114,10 +114,41 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
   const serving = servingErrors(root).replaceAll(root, "");
   for (const line of lines.slice(0, -1)) {
     const [, message = ""] = /: error: (.*)$/.exec(line) ?? [];
-    // A load says where in the program it was, in a traceback.
-    if (message.includes("SyntaxError")) continue;
     assert.ok(serving.includes(JSON.stringify(message).slice(1, -1)), `${message}\n${serving}`);
   }
+});
+
+test("an ensemble over a step that does not load is refused with the step's error, in the words of a load", async (t) => {
+  const ensemble = (step: string) =>
+    `platform: "ensemble" ${io} ensemble_scheduling { step { model_name: "${step}" model_version: -1 input_map { key: "I" value: "I" } output_map { key: "O" value: "O" } } }`;
+  const python = `backend: "python" ${io}`;
+  const broken = {
+    syntax: [python, "def broken(\n"],
+    unknown: [`${python} nonsense: 3`, program],
+    negative: [`${python} max_batch_size: -1`, program],
+    zero: [python.replace("dims: 1", "dims: 0"), program.replace("import nobody_has_this", "")],
+    label: [python.replace(/dims: 1 \}$/, 'dims: 1 label_filename: "l.txt" }'), program],
+  };
+  const files: Record<string, string> = { "above/config.pbtxt": ensemble("of-syntax"), "above/1/": "" };
+  for (const [name, [config = "", code = ""]] of Object.entries(broken)) {
+    Object.assign(files, { [`${name}/config.pbtxt`]: config, [`${name}/1/model.py`]: code });
+    Object.assign(files, { [`of-${name}/config.pbtxt`]: ensemble(name), [`of-${name}/1/`]: "" });
+  }
+  const { status, lines, root } = await validate(t, files);
+  assert.equal(status, 1);
+  const ensembles = lines.filter((line) => /^\/(?:of-|above)/.test(line));
+  const syntax =
+    "ensemble 'of-syntax' depends on 'syntax' which has no loaded version. Model 'syntax' loading failed with error: " +
+    "version 1 is at UNAVAILABLE state: Internal: SyntaxError: '(' was never closed (model.py, line 1);";
+  const above = `ensemble 'above' depends on 'of-syntax' which has no loaded version. Model 'of-syntax' loading failed with error: ${syntax}`;
+  const messages = ensembles.map((line) => /: error: (.*)$/.exec(line)?.[1] ?? line);
+  assert.equal(messages.length, Object.keys(broken).length + 1, lines.join("\n"));
+  assert.ok(messages.includes(syntax) && messages.includes(above), messages.join("\n"));
+  const serving = servingErrors(root)
+    .replaceAll(root, "")
+    .replaceAll(String.raw`\n`, " ");
+  for (const message of messages)
+    assert.ok(serving.includes(JSON.stringify(message).slice(1, -1)), `${message}\n${serving}`);
 });
 
 test("a framework that is not set up is a note: the model is not to blame", async (t) => {

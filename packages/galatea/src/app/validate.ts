@@ -41,7 +41,7 @@ export async function validate(directory: string, options: BackendOptions): Prom
     cpuBackends: backendsWithoutGpus(directories, log),
   });
   for (const { file, line, column, severity, message } of problems)
-    process.stdout.write(`${file}:${line}:${column}: ${severity}: ${message}\n`);
+    process.stdout.write(`${file}:${line}:${column}: ${severity}: ${message.replaceAll("\n", " ")}\n`);
   for (const note of checks.notes) process.stdout.write(`note: ${note}\n`);
   const errorCount = problems.filter((each) => each.severity === "error").length;
   const warningCount = problems.length - errorCount;

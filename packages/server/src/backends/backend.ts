@@ -1,3 +1,4 @@
+import type { InferenceError } from "@galatea/base";
 import type { Instance } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena } from "../tensor/index.ts";
@@ -55,8 +56,8 @@ export interface LoadedModel extends AsyncDisposable {
 
 /** The result of a check of a model without a load. */
 export interface ModelCheck {
-  /** Errors, one sentence each, with the texts of a load. */
-  readonly problems: readonly string[];
+  /** The errors of a load. */
+  readonly problems: readonly InferenceError[];
   /** The configuration as a load would complete it; null when only a load completes it. */
   readonly completion: ModelConfig | null;
   /** Checks that were not possible, each with the reason. */

@@ -1,11 +1,17 @@
 import { InferenceError, type InferenceErrorOptions } from "@galatea/base";
-import { circularText, ignoredVersion, requiredVersionText } from "../repository/index.ts";
+import {
+  circularText,
+  noVersionText,
+  notPolledText,
+  requiredVersionText,
+  stepNotLoadedText,
+  unavailableStepsText,
+} from "../repository/index.ts";
 import type { CatalogModel } from "./catalog.ts";
 
-/** Returns Triton's error for a model that could not be polled. Triton's text hides the reason; here the reason follows it. */
+/** Returns Triton's error for a model that could not be polled. */
 export function notPolled(name: string, why: InferenceError): InferenceError {
-  const text = `failed to load '${name}', failed to poll from model repository: ${why.message}`;
-  return new InferenceError("INTERNAL", text, { cause: why, reason: "not-polled" });
+  return new InferenceError("INTERNAL", notPolledText(name, why.message), { cause: why, reason: "not-polled" });
 }
 
 /** A load that failed for any other reason, with Triton's text. */
@@ -24,8 +30,8 @@ export function stepFailure(ensemble: string, step: string, error: InferenceErro
   const circular = error instanceof CircularDependency ? error : error.cause;
   if (circular instanceof CircularDependency) return circular.seenFrom(ensemble);
   if (error.reason === "not-polled") {
-    const text = `ensemble ${ensemble} contains models that are not available or ambiguous: ${step}`;
-    return new InferenceError("INVALID_ARG", `${text}\n${error.message}`, { cause: error });
+    const text = `${unavailableStepsText(ensemble, [step])}\n${error.message}`;
+    return new InferenceError("INVALID_ARG", text, { cause: error });
   }
   const options = { cause: error, reason: error.reason };
   if (error.code === "UNAVAILABLE") {
@@ -37,21 +43,20 @@ export function stepFailure(ensemble: string, step: string, error: InferenceErro
 
 function dependsOn(ensemble: string, step: string, error: InferenceError): string {
   const reason = (error instanceof LoadFailure ? error.why : error.message).trimEnd();
-  return `ensemble '${ensemble}' depends on '${step}' which has no loaded version. Model '${step}' loading failed with error: ${reason}`;
+  return stepNotLoadedText(ensemble, step, reason);
 }
 
 export function stepAbsent(ensemble: string, step: string): InferenceError {
-  return new InferenceError("INVALID_ARG", `ensemble '${ensemble}' depends on '${step}' which has no loaded version`);
+  return new InferenceError("INVALID_ARG", stepNotLoadedText(ensemble, step, null));
 }
 
 export function requiredVersionAbsent(ensemble: string, step: string, version: number): InferenceError {
   return new InferenceError("INVALID_ARG", requiredVersionText(ensemble, step, version));
 }
 
-/** Returns the error for a model whose version policy selects no directory: Triton's text, then the directories that are ignored. */
+/** Returns Triton's error for a model whose version policy selects no directory. */
 export function noVersionSelected({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
-  const why = `at least one version must be available under the version policy of model '${name}'`;
-  return new LoadFailure(name, [why, ...misnamedVersions.map(ignoredVersion)].join("\n"));
+  return new LoadFailure(name, noVersionText(name, misnamedVersions));
 }
 
 /** An ensemble that is its own step, directly or through others. */

@@ -8,8 +8,9 @@ import {
   type ModelSource,
 } from "../backends/index.ts";
 import { placedInstances, type ModelConfig, type PlacedInstance } from "../modelconfig/index.ts";
-import type { BackendCheck, CheckedByBackend, FoundModel } from "../repository/index.ts";
+import type { BackendCheck, CheckedByBackend, FoundModel, VersionProblem } from "../repository/index.ts";
 import { createArena, type Arena } from "../tensor/index.ts";
+import { readLabels } from "./labels.ts";
 import { openModel } from "./open-model.ts";
 import { checkWarmUps } from "./warm-up.ts";
 
@@ -38,23 +39,30 @@ export class ModelChecks implements AsyncDisposable {
 
   readonly check: BackendCheck = async (found): Promise<CheckedByBackend> => {
     const sources = sourcesOf(found);
+    const unlabelled = await labelError(found);
+    // A load reads the label files before it opens the model.
+    if (unlabelled !== null) {
+      const problems = sources.map(({ version }) => ({ version, error: unlabelled }));
+      return { problems, completion: found.config };
+    }
     const { problems, completion } = await this.#checked(found.config, sources);
     const newest = sources.at(-1);
-    const wrong = newest === undefined ? [] : await this.#warmUpProblems(newest, found.config, completion);
-    return { problems: [...problems, ...wrong], completion };
+    if (newest === undefined) return { problems, completion };
+    const wrong = await this.#warmUpProblems(newest, found.config, completion);
+    return { problems: [...problems, ...wrong.map((error) => ({ version: newest.version, error }))], completion };
   };
 
   async #checked(config: ModelConfig, sources: readonly ModelSource[]): Promise<CheckedByBackend> {
     if (config.platform === "ensemble") return { problems: [], completion: config };
-    const problems = new Set<string>();
+    const problems: VersionProblem[] = [];
     let completion: ModelConfig | null = null;
     for (const source of sources) {
       const check = await this.#checkedVersion(source, config);
-      for (const problem of check.problems) problems.add(problem);
+      for (const error of check.problems) problems.push({ version: source.version, error });
       for (const note of check.notes) this.notes.add(note);
       completion = check.completion;
     }
-    return { problems: [...problems], completion };
+    return { problems, completion };
   }
 
   async #checkedVersion(source: ModelSource, config: ModelConfig): Promise<ModelCheck> {
@@ -63,9 +71,8 @@ export class ModelChecks implements AsyncDisposable {
       backend = await findBackend(this.#options.backends, config.backend, source);
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      const { message } = error;
       // The fault is the machine's, not the model's.
-      const [problems, notes] = error.code === "UNAVAILABLE" ? [[], [message]] : [[message], []];
+      const [problems, notes] = error.code === "UNAVAILABLE" ? [[], [error.message]] : [[error], []];
       const isDescribed = config.inputs.length > 0 && config.outputs.length > 0;
       return { problems, notes, completion: isDescribed ? config : null };
     }
@@ -80,7 +87,7 @@ export class ModelChecks implements AsyncDisposable {
       return { problems: [], notes: [], completion };
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      return { problems: [error.message], notes: [], completion: null };
+      return { problems: [error], notes: [], completion: null };
     }
   }
 
@@ -124,6 +131,16 @@ export class ModelChecks implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const backend of this.#options.backends) await backend[Symbol.asyncDispose]();
     this.#arena[Symbol.dispose]();
+  }
+}
+
+/** Returns why the label files of a model cannot be read; null when they can. */
+async function labelError({ modelDirectory, config }: FoundModel): Promise<InferenceError | null> {
+  try {
+    await readLabels(modelDirectory, config);
+    return null;
+  } catch (error) {
+    return InferenceError.from(error);
   }
 }
 

@@ -1,6 +1,6 @@
 import { InferenceError, inferenceCodeText, type InferenceReason } from "@galatea/base";
 import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
-import { composingModels, ignoredVersion } from "../repository/index.ts";
+import { composingModels, ignoredVersion, versionFailedText } from "../repository/index.ts";
 import type { NamespaceMetrics } from "../backends/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { VersionBuilder, type BuilderDependencies, type BuiltVersion } from "./built-version.ts";
@@ -140,7 +140,7 @@ export class ModelLoader {
     const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
     this.#parts.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
     if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
-    return `version ${version} is at UNAVAILABLE state: ${reason};`;
+    return versionFailedText(version, error);
   }
 
   async #loadEnsemble(space: LoadSpace, entry: ModelEntry, found: CatalogModel, options: LoadOptions): Promise<void> {

@@ -68,9 +68,9 @@ export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<re
 export async function checkWarmUps(
   order: WarmUpOrder,
   instances: readonly NamedInstance[] | null,
-): Promise<readonly string[]> {
+): Promise<readonly InferenceError[]> {
   const samples = executedSamples(order.config);
-  const errors: string[] = [];
+  const errors: InferenceError[] = [];
   const checks: (() => void | Promise<void>)[] = samples.map((sample) => async () => {
     const { request } = await prepare(sample, order);
     releaseTensors(request.inputs);
@@ -81,7 +81,7 @@ export async function checkWarmUps(
       await check();
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      errors.push(error.message);
+      errors.push(error);
     }
   }
   return errors;

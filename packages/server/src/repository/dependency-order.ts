@@ -1,3 +1,5 @@
+import { circularText, stepNotLoadedText, unavailableStepsText } from "./failure-texts.ts";
+
 /**
  * The order in which models depend on each other. `rounds` have the models whose steps are all in earlier rounds; `failures` have the
  * reasons of models in no round.
@@ -5,20 +7,6 @@
 export interface DependencyOrder {
   readonly rounds: readonly (readonly string[])[];
   readonly failures: ReadonlyMap<string, string>;
-}
-
-/**
- * Returns Triton's text for a circle of ensembles, which begins and ends with the same name; for a longer circle the whole path follows.
- */
-export function circularText(circle: readonly string[]): string {
-  const first = circle[0] as string;
-  const way = circle.length > 3 ? ` (${circle.join(" -> ")})` : "";
-  return `circular dependency between ensembles: ${first} -> ... -> ${circle.at(-2) as string} -> ${first}${way}`;
-}
-
-/** Returns Triton's error for a step whose version is not loaded. */
-export function requiredVersionText(ensemble: string, step: string, version: number): string {
-  return `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`;
 }
 
 /**
@@ -33,7 +21,7 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
   for (const name of names) {
     const missing = [...new Set(steps.get(name)!.filter((step) => !steps.has(step)))];
     if (missing.length > 0) {
-      failures.set(name, `ensemble ${name} contains models that are not available or ambiguous: ${missing.join(", ")}`);
+      failures.set(name, unavailableStepsText(name, missing));
     }
   }
   for (;;) {
@@ -44,15 +32,23 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
     for (const name of round) placed.add(name);
     rounds.push(round);
   }
-  for (const name of names) {
-    if (placed.has(name) || failures.has(name)) continue;
+  const isLeft = (name: string) => !placed.has(name) && !failures.has(name);
+  const circular = new Set<string>();
+  for (const name of names.filter(isLeft)) {
     const circle = circleThrough(name, steps);
-    if (circle !== null) failures.set(name, circularText(circle));
+    if (circle === null) continue;
+    failures.set(name, circularText(circle));
+    circular.add(name);
   }
-  for (const name of names) {
-    if (placed.has(name) || failures.has(name)) continue;
-    const step = steps.get(name)!.find((each) => !placed.has(each))!;
-    failures.set(name, `ensemble '${name}' depends on '${step}' which has no loaded version`);
+  // Each of the others is above a failure, directly or through others of them.
+  for (let left = names.filter(isLeft); left.length > 0; left = left.filter(isLeft)) {
+    for (const name of left) {
+      const step = steps.get(name)!.find((each) => failures.has(each));
+      if (step === undefined) continue;
+      const why = failures.get(step)!;
+      failures.set(name, circular.has(step) ? why : stepNotLoadedText(name, step, why));
+      if (circular.has(step)) circular.add(name);
+    }
   }
   return { rounds, failures };
 }

@@ -6,9 +6,22 @@
  * All errors are InferenceError with Triton's texts.
  */
 export { findArchiveModel } from "./archive-model.ts";
-export { circularText, requiredVersionText } from "./dependency-order.ts";
 export { DirectoryCatalog } from "./directory-catalog.ts";
+export {
+  circularText,
+  noVersionText,
+  notPolledText,
+  requiredVersionText,
+  stepNotLoadedText,
+  unavailableStepsText,
+  versionFailedText,
+} from "./failure-texts.ts";
 export { composingModels, type FoundModel } from "./model-files.ts";
 export { refusedRepository } from "./refused-repository.ts";
-export { validateRepository, type BackendCheck, type CheckedByBackend } from "./validate-repository.ts";
+export {
+  validateRepository,
+  type BackendCheck,
+  type CheckedByBackend,
+  type VersionProblem,
+} from "./validate-repository.ts";
 export { chooseVersions, ignoredVersion } from "./version-policy.ts";

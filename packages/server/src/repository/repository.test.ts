@@ -76,6 +76,8 @@ suite("the order of dependencies", () => {
         ["c1", ["c2"]],
         ["c2", ["c1"]],
         ["onCircle", ["c1"]],
+        ["above", ["lacking"]],
+        ["aboveAbove", ["above"]],
         ["lacking", ["gone", "a"]],
         ["self", ["self"]],
         ["a", []],
@@ -87,7 +89,11 @@ suite("the order of dependencies", () => {
       c2: "circular dependency between ensembles: c2 -> ... -> c1 -> c2",
       self: "circular dependency between ensembles: self -> ... -> self -> self",
       lacking: "ensemble lacking contains models that are not available or ambiguous: gone",
-      onCircle: "ensemble 'onCircle' depends on 'c1' which has no loaded version",
+      onCircle: "circular dependency between ensembles: c1 -> ... -> c2 -> c1",
+      above:
+        "ensemble 'above' depends on 'lacking' which has no loaded version. Model 'lacking' loading failed with error: ensemble lacking contains models that are not available or ambiguous: gone",
+      aboveAbove:
+        "ensemble 'aboveAbove' depends on 'above' which has no loaded version. Model 'above' loading failed with error: ensemble 'above' depends on 'lacking' which has no loaded version. Model 'lacking' loading failed with error: ensemble lacking contains models that are not available or ambiguous: gone",
     });
   });
 });
@@ -315,7 +321,11 @@ test("validation finds every problem of a repository with its place, and none in
     "none/1/model.py": "",
     "e/config.pbtxt": ensemble("gone"),
     "e/1/": "",
-    "shape/config.pbtxt": ensemble("batch").replace("dims: 4", "dims: 5"),
+    "broken/config.pbtxt": ensemble("batch"),
+    "broken/1/": "",
+    "sound/config.pbtxt": `max_batch_size: 4 ${io}`,
+    "sound/1/model.py": "",
+    "shape/config.pbtxt": ensemble("sound").replace("dims: 4", "dims: 5"),
     "shape/1/": "",
   });
   const { problems } = await validateRepository(root, noCheck, { gpuCount: 0 });
@@ -332,7 +342,8 @@ test("validation finds every problem of a repository with its place, and none in
       "typo:1:1 error unknown field 'max_bach_size' in ModelConfig; did you mean 'max_batch_size'?",
       `typo:2:15 error field 'input[0].dims[0]': expected an integer, found string "x"`,
       "e:1:1 error ensemble e contains models that are not available or ambiguous: gone",
-      "shape:1:1 error in ensemble shape, ensemble tensor X: inconsistent shape: [5] is inferred from model shape while [-1,4] is inferred from model batch",
+      "broken:1:162 error ensemble broken contains models that are not available or ambiguous: batch\nfailed to load 'batch', failed to poll from model repository: dynamic batching preferred size must be <= max batch size for batch",
+      "shape:1:1 error in ensemble shape, ensemble tensor X: inconsistent shape: [5] is inferred from model shape while [-1,4] is inferred from model sound",
     ],
   );
 });

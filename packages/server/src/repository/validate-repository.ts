@@ -2,14 +2,25 @@ import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import {
   checkEnsembleModels,
+  checkFoundConfig,
   configProblems,
+  parseConfigText,
   readConfigText,
+  refuseUnbuilt,
   unbuiltFields,
   type CompletionContext,
   type ModelConfig,
 } from "../modelconfig/index.ts";
-import { dependencyOrder, requiredVersionText } from "./dependency-order.ts";
+import { dependencyOrder } from "./dependency-order.ts";
 import { directoriesIn, readConfigFile, versionsIn } from "./directories.ts";
+import {
+  notPolledText,
+  noVersionText,
+  requiredVersionText,
+  stepNotLoadedText,
+  unavailableStepsText,
+  versionFailedText,
+} from "./failure-texts.ts";
 import { completeModel, composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
 import { ignoredVersion } from "./version-policy.ts";
 
@@ -26,14 +37,23 @@ interface Checked {
   readonly file: string;
   readonly text: string;
   readonly found: FoundModel | null;
-  /** True if its configuration has no errors and only a load can complete it. */
+  /** True if the configurations of ensembles above it can be compared with its own. */
+  readonly isComparable: boolean;
+  /** True if it has no errors and only a load can complete its configuration. */
   readonly isOpen: boolean;
+  /** Why a load of it fails: at `poll`, before its versions are read, or at `load`. Null when no error was found. */
+  readonly failure: { readonly at: "poll" | "load"; readonly why: string } | null;
+}
+
+/** An error of a version that a load ends with. */
+export interface VersionProblem {
+  readonly version: number;
+  readonly error: InferenceError;
 }
 
 /** The outcome of a backend's check of a model. */
 export interface CheckedByBackend {
-  /** Errors, one sentence each. */
-  readonly problems: readonly string[];
+  readonly problems: readonly VersionProblem[];
   /** The configuration as a load would complete it; null when only a load completes it. */
   readonly completion: ModelConfig | null;
 }
@@ -89,54 +109,85 @@ async function validateModel(
     text = (await readConfigFile(file)) ?? "";
     const read = readConfigText(text);
     for (const problem of read.problems) problems.push({ file, severity: "error", ...problem });
-    const unread = { file, text, isOpen: false };
-    if (read.message === null) return { ...unread, found: null };
+    const failed = { file, text, isComparable: false, isOpen: false };
+    if (read.message === null) {
+      const unread = errorOf(() => void parseConfigText(text, file));
+      return { ...failed, found: null, failure: { at: "poll", why: unread?.message ?? "" } };
+    }
     const place = { modelDirectory, directoryName: name, servedName: name };
     const found = await completeModel(place, { message: read.message, present, misnamed, ...gpus });
-    const isRefused = (config: ModelConfig) => {
-      const refusals = configProblems(config);
-      for (const message of refusals) say("error", message, text);
-      const unbuilt = unbuiltFields(config.message);
-      for (const field of unbuilt)
+    const sayRefusals = (config: ModelConfig) => {
+      for (const message of configProblems(config)) say("error", message, text);
+      for (const field of unbuiltFields(config.message))
         say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
-      return refusals.length > 0 || unbuilt.length > 0;
     };
-    if (found.versions.length === 0)
-      say("error", `at least one version must be available under the version policy of model '${name}'`, text);
+    if (found.versions.length === 0) say("error", noVersionText(name, []), text);
+    const refusal = refusalOf(found.config);
+    sayRefusals(found.config);
+    const unpolled = errorOf(() => checkFoundConfig(found.config));
+    if (unpolled !== null) return { ...failed, found, failure: { at: "poll", why: unpolled.message } };
+    if (found.versions.length === 0) {
+      const failure = { at: "load", why: noVersionText(name, misnamed) } as const;
+      return { ...failed, found, isComparable: refusal === null, failure };
+    }
     // A backend opens the model, with the files and libraries that it names.
-    if (isRefused(found.config)) return { ...unread, found };
-    const missing = await missingLabels(found);
-    for (const message of missing) say("error", message, text);
-    if (missing.length > 0) return { ...unread, found };
+    if (refusal !== null) return { ...failed, found, failure: versionsFailed(found, () => refusal) };
     const { problems: wrong, completion } = await backendCheck(found);
-    for (const message of wrong) say("error", message, text);
-    if (completion === null) return { ...unread, found, isOpen: wrong.length === 0 };
-    if (completion !== found.config) isRefused(completion);
-    return { ...unread, found: { ...found, config: completion } };
+    for (const message of new Set(wrong.map(({ error }) => error.message))) say("error", message, text);
+    const late = completion === null || completion === found.config ? null : refusalOf(completion);
+    if (completion !== null && late !== null) sayRefusals(completion);
+    const firstOf = (version: number) => wrong.find((each) => each.version === version)?.error ?? late;
+    const failure = versionsFailed(found, firstOf);
+    const config = completion ?? found.config;
+    return {
+      ...{ file, text, failure, found: { ...found, config } },
+      isComparable: late === null,
+      isOpen: completion === null && failure === null,
+    };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     say("error", error.message, text);
-    return { file, text, found: null, isOpen: false };
+    const failure = { at: "poll", why: error.message } as const;
+    return { file, text, found: null, isComparable: false, isOpen: false, failure };
   }
 }
 
-async function missingLabels(found: FoundModel): Promise<readonly string[]> {
-  const missing: string[] = [];
-  const labels = new Set(found.config.outputs.map((output) => output.labelFilename).filter((label) => label !== ""));
-  for (const label of labels) {
-    const path = join(found.modelDirectory, label);
-    if ((await readConfigFile(path)) === null) {
-      missing.push(`failed to open text file for read ${path}: No such file or directory`);
-    }
+/** Returns the error with which a load rejects a configuration; null when it accepts it. */
+function refusalOf(config: ModelConfig): InferenceError | null {
+  const [first] = configProblems(config);
+  return (
+    errorOf(() => refuseUnbuilt(config)) ?? (first === undefined ? null : new InferenceError("INVALID_ARG", first))
+  );
+}
+
+function errorOf(check: () => void): InferenceError | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    return InferenceError.from(error);
   }
-  return missing;
+}
+
+/** Returns the failure of a load with the error of each version; null when no version has one. */
+function versionsFailed(
+  { versions }: FoundModel,
+  errorOfVersion: (version: number) => InferenceError | null,
+): Checked["failure"] {
+  const texts = versions.flatMap(({ version }) => {
+    const error = errorOfVersion(version);
+    return error === null ? [] : [versionFailedText(version, error)];
+  });
+  return texts.length === 0 ? null : { at: "load", why: texts.join("") };
 }
 
 function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: RepositoryProblem[]): void {
   const configs = new Map<string, ModelConfig>();
   const steps = new Map<string, readonly string[]>();
-  for (const [name, { found }] of checked) {
-    if (found !== null) configs.set(name, found.config);
+  const failed = new Map<string, NonNullable<Checked["failure"]>>();
+  for (const [name, { found, isComparable, failure }] of checked) {
+    if (found !== null && isComparable) configs.set(name, found.config);
+    if (failure !== null) failed.set(name, failure);
     // The errors of a model's own configuration were reported already; its dependents treat it as present.
     steps.set(name, found === null ? [] : composingModels(found.config));
   }
@@ -144,13 +195,19 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
     const { file, text } = checked.get(name)!;
     problems.push({ file, ...placeOf(message, text), severity, message });
   };
+  const refuse = (name: string, why: string) => {
+    say(name, why);
+    if (!failed.has(name)) failed.set(name, { at: "load", why });
+  };
   const { rounds, failures } = dependencyOrder(steps);
-  for (const [name, message] of failures) say(name, message);
+  for (const [name, message] of failures) refuse(name, message);
   for (const name of rounds.flat()) {
     const config = configs.get(name);
     const composing = steps.get(name)!;
     if (config === undefined || composing.length === 0) continue;
-    for (const text of absentVersions(config, checked)) say(name, text);
+    const broken = composing.find((step) => failed.has(step));
+    if (broken !== undefined) refuse(name, stepFailureText(name, broken, failed.get(broken)!));
+    for (const text of absentVersions(config, checked)) refuse(name, text);
     for (const step of composing)
       if (checked.get(step)!.isOpen)
         say(
@@ -166,9 +223,14 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
       configs.set(name, checkEnsembleModels(config, configs));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      say(name, error.message);
+      refuse(name, error.message);
     }
   }
+}
+
+function stepFailureText(ensemble: string, step: string, { at, why }: NonNullable<Checked["failure"]>): string {
+  if (at === "load") return stepNotLoadedText(ensemble, step, why);
+  return `${unavailableStepsText(ensemble, [step])}\n${notPolledText(step, why)}`;
 }
 
 /** Returns the errors of steps that name a version which would not be served, with the texts of a load. */

@@ -42,7 +42,7 @@ for path in sys.argv[1:]:
     except FileNotFoundError:
         print(f"{os.path.basename(path)} does not exist in the model repository path: {path}")
     except (SyntaxError, ValueError) as error:
-        print(f"{path}:{getattr(error, 'lineno', None) or 1}: {type(error).__name__}: {getattr(error, 'msg', error)}")
+        print(f"{type(error).__name__}: {error}")
 `;
 
 export interface PythonCheck {
@@ -68,7 +68,8 @@ async function parsed(file: string, python: string) {
   try {
     const { stdout } = await promisify(execFile)(python, ["-I", "-c", parseProgram, file], { timeout: parseMsMax });
     const lines = stdout.split("\n").filter((line) => line !== "");
-    return { wrong: lines.filter((line) => line !== "completes"), completes: lines.includes("completes"), notes: [] };
+    const wrong = lines.filter((line) => line !== "completes").map((line) => new InferenceError("INTERNAL", line));
+    return { wrong, completes: lines.includes("completes"), notes: [] };
   } catch (error) {
     const why =
       (error as NodeJS.ErrnoException).code === "ENOENT"
@@ -79,17 +80,20 @@ async function parsed(file: string, python: string) {
 }
 
 /** Returns the reasons why the model's instances cannot be placed. */
-function unplaced(config: ModelConfig, gpuCount: number): readonly string[] {
+function unplaced(config: ModelConfig, gpuCount: number): readonly InferenceError[] {
   try {
     placedInstances(config, gpuCount);
     return [];
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
-    return [error.message];
+    return [error];
   }
 }
 
-async function missingEnvironment({ modelDirectory }: ModelSource, config: ModelConfig): Promise<readonly string[]> {
+async function missingEnvironment(
+  { modelDirectory }: ModelSource,
+  config: ModelConfig,
+): Promise<readonly InferenceError[]> {
   const asked = config.parameters.get("EXECUTION_ENV_PATH");
   if (asked === undefined || asked === "") return [];
   const path = environmentPath(asked, modelDirectory);
@@ -97,5 +101,6 @@ async function missingEnvironment({ modelDirectory }: ModelSource, config: Model
     () => true,
     () => false,
   );
-  return isThere ? [] : [`EXECUTION_ENV_PATH '${asked}' does not exist: ${path}`];
+  if (isThere) return [];
+  return [new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${asked}' does not exist: ${path}`)];
 }
