@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { ByteLease, type ByteBudget, type Clock, type Semaphore } from "@galatea/base";
-import { InflationPlace } from "../inflation-place.ts";
+import { InflationSlot } from "../inflation-slot.ts";
 import { GatheredMessage } from "./gathered-message.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
 import type { GrpcLimits } from "./limits.ts";
@@ -35,7 +35,7 @@ export interface CallOptions {
   readonly budget: ByteBudget;
   /** The memory into which the call's connection is read. */
   readonly reads: ReadMemory;
-  /** See InflationPlace. */
+  /** See InflationSlot. */
   readonly inflations: Semaphore;
 }
 
@@ -191,10 +191,10 @@ export class Call {
   async #handOn(receiver: CallReceiver, packed: GatheredMessage, compressed: boolean): Promise<void> {
     const { messageBytesMax } = this.#limits;
     const { memory } = this;
-    using place = new InflationPlace(this.#inflations, this.signal);
+    using slot = new InflationSlot(this.#inflations, this.signal);
     try {
       const encoding = this.#requestEncoding ?? "identity";
-      const bounds = { messageBytesMax, memory, place };
+      const bounds = { messageBytesMax, memory, slot };
       const message = compressed ? await expandMessage(packed.bytes, encoding, bounds) : packed;
       if (message !== packed) memory.shrinkBy(packed.heldBytes);
       this.#guard(() => handOn(receiver, message.bytes));

@@ -9,7 +9,7 @@ import {
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { InferenceError, Semaphore, type ByteBudget, type Clock, type Logger } from "@galatea/base";
-import { largeInflationsMax } from "../inflation-place.ts";
+import { largeInflationsMax } from "../inflation-slot.ts";
 import type { Listener } from "../listener.ts";
 import { Call } from "./call.ts";
 import { ClientResets } from "./client-resets.ts";

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { createGunzip, createInflate, deflate, gzip, type ZlibOptions } from "node:zlib";
 import { InferenceError, type ByteLease } from "@galatea/base";
-import type { InflationPlace } from "../inflation-place.ts";
+import type { InflationSlot } from "../inflation-slot.ts";
 import { GatheredMessage } from "./gathered-message.ts";
 import { GrpcError } from "./status.ts";
 
@@ -27,7 +27,7 @@ export function messageEncoding(header: string | undefined): MessageEncoding | n
 interface ExpansionOptions {
   readonly messageBytesMax: number;
   readonly memory: ByteLease;
-  readonly place: InflationPlace;
+  readonly slot: InflationSlot;
 }
 
 /**
@@ -37,7 +37,7 @@ interface ExpansionOptions {
 export async function expandMessage(
   packed: Uint8Array,
   encoding: MessageEncoding,
-  { messageBytesMax, memory, place }: ExpansionOptions,
+  { messageBytesMax, memory, slot }: ExpansionOptions,
 ): Promise<GatheredMessage> {
   if (encoding === "identity")
     throw new GrpcError("INTERNAL", "a message is marked as compressed, but grpc-encoding names no compression");
@@ -53,7 +53,7 @@ export async function expandMessage(
           "RESOURCE_EXHAUSTED",
           `Received message larger than max (${messageBytesMax}) when expanded`,
         );
-      await place.reach(byteLength);
+      await slot.reach(byteLength);
       expanded.write(piece);
     }
   } catch (error) {

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { createUnzip, deflate, gzip } from "node:zlib";
 import { InferenceError, type ByteLease } from "@galatea/base";
 import { GatheredBody } from "../http-listener/index.ts";
-import type { InflationPlace } from "../inflation-place.ts";
+import type { InflationSlot } from "../inflation-slot.ts";
 
 export type RequestEncoding = "identity" | "compressed";
 export type ResponseEncoding = "identity" | "gzip" | "deflate";
@@ -21,7 +21,7 @@ const inflateStepBytes = 64 * 1024;
 interface InflationOptions {
   readonly outputBytesMax: number;
   readonly memory: ByteLease;
-  readonly place: InflationPlace;
+  readonly slot: InflationSlot;
 }
 
 /**
@@ -30,7 +30,7 @@ interface InflationOptions {
  */
 export async function decompress(
   packed: GatheredBody,
-  { outputBytesMax, memory, place }: InflationOptions,
+  { outputBytesMax, memory, slot }: InflationOptions,
 ): Promise<GatheredBody> {
   const body = packed.bytes();
   if (body.length === 0) throw notInflated("nothing to be decompressed");
@@ -42,7 +42,7 @@ export async function decompress(
     for await (const piece of unzip as AsyncIterable<Buffer>) {
       outputBytes += piece.length;
       if (outputBytes > outputBytesMax) throw tooLarge(outputBytesMax);
-      await place.reach(outputBytes);
+      await slot.reach(outputBytes);
       inflated.write(piece);
     }
   } catch (error) {

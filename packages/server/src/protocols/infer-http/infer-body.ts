@@ -26,7 +26,7 @@ import {
   type InputPlacementOptions,
   type PlacedInputs,
 } from "../infer-codec/index.ts";
-import { InflationPlace } from "../inflation-place.ts";
+import { InflationSlot } from "../inflation-slot.ts";
 import { decompress } from "./compression.ts";
 
 export interface InferBodyOptions {
@@ -37,7 +37,7 @@ export interface InferBodyOptions {
   readonly compressed: boolean;
   /** Yields to the event loop while long JSON is read. */
   readonly loopQueue: EventLoopQueue;
-  /** See InflationPlace. */
+  /** See InflationSlot. */
   readonly inflations: Semaphore;
 }
 
@@ -57,8 +57,8 @@ export interface DecodedBody {
 export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const declared = declaredLength(exchange);
   if (options.compressed) {
-    using place = new InflationPlace(options.inflations, exchange.signal);
-    return await decodeWhole(await readCompressed(exchange, options, place), exchange, options);
+    using slot = new InflationSlot(options.inflations, exchange.signal);
+    return await decodeWhole(await readCompressed(exchange, options, slot), exchange, options);
   }
   if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
   // An empty body has no JSON either: Triton treats it as a raw request of zero bytes.
@@ -74,13 +74,13 @@ export async function readInferBody(exchange: Exchange, options: InferBodyOption
 async function readCompressed(
   exchange: Exchange,
   { limits }: InferBodyOptions,
-  place: InflationPlace,
+  slot: InflationSlot,
 ): Promise<GatheredBody> {
   const { memory } = exchange;
   const packed = await gatherBody(exchange, limits);
   const packedBytes = memory.bytes - exchangeBytes;
   try {
-    return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory, place });
+    return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory, slot });
   } finally {
     packed.discard();
     memory.shrinkBy(packedBytes);

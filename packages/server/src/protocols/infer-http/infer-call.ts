@@ -3,7 +3,7 @@ import { labelsOf } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
-import { largeInflationsMax } from "../inflation-place.ts";
+import { largeInflationsMax } from "../inflation-slot.ts";
 import {
   discardChunks,
   exchangeBytes,

@@ -3,7 +3,7 @@ import { labelsOf } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
-import { largeInflationsMax } from "../inflation-place.ts";
+import { largeInflationsMax } from "../inflation-slot.ts";
 import { type EncodeOptions, jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax } from "../infer-codec/index.ts";
 import { bodyErrorOf, callErrorOf, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
 import { errorEvent, replyEvents, type PrintedAnswer } from "./event-reply.ts";
