@@ -139,11 +139,8 @@ async function validateModel(
     const firstOf = (version: number) => wrong.find((each) => each.version === version)?.error ?? late;
     const failure = versionsFailed(found, firstOf);
     const config = completion ?? found.config;
-    return {
-      ...{ file, text, failure, found: { ...found, config } },
-      isComparable: late === null,
-      isOpen: completion === null && failure === null,
-    };
+    const isOpen = completion === null && failure === null;
+    return { file, text, found: { ...found, config }, isComparable: late === null, isOpen, failure };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     say("error", error.message, text);
