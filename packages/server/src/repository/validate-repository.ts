@@ -41,7 +41,7 @@ interface Checked {
   readonly isComparable: boolean;
   /** True if it has no errors and only a load can complete its configuration. */
   readonly isOpen: boolean;
-  /** Why a load of it fails: at `poll`, before its versions are read, or at `load`. Null when no error was found. */
+  /** The error of a load: at `poll`, before its versions are read, or at `load`. Null when no error was found. */
   readonly failure: { readonly at: "poll" | "load"; readonly why: string } | null;
 }
 
