@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { homedir } from "node:os";
 import { delimiter, join, relative } from "node:path";
-import { before, test, type TestContext } from "node:test";
+import { after, before, test, type TestContext } from "node:test";
 import { eventually } from "../../packages/base/src/core/eventually-fixture.ts";
 import { root } from "../../scripts/source-tree.ts";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
@@ -19,8 +19,14 @@ const ports = [8000, 8001, 8002, 8770];
 const printMs = 60_000;
 
 let python: string;
+/** Where the documents' checkouts are, below the checkout itself: its packages are linked, which needs one file system. */
+let scratch: string;
+/** The packages of the checkout of the document that runs. */
+let packages: string;
 
 before(async () => {
+  mkdirSync(join(root, ".galatea"), { recursive: true });
+  scratch = mkdtempSync(join(root, ".galatea/documents-"));
   for (const port of ports) {
     const isTaken = await new Promise<boolean>((resolve) => {
       const socket = connect(port, "127.0.0.1", () => resolve(true)).once("error", () => resolve(false));
@@ -29,17 +35,20 @@ before(async () => {
     assert.ok(!isTaken, `port ${port}, which the documents use, is taken by another program`);
   }
   ({ python } = await ensureEnvironment(cacheDirectory(process.env), "clients"));
+  packages = join(scratch, "node_modules");
+  // `npm ci` replaces the linked files, and nothing writes to them.
+  execFileSync("cp", ["-al", join(root, "node_modules"), packages]);
 });
+after(() => rmSync(scratch, { recursive: true }));
 
-/** Copies the repository as a clone with its packages installed: those are linked, which `npm ci` replaces and nothing writes to. */
+/** Copies the repository as a clone with its packages installed. */
 function copyCheckout(directory: string): void {
   const isElsewhere = (path: string) => /\/(\.git|\.galatea|node_modules|dist|\.venv)$/.test(path);
   const filter = (path: string) => !isElsewhere(path);
-  for (const path of readdirSync(root)
-    .map((name) => join(root, name))
-    .filter(filter))
+  for (const path of readdirSync(root).map((name) => join(root, name)).filter(filter))
     cpSync(path, join(directory, relative(root, path)), { recursive: true, filter });
-  execFileSync("cp", ["-al", join(root, "node_modules"), directory]);
+  renameSync(packages, join(directory, "node_modules"));
+  packages = join(directory, "node_modules");
 }
 
 /** The environment of a reader with an empty home directory, whose package managers know the sources and caches of this user. */
@@ -64,13 +73,10 @@ function readersEnvironment(home: string): Readonly<Record<string, string | unde
 }
 
 async function runDocument(t: TestContext, path: string): Promise<void> {
-  // Beside the packages, to which files are linked.
-  mkdirSync(join(root, ".galatea"), { recursive: true });
-  const scratch = mkdtempSync(join(root, ".galatea/documents-"));
-  t.after(() => rmSync(scratch, { recursive: true }));
-  const home = join(scratch, "home");
-  const records = join(scratch, "records");
-  const directory = join(scratch, "galatea");
+  const own = mkdtempSync(join(scratch, "d-"));
+  const home = join(own, "home");
+  const records = join(own, "records");
+  const directory = join(own, "galatea");
   for (const each of [home, records]) mkdirSync(each);
   copyCheckout(directory);
   await using shell = new DocumentShell({ directory, records, env: readersEnvironment(home) });
