@@ -160,7 +160,7 @@ test("an archive without a model, and one whose model raises, are told so by the
   const empty = await refused(invoke(platform, name, "no-model.tar.gz", doing("echo")));
   assert.match(
     empty.message,
-    /^Received client error \(400\) from primary with message ".*the archive holds no model directory/,
+    /^Received client error \(400\) from primary with message ".*the archive contains no model directory/,
   );
   const raising = [
     { path: "m/config.pbtxt", body: faultyConfig },

@@ -34,7 +34,7 @@ test("a neighbour's run that was under way when the process ended is done again,
   const pid = await theRunner();
   const running = run(busy, product());
   await isUnderWay(pid);
-  assert.match(failureOf(await run(bad, deadly())), /model 'bad' has ended the process that ran it \(signal SIGFPE\)/);
+  assert.match(failureOf(await run(bad, deadly())), /model 'bad' has crashed its process \(signal SIGFPE\)/);
   assert.ok(!((await running) instanceof InferenceError));
   assert.equal(shop.arena.usedBytes, 0);
 });
@@ -47,10 +47,10 @@ test("content that ended two processes runs in one of its own, and its neighbour
   await negates(good);
   const shared = await theRunner();
   for (let crash = 0; crash < 2; crash += 1) {
-    assert.match(failureOf(await run(bad, deadly())), /has ended the process/);
+    assert.match(failureOf(await run(bad, deadly())), /has crashed its process/);
     assert.equal(await theRunner(), shared);
   }
-  const refusal = "UNAVAILABLE: model 'bad' is not run: it has ended the process that ran it 4 times. ";
+  const refusal = "UNAVAILABLE: model 'bad' is not run: it has crashed its process 4 times. ";
   const refused = failureOf(await run(bad, division([1], [1])));
   assert.ok(refused.startsWith(refusal), refused);
   await negates(good);
@@ -71,7 +71,7 @@ test("kill -9 of the process at any moment loses no block and no model", async (
     process.kill(pid, "SIGKILL");
     for (const outcome of await Promise.all(under)) {
       if (outcome instanceof InferenceError) {
-        assert.match(outcome.message, /model 'busy' (has ended|is not run: it has ended) the process that ran it/);
+        assert.match(outcome.message, /model 'busy' (has crashed|is not run: it has crashed) its process/);
       }
     }
     await negates(good);

@@ -50,7 +50,7 @@ test("a client's division that ends the process is answered with an error, and t
   const { httpPort } = serving.server;
   assert.equal(
     errorOf(await infer(httpPort, "bad", division), 500),
-    "model 'bad' has ended the process that ran it (signal SIGFPE)",
+    "model 'bad' has crashed its process (signal SIGFPE)",
   );
   for (let asked = 0; asked < 3; asked += 1) assertNegated(await infer(httpPort, "good", negation));
   // The same client does it again and again: its model runs alone, then not at all.
@@ -70,7 +70,7 @@ test("a file that ends the process that loads it is refused with the model's nam
   );
   const { httpPort } = serving.server;
   const answer = await load(httpPort, "deadly");
-  assert.match(errorOf(answer, 400), /model 'deadly' has ended the process that ran it \(signal SIGFPE\)/);
+  assert.match(errorOf(answer, 400), /model 'deadly' has crashed its process \(signal SIGFPE\)/);
   assertNegated(await infer(httpPort, "good", negation));
 });
 

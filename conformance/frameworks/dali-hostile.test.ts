@@ -31,7 +31,7 @@ test("operators that are not served are named", async () => {
     python_function: /operator 'PythonFunction' \(double\) calls a function of the process that wrote the file/,
     reads: /operator 'readers\.File' \(double\) reads files by itself/,
     writes: /operator 'DumpImage' \(double\) writes files/,
-    unknown: /operator 'no\.such\.Operator' \(double\) is none of this DALI's \(2\.\d/,
+    unknown: /operator 'no\.such\.Operator' \(double\) is not an operator of this DALI \(2\.\d/,
     threads: /a pipeline has from 1 to 1024 threads, found 1073741824/,
   };
   for (const [model, sentence] of Object.entries(sentences))

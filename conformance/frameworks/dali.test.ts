@@ -154,7 +154,7 @@ test("samples of one request that differ in what comes out are named", async () 
   );
   assert.equal(
     reply.error,
-    "DALI Backend error: output 'thumbnail' has samples of different shapes in one request, which are no tensor: [8, 9, 3], [8, 10, 3]",
+    "DALI Backend error: output 'thumbnail' has samples of different shapes in one request, which do not form a tensor: [8, 9, 3], [8, 10, 3]",
   );
 });
 
@@ -179,12 +179,12 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
   ["refuse_filename", /Model file name 'a"b' may have letters, digits, _, \. and - only/],
   ["refuse_threads", "parameter 'num_threads' must be a number, found 'many'"],
   ["refuse_too_many_threads", "a pipeline has from 1 to 1024 threads, found 5000"],
-  ["refuse_split", "parameter 'split_along_outer_axis' names 'none', which is no output of the model"],
+  ["refuse_split", "parameter 'split_along_outer_axis' names 'none', which is not an output of the model"],
   [
     "refuse_gpu_only",
-    / is not served: operator 'experimental\.MedianBlur' \(__MedianBlur_0\) has no implementation for the CPU, and pipelines run there$/,
+    / is not served: operator 'experimental\.MedianBlur' \(__MedianBlur_0\) has no implementation for the CPU, on which pipelines run$/,
   ],
-  ["refuse_reader", /operator 'readers\.File' .* reads files by itself, and requests have no part in what it gives$/],
+  ["refuse_reader", /operator 'readers\.File' .* reads files itself, so its outputs do not depend on requests$/],
 ];
 
 for (const [model, sentence] of refusals)

@@ -194,7 +194,7 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
   ["load_absent", /^unable to find '.*\/load_absent\/1\/model.pt' for model instance 'load_absent'/],
   [
     "load_weights",
-    /the file holds no program, as torch.save makes it: save one with torch.jit.save or torch.export.save/,
+    /the file was written by torch.save and contains no program: save one with torch.jit.save or torch.export.save/,
   ],
   [
     "load_compiled",

@@ -143,7 +143,7 @@ test("a script with neither word that gives an iterator is answered whole, and i
   await loaded("neither", script);
   const { body, contentType } = await server.invoke("neither", "a b", json);
   assert.deepEqual([body, contentType], ["AB", "text/x"]);
-  await server.logged("the script gave an iterator, which is sent as a whole: write `streams = True` in it");
+  await server.logged("the script returned an iterator, which is sent as a whole: with `streams = True` in the script");
 });
 
 test("a script that streams and gives an answer in one piece is answered as any other, and by whom a session is said it knows", async () => {

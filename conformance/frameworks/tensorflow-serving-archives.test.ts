@@ -96,7 +96,7 @@ test("archives that hold nothing to serve, or what cannot be, fail their load wi
     [{ ...line, "2/readme.txt": "no model" }, /failed to load version 2 of model 'model': Could not find SavedModel/],
     [{ ...line, "001/saved_model.pb": saved }, /has version 1 twice/],
     [{ "a/m/1/saved_model.pb": saved, "b/m/1/saved_model.pb": saved }, /two models of the name 'm'/],
-    [{ "m/99999999999999999999/saved_model.pb": saved }, /no version: it is larger than/],
+    [{ "m/99999999999999999999/saved_model.pb": saved }, /not a valid version: it is larger than/],
     [{ "m/1/saved_model.pb": saved.subarray(0, saved.length - 7) }, /failed to load version 1 of model 'm'/],
     [{ "m/1/saved_model.pb": "text" }, /failed to load version 1 of model 'm'/],
     [{ "m/1/saved_model.pb": saved }, /failed to load version 1 of model 'm'.*variables/],

@@ -60,7 +60,7 @@ def transform_fn(m, data, ct, accept, context):
   const next = await server.invoke("wrong", "none", json);
   assert.deepEqual([next.status, next.headers["x-once"]], [200, undefined]);
   for (const [body, why] of [
-    ["name", /"a b" is no name of a header/],
+    ["name", /"a b" is not a valid header name/],
     ["many", /65 headers; up to 64/],
     ["long", /longer than 8192/],
     ["object", /x/],

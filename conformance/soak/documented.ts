@@ -34,7 +34,7 @@ const documented: readonly DocumentedError[] = [
   },
   {
     cause: "its runner was killed",
-    text: /^model 'onnx' has ended the process that ran it \(signal SIGKILL\)$/,
+    text: /^model 'onnx' has crashed its process \(signal SIGKILL\)$/,
     http: 500,
     grpc: 13,
   },

@@ -153,11 +153,11 @@ test("what cannot be is refused with a sentence", async () => {
     ],
     [
       { config: { input: [{ name: "input__0", data_type: "TYPE_FP32", dims: [3] }] } },
-      /trees have 2 features, but the configuration gives 'input__0' 3/,
+      /trees have 2 features, but the configuration declares 'input__0' 3/,
     ],
     [
       { config: { output: [{ name: "output__0", data_type: "TYPE_FP32", dims: [4] }] } },
-      /trees give 1 numbers for each row, but the configuration gives 'output__0' 4/,
+      /trees return 1 numbers for each row, but the configuration declares 'output__0' 4/,
     ],
     [
       {
@@ -165,7 +165,7 @@ test("what cannot be is refused with a sentence", async () => {
           output: ["output__0", "treeshap_output"].map((name) => ({ name, data_type: "TYPE_FP32", dims: [1] })),
         },
       },
-      /the trees explain each row by \[3\] numbers, but the configuration gives 'treeshap_output' \[1\]/,
+      /the trees return for each row contributions of shape \[3\], but the configuration declares 'treeshap_output' \[1\]/,
     ],
     [{ config: { max_batch_size: 0 } }, /must have a max_batch_size of at least 1/],
     [{ model: "{" }, /is not JSON: Missing a name for object member\. at 1/],
@@ -175,7 +175,7 @@ test("what cannot be is refused with a sentence", async () => {
       { model: xgboostModel(stump, "reg:squarederror", { colour: 1 }) },
       /unknown field 'colour' in learner: parameter xgboost_allow_unknown_field/,
     ],
-    [{ model: xgboostModel({ ...stump, left: [0, -1, -1] }) }, /tree 0 leads to node 0 in two ways/],
+    [{ model: xgboostModel({ ...stump, left: [0, -1, -1] }) }, /tree 0 reaches node 0 by two paths/],
     [
       { model: xgboostModel({ ...stump, categories: Array.from({ length: 4097 }, (_, index) => 2 * index) }) },
       /more than 4096 ranges of categories/,

@@ -60,6 +60,6 @@ test("a checkpoint that ends early is refused, wherever it ends, and one of anot
   older[4] = 4;
   assert.match(
     refusal(older),
-    /^the file is no checkpoint of treelite 3\.9 or 4, but says version 3\.4\.1: load the model/,
+    /^the file is not a checkpoint of treelite 3\.9 or 4: it has version 3\.4\.1: load the model/,
   );
 });

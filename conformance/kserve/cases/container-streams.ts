@@ -83,11 +83,15 @@ export const containerStreams: readonly Case[] = [
   ),
   inferred(
     "binary outputs",
-    streamed(invocations(kserve(one, { parameters: { binary_data_output: true } })), 400, "no binary outputs"),
+    streamed(
+      invocations(kserve(one, { parameters: { binary_data_output: true } })),
+      400,
+      "cannot contain binary outputs",
+    ),
     streamed(
       invocations(kserve(one, { outputs: [{ name: "OUT", parameters: { binary_data: true } }] })),
       400,
-      "no binary outputs",
+      "cannot contain binary outputs",
     ),
     streamed(invocations(kserve(one, { outputs: [{ name: "OUT" }] })), 200, event("one")),
   ),
@@ -96,7 +100,7 @@ export const containerStreams: readonly Case[] = [
     streamed(invocations("{"), 500, "failed to parse the request JSON buffer"),
     streamed(invocations({ inputs: [] }), 400, "expected 1 inputs but got 0 inputs"),
     streamed(invocations(kserve(one, { outputs: [{ name: "NO" }] })), 400, "unexpected inference output 'NO'"),
-    streamed(invocations(""), 400, "no binary outputs"),
+    streamed(invocations(""), 400, "cannot contain binary outputs"),
   ),
   generated(
     "one answer",

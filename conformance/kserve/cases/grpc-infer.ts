@@ -336,7 +336,7 @@ export const grpcRequestErrors: readonly Case[] = [
     [
       ["a shared memory size without a region", { shared_memory_byte_size: int64(16n) }],
       ["a shared memory offset without a region", { shared_memory_offset: int64(16n) }],
-      ["a shared memory region that is no text", { shared_memory_region: int64(1n) }],
+      ["a shared memory region that is not a string", { shared_memory_region: int64(1n) }],
       ["an unsigned shared memory size", { shared_memory_region: string("r"), shared_memory_byte_size: uint64(16n) }],
       [
         "a shared memory offset that is a text",

@@ -35,7 +35,7 @@ test("the start of a platform that cannot confine tenants warns of it, and the g
     await exited;
     assert.match(
       text,
-      /^W.*models of different tenants are not kept apart in full on this machine: .*view \(it takes root/m,
+      /^W.*models of different tenants are not fully isolated on this machine: .*view \(it takes root/m,
     );
   } finally {
     child.kill("SIGKILL");

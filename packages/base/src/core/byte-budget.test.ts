@@ -68,7 +68,7 @@ test("what may fit later is refused as full, what never fits as too large", () =
   });
   budget.take(40);
   budget.give(100);
-  assert.throws(() => budget.give(1), /bug: more bytes were given back/);
+  assert.throws(() => budget.give(1), /bug: more bytes were released/);
 });
 
 test("bytes that are there already are counted beyond the bound, and keep others out until they are gone", () => {

@@ -24,7 +24,7 @@ export class ByteBudget {
   readonly #idleMemory = new Set<IdleMemory>();
 
   constructor(bytesMax: number) {
-    assert(bytesMax > 0, "a budget of bytes is above 0");
+    assert(bytesMax > 0, "a budget of bytes must be above 0");
     this.bytesMax = bytesMax;
     this.#largeBytesMax = bytesMax < Infinity ? bytesMax - Math.floor(bytesMax * smallShare) : Infinity;
   }
@@ -60,7 +60,7 @@ export class ByteBudget {
   }
 
   give(bytes: number): void {
-    assert(bytes >= 0 && bytes <= this.#usedBytes, "more bytes were given back than were taken");
+    assert(bytes >= 0 && bytes <= this.#usedBytes, "more bytes were released than were taken");
     this.#usedBytes -= bytes;
   }
 

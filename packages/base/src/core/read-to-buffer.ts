@@ -34,7 +34,7 @@ export function readToBuffer(
     leave().pause();
     reject(error);
   };
-  const cut = () => fail(new Error("the body ended before its end"));
+  const cut = () => fail(new Error("the body is incomplete"));
   source.on("data", keep).on("end", end).on("error", fail).on("close", cut);
   if (source.destroyed || source.readableEnded) cut();
   return promise;

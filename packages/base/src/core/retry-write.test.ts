@@ -46,7 +46,7 @@ test("what a full disk does not take is written when there is room, with pauses 
   const at = place();
   assert.equal(await at.write(7, full), "written at try 8");
   assert.deepEqual(at.pausesMs, [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
-  assert.deepEqual(new Set(at.told), new Set(["the end of a job cannot be recorded; it is tried again"]));
+  assert.deepEqual(new Set(at.told), new Set(["the end of a job cannot be recorded; retrying"]));
   assert.equal(at.told.length, 7);
   const quick = place({ pauses: { pauseMsMin: 5, pauseMsMax: 8 } });
   await quick.write(3, full);

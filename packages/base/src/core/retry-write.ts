@@ -36,7 +36,7 @@ export async function retryWrite<Result>(write: () => Promise<Result>, options: 
     } catch (error) {
       if (retries === "disk faults" && diskFault(error) === null) throw error;
       signal.throwIfAborted();
-      logger.error(`${what} cannot be recorded; it is tried again`, { name, error: String(error), pauseMs });
+      logger.error(`${what} cannot be recorded; retrying`, { name, error: String(error), pauseMs });
     }
     await delay(clock, pauseMs, signal);
   }

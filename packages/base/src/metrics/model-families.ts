@@ -169,7 +169,7 @@ class Allowance {
 }
 
 function full(what: string): InferenceError {
-  return new InferenceError("UNAVAILABLE", `the models here have ${what}, and no more are taken`);
+  return new InferenceError("UNAVAILABLE", `the models of this namespace have ${what}, and no more are accepted`);
 }
 
 interface NamespaceParts {
@@ -203,7 +203,7 @@ export class NamespaceFamilies {
     let isOpen = true;
     return {
       part: (labels: ReadonlyMap<string, string>, bounds: readonly number[]) => {
-        assert(isOpen, "a family that nobody holds has no parts");
+        assert(isOpen, "a family without holders has no cells");
         const series = this.#series(family, labels, bounds);
         const part = this.#join(family, series);
         parts.push([series, part]);
@@ -352,7 +352,7 @@ function checkLabel(name: string, kind: SeriesKind, namespace: string): void {
 /** Returns the bounds without a final +Inf, which every histogram has. */
 function checkedBounds(bounds: readonly number[], boundsMax: number): readonly number[] {
   if (bounds.length > boundsMax)
-    throw new InferenceError("INVALID_ARG", `${bounds.length} bucket boundaries; ${boundsMax} at most are taken`);
+    throw new InferenceError("INVALID_ARG", `${bounds.length} bucket boundaries; at most ${boundsMax} are accepted`);
   if (!bounds.every((bound, index) => (index === 0 ? !Number.isNaN(bound) : bound > bounds[index - 1]!)))
     throw new InferenceError("INVALID_ARG", "Bucket Boundaries must be strictly sorted");
   return bounds.at(-1) === Infinity ? bounds.slice(0, -1) : bounds;

@@ -180,7 +180,7 @@ export class MetricRegistry {
   }
 
   #add<Added extends AnyFamily>(family: Added): Added {
-    assert(!this.#families.has(family.name), `metric family '${family.name}' is made twice`);
+    assert(!this.#families.has(family.name), `metric family '${family.name}' is created twice`);
     this.#families.set(family.name, family);
     return family;
   }

@@ -74,7 +74,7 @@ export async function printSeries(metrics: MetricStore, { seriesMax, nowMs, turn
     }
   }
   lines.push(
-    printHead("galatea_series_left_out", "Series that are too many to be told here.", "gauge"),
+    printHead("galatea_series_left_out", "Number of series omitted because there are too many.", "gauge"),
     printLine("galatea_series_left_out", "", leftOut),
   );
   return lines.join("");

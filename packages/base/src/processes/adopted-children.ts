@@ -43,7 +43,7 @@ export function adoptOrphans(): void {
 
 /** Calls `onEnd` once after an adopted child has ended and was reaped: its pid and its memory are free then. */
 export function watchAdopted(pid: number, onEnd: (end: ProcessEnd) => void): void {
-  assert(!watched.has(pid), `process ${pid} is watched already`);
+  assert(!watched.has(pid), `process ${pid} is already watched`);
   watched.set(pid, onEnd);
   // The child may have ended before it was watched; its SIGCHLD has already been handled.
   reapWatched(pid);

@@ -145,7 +145,9 @@ export class OutputLines {
     const { timer, lineCount, byteCount } = this.#pause;
     this.#pause = null;
     timer[Symbol.dispose]();
-    this.#forward(`... ${lineCount} lines (${byteCount} bytes) not shown: they came faster than lines are kept`);
+    this.#forward(
+      `... ${lineCount} lines (${byteCount} bytes) not shown: they were written faster than lines are logged`,
+    );
   }
 }
 

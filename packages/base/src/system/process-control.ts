@@ -184,7 +184,7 @@ export function receiveDescriptor(fd: number): number {
   view.setBigUint64(32, koffi.address(control), true);
   view.setBigUint64(40, BigInt(control.byteLength), true);
   checkCall("recvmsg", Number(libc.recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)));
-  if (view.getBigUint64(40, true) < 20n) throw new Error("a message without the descriptor that it was to bring");
+  if (view.getBigUint64(40, true) < 20n) throw new Error("a message without its file descriptor");
   return new DataView(control.buffer).getInt32(16, true);
 }
 

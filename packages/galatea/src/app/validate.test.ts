@@ -66,7 +66,7 @@ test("a good repository is told how many models were checked, and none of them i
 test("a repository without a model is an error", async (t) => {
   const { status, lines } = await validate(t, { "readme.txt": "" });
   assert.equal(status, 1);
-  assert.match(lines[0]!, /error: this model repository holds no model directory$/);
+  assert.match(lines[0]!, /error: this model repository contains no model directory$/);
   assert.equal(lines.at(-1), "0 models checked: 1 errors, 0 warnings");
 });
 
@@ -100,13 +100,13 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
   assert.equal(status, 1, stderr);
   const expected = [
     /^\/absent\/config.pbtxt:1:1: error: model.py does not exist in the model repository path: \/absent\/1\/model.py$/,
-    /^\/booster\/config.pbtxt:1:1: error: the archive has no file that a model could be$/,
+    /^\/booster\/config.pbtxt:1:1: error: the archive has no file that could be a model$/,
     /^\/environment\/config.pbtxt:\d+:\d+: error: EXECUTION_ENV_PATH '.*env.tar.gz' does not exist: /,
-    /^\/linear\/config.pbtxt:1:1: error: the archive is no zip archive, or was cut short$/,
+    /^\/linear\/config.pbtxt:1:1: error: the archive is not a zip archive, or is truncated$/,
     /^\/onnx\/config.pbtxt:1:1: error: onnx runtime error 7: Load model from /,
     /^\/plan\/config.pbtxt:\d+:\d+: error: unable to find backend library for backend 'tensorrt'/,
     /^\/syntax\/config.pbtxt:1:1: error: SyntaxError: '\(' was never closed \(model.py, line 2\)$/,
-    /^\/trees\/config.pbtxt:\d+:\d+: error: unable to read '.*xgboost.json' as xgboost_json: the document is no object$/,
+    /^\/trees\/config.pbtxt:\d+:\d+: error: unable to read '.*xgboost.json' as xgboost_json: the document is not an object$/,
     /^8 models checked: 8 errors, 0 warnings$/,
   ];
   assert.equal(lines.length, expected.length, lines.join("\n"));
@@ -200,7 +200,7 @@ test("a warm-up sample whose file is absent, too small or outside is told, and o
   assert.equal(status, 1, stderr);
   const expected = [
     /^\/absent\/config.pbtxt:\d+:\d+: error: failed to open text file for read \/absent\/warmup\/data: No such file or directory$/,
-    /^\/outside\/config.pbtxt:\d+:\d+: error: failed to open text file .*must lie in the model's warmup folder/,
+    /^\/outside\/config.pbtxt:\d+:\d+: error: failed to open text file .*must be in the model's warmup folder/,
     /^\/small\/config.pbtxt:\d+:\d+: error: .*warmup setting expects 4 bytes, but the data provided from dataonly has 3 bytes$/,
     /^4 models checked: 3 errors, 0 warnings$/,
   ];

@@ -61,7 +61,7 @@ export function warnOfGaps(gaps: ConfinementGaps, log: Logger): void {
   const missing = Object.entries(gaps).map(([kind, why]) => `${kind} (${why})`);
   if (missing.length === 0) return;
   log.warning(
-    `models of different tenants are not kept apart in full on this machine: ${missing.join("; ")}. Run code of tenants who do not ` +
+    `models of different tenants are not fully isolated on this machine: ${missing.join("; ")}. Run code of tenants who do not ` +
       "trust each other as root, on Linux 6.12 or newer",
   );
 }

@@ -86,7 +86,7 @@ function readArtifact(directory: string): Uint8Array {
     if (error instanceof InferenceError) throw error;
     throw new InferenceError(
       "INVALID_ARG",
-      "the archive has no file 'model_algo-1', which linear learner's archives have",
+      "the archive has no file 'model_algo-1', which an archive of a linear learner must have",
       {
         cause: error,
       },

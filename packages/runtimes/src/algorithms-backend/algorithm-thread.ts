@@ -66,7 +66,7 @@ export class AlgorithmThread implements AsyncDisposable {
   }
 
   #failure(): InferenceError {
-    return new InferenceError("INTERNAL", `the model did not answer: ${this.#reason}`);
+    return new InferenceError("INTERNAL", `the model did not respond: ${this.#reason}`);
   }
 
   async #end(reason: string): Promise<void> {
@@ -76,6 +76,6 @@ export class AlgorithmThread implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end("its container ends");
+    await this.#end("its container is stopping");
   }
 }

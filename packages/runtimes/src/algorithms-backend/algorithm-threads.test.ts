@@ -79,7 +79,7 @@ test("files that are no model fail their load with a sentence, and nobody else",
   const broken = { ...(await linear()), directory: await folderOf({ "model_algo-1": "nothing" }) };
   await assert.rejects(
     threads.load(broken, signal),
-    new InferenceError("INVALID_ARG", "the archive is no zip archive, or was cut short"),
+    new InferenceError("INVALID_ARG", "the archive is not a zip archive, or is truncated"),
   );
   const empty = { ...broken, directory: await folderOf({ other: "x" }) };
   await assert.rejects(threads.load(empty, signal), /the archive has no file 'model_algo-1'/);
@@ -91,7 +91,7 @@ test("a request that does not end is ended with its thread, and the next one is 
   await using threads = opened({ clock });
   const model = await threads.load(await endless(), signal);
   assert.equal(await asked(model, "aab"), "200 aab");
-  const refused = assert.rejects(asked(model, "a".repeat(60)), /the model did not answer: the model took longer than/);
+  const refused = assert.rejects(asked(model, "a".repeat(60)), /the model did not respond: the model took longer than/);
   await setImmediate();
   clock.fireHeld();
   await refused;
@@ -114,7 +114,7 @@ test("a model that takes long holds none of its siblings up: they are read again
     assert.deepEqual([hasEnded, threads.threadCount], [false, 2]);
   }
   await threads[Symbol.asyncDispose]();
-  assert.match(await ended, /the model did not answer: its container ends/);
+  assert.match(await ended, /the model did not respond: its container is stopping/);
 });
 
 test("who waits for a thread when the container ends is refused", async () => {
@@ -124,7 +124,7 @@ test("who waits for a thread when the container ends is refused", async () => {
   const both = Promise.allSettled([asked(slow, "a".repeat(60)), asked(sibling, "1,2,3,4")]);
   await threads[Symbol.asyncDispose]();
   for (const outcome of await both)
-    assert.match(String(outcome.status === "rejected" && outcome.reason), /its container ends/);
+    assert.match(String(outcome.status === "rejected" && outcome.reason), /its container is stopping/);
   assert.equal(threads.threadCount, 0);
 });
 
@@ -133,7 +133,7 @@ test("where all threads are slow a model waits for the first that is free, and i
   await using threads = opened({ clock, patienceMs: 1 });
   const slow = await threads.load(await endless(), signal);
   const sibling = await threads.load(await linear(), signal);
-  const refused = assert.rejects(asked(slow, "a".repeat(60)), /the model did not answer: the model took longer than/);
+  const refused = assert.rejects(asked(slow, "a".repeat(60)), /the model did not respond: the model took longer than/);
   const answered = asked(sibling, "1,2,3,4");
   await setImmediate();
   clock.fireHeld();

@@ -125,7 +125,7 @@ export class AlgorithmThreads implements AsyncDisposable {
       const choice = chooseThread(states, home === -1 ? null : home, this.#options);
       if (choice.take === "nothing yet") continue;
       const member = choice.take === "new" ? this.#started() : this.#members[choice.index];
-      assert(member !== undefined, "what is chosen is one of the threads");
+      assert(member !== undefined, "the chosen thread is one of the threads");
       this.#waiting.delete(waiter);
       this.#move(member, "busy");
       states = this.#states();
@@ -134,7 +134,7 @@ export class AlgorithmThreads implements AsyncDisposable {
   }
 
   #refuseWaiters(): void {
-    const error = new InferenceError("UNAVAILABLE", "the model did not answer: its container ends");
+    const error = new InferenceError("UNAVAILABLE", "the model did not respond: its container is stopping");
     for (const { refuse } of this.#waiting) refuse(error);
     this.#waiting.clear();
   }
@@ -170,5 +170,5 @@ export class AlgorithmThreads implements AsyncDisposable {
 
 function unexpected(reply: AlgorithmReply): InferenceError {
   if (reply.outcome === "failed") return new InferenceError(reply.code, reply.message);
-  return new InferenceError("INTERNAL", `the thread of the model answered '${reply.outcome}'`);
+  return new InferenceError("INTERNAL", `the model's thread responded '${reply.outcome}'`);
 }

@@ -227,5 +227,5 @@ test("a pickle is read and not run: one that names anything but a Booster is ref
       }
     }
   }
-  assert.throws(() => servingOf({}), /no file that a model could be/);
+  assert.throws(() => servingOf({}), /no file that could be a model/);
 });

@@ -15,7 +15,7 @@ export function readXgboostServing(
   settings: Readonly<Record<string, string>>,
 ): { readonly serving: XgboostServing; readonly memoryBytes: number; readonly discard: () => void } {
   const all = modelFiles(directory);
-  if (all.length === 0) throw new InferenceError("INVALID_ARG", "the archive has no file that a model could be");
+  if (all.length === 0) throw new InferenceError("INVALID_ARG", "the archive has no file that could be a model");
   if (all.length > modelsMax) throw new InferenceError("UNSUPPORTED", `the archive has more than ${modelsMax} models`);
   const isEnsemble = (settings.SAGEMAKER_INFERENCE_ENSEMBLE ?? "true") === "true";
   const read = (isEnsemble ? all : all.slice(0, 1)).map((name) => readModel(directory, name));

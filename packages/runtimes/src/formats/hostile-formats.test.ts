@@ -22,7 +22,7 @@ test("a pickle of few bytes that asks for much memory is refused", () => {
 
 test("a name is a text: what is nested without end is not printed to find that out", () => {
   const nested = `${"]".repeat(50_000)}${"a".repeat(49_999)}`;
-  assert.throws(() => read(`\x80\x04${nested}\x8c\x01x\x93.`), new PickleError("has a name that is no text"));
+  assert.throws(() => read(`\x80\x04${nested}\x8c\x01x\x93.`), new PickleError("has a name that is not a string"));
 });
 
 test("objects are made of the classes that are read, and hold their state and nothing else", () => {
@@ -34,7 +34,10 @@ test("objects are made of the classes that are read, and hold their state and no
     ...foreign,
     message: "names 'other.Thing', which no test needs; it was not looked up",
   });
-  assert.throws(() => read("\x80\x02cos\nfsencode\n)\x81."), new PickleError("makes an object of no class"));
+  assert.throws(
+    () => read("\x80\x02cos\nfsencode\n)\x81."),
+    new PickleError("creates an object of something that is not a class"),
+  );
   assert.throws(() => read("\x80\x02cown\nThing\n)R.", ["own.Thing"]), /calls 'own.Thing', which is a class/);
   assert.equal(read("\x80\x02cos\nfsencode\nX\x01\x00\x00\x00a\x85R."), "a");
 });
@@ -51,9 +54,9 @@ test("a zip's directory is believed where the file holds what it says", () => {
     bytes.writeUInt32LE(value, directoryAt + at);
     return () => new ZipArchive(bytes).read(name);
   };
-  assert.throws(changed(24, 7), new ZipError("says that 'a' has 7 bytes"));
+  assert.throws(changed(24, 7), new ZipError("declares a wrong length of 'a', 7 bytes"));
   assert.throws(changed(20, 0x7fff_ffff), new ZipError("ends within 'a'"));
-  assert.throws(changed(42, 0xffff_fff0), new ZipError("has no 'a' where its directory says"));
+  assert.throws(changed(42, 0xffff_fff0), new ZipError("has no 'a' at the position in its directory"));
   assert.throws(changed(16, 1), new ZipError("has a 'a' that is damaged"));
   assert.throws(changed(0, 0), new ZipError("has a broken directory"));
   // Sizes that stand in a field of 64 bits, which is not there.

@@ -38,7 +38,8 @@ export class PickledObject {
 
   /** Returns an object of a class that the pickle has looked up. Throws PickleError for other values. */
   static of(made: Pickled): PickledObject {
-    if (!(made instanceof Callable) || made.className === null) throw new PickleError("makes an object of no class");
+    if (!(made instanceof Callable) || made.className === null)
+      throw new PickleError("creates an object of something that is not a class");
     return new PickledObject(made.className);
   }
 }
@@ -152,25 +153,25 @@ class PickleMachine {
   }
 
   #pop(): Pickled {
-    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("takes what is not there");
+    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("reads a missing value");
     return this.#stack.pop();
   }
 
   #top(): Pickled {
-    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("takes what is not there");
+    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("reads a missing value");
     return this.#stack.at(-1);
   }
 
   #toMark(): Pickled[] {
     const from = this.#stack.lastIndexOf(mark);
-    if (from === -1) throw new PickleError("takes what is not there");
+    if (from === -1) throw new PickleError("reads a missing value");
     const values = this.#stack.splice(from + 1);
     this.#stack.pop();
     return values;
   }
 
   #recall(place: number): Pickled {
-    if (!this.#memo.has(place)) throw new PickleError("takes what is not there");
+    if (!this.#memo.has(place)) throw new PickleError("reads a missing value");
     return this.#memo.get(place);
   }
 
@@ -186,7 +187,8 @@ class PickleMachine {
   }
 
   #call(callee: Pickled, args: Pickled): Pickled {
-    if (!(callee instanceof Callable) || !Array.isArray(args)) throw new PickleError("calls what is no function");
+    if (!(callee instanceof Callable) || !Array.isArray(args))
+      throw new PickleError("calls something that is not a function");
     return callee.call(args);
   }
 }
@@ -217,12 +219,13 @@ type Hands = Readonly<{
 }>;
 
 function setItems(into: Pickled, items: readonly Pickled[]): void {
-  if (!(into instanceof Map) || items.length % 2 !== 0) throw new PickleError("sets items of what has none");
+  if (!(into instanceof Map) || items.length % 2 !== 0)
+    throw new PickleError("sets items of something that has no items");
   for (let i = 0; i < items.length; i += 2) into.set(items[i], items[i + 1]);
 }
 
 function append(to: Pickled, items: readonly Pickled[]): void {
-  if (!Array.isArray(to)) throw new PickleError("appends to what is no list");
+  if (!Array.isArray(to)) throw new PickleError("appends to something that is not a list");
   for (const item of items) to.push(item);
 }
 
@@ -288,7 +291,8 @@ const steps: Readonly<Record<number, (h: Hands) => void>> = {
   0x93: (h) => {
     const name = h.pop();
     const module = h.pop();
-    if (typeof name !== "string" || typeof module !== "string") throw new PickleError("has a name that is no text");
+    if (typeof name !== "string" || typeof module !== "string")
+      throw new PickleError("has a name that is not a string");
     h.push(h.name(`${module}.${name}`));
   }, // STACK_GLOBAL
   0x81: (h) => {
@@ -305,7 +309,8 @@ const steps: Readonly<Record<number, (h: Hands) => void>> = {
     const target = h.top();
     // Attributes of a dictionary (`_metadata` of a state_dict) are ignored.
     if (target instanceof Map) return;
-    if (!(target instanceof PickledObject) || !(state instanceof Map)) throw new PickleError("sets what has no state");
+    if (!(target instanceof PickledObject) || !(state instanceof Map))
+      throw new PickleError("sets the state of something that has no state");
     for (const [key, value] of state) target.state.set(key, value);
   }, // BUILD
 };

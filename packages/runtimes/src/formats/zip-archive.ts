@@ -36,7 +36,8 @@ export class ZipArchive {
     if (this.#inflatedBytes > inflatedBytesMax)
       throw new ZipError(`has files of more than ${inflatedBytesMax} bytes`, true);
     const content = entry.method === 0 ? packed : inflated(packed, entry, name);
-    if (content.length !== entry.byteLength) throw new ZipError(`says that '${name}' has ${entry.byteLength} bytes`);
+    if (content.length !== entry.byteLength)
+      throw new ZipError(`declares a wrong length of '${name}', ${entry.byteLength} bytes`);
     if (crc32(content) !== entry.crc) throw new ZipError(`has a '${name}' that is damaged`);
     return content;
   }

@@ -71,7 +71,7 @@ export function* zipData(
   { name, headerOffset, packedBytes }: ZipEntry,
   fileBytes: number,
 ): Generator<ByteRange, ByteRange, Buffer> {
-  const misplaced = () => new ZipError(`has no '${name.slice(0, 200)}' where its directory says`);
+  const misplaced = () => new ZipError(`has no '${name.slice(0, 200)}' at the position in its directory`);
   if (headerOffset + headerBytes > fileBytes) throw misplaced();
   const header = yield { offset: headerOffset, byteLength: headerBytes };
   if (header.readUInt32LE(0) !== signatures.local) throw misplaced();
@@ -88,7 +88,7 @@ function* directoryRange(fileBytes: number): Generator<ByteRange, ByteRange, Buf
   const tailOffset = Math.max(0, fileBytes - tailBytes);
   const tail = yield { offset: tailOffset, byteLength: fileBytes - tailOffset };
   const end = tail.lastIndexOf(littleEndian(signatures.end));
-  if (end === -1 || end + endBytes > tail.byteLength) throw new ZipError("is no zip archive, or was cut short");
+  if (end === -1 || end + endBytes > tail.byteLength) throw new ZipError("is not a zip archive, or is truncated");
   let byteLength = tail.readUInt32LE(end + 12);
   let offset = tail.readUInt32LE(end + 16);
   if (offset === wide.word || byteLength === wide.word || tail.readUInt16LE(end + 10) === wide.half) {

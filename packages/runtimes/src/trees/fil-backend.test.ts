@@ -177,7 +177,7 @@ test("a load that fails leaves nothing behind, and its file can be loaded once i
   const source = await written("a", text.replace("leaf_value=2", "leaf_value=two"));
   await assert.rejects(load(source), {
     code: "INVALID_ARG",
-    message: `unable to read '${source.versionDirectory}/model.txt' as lightgbm: the value of 'leaf_value' has 'two', which is no number`,
+    message: `unable to read '${source.versionDirectory}/model.txt' as lightgbm: the value of 'leaf_value' has 'two', which is not a number`,
   });
   await written("a");
   await using model = await load(source);

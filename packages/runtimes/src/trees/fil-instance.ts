@@ -43,7 +43,7 @@ export function filInstance(parts: FilInstanceDependencies): Instance {
     supervision: null,
     givenUp(request) {
       if (running?.waiting.delete(request) === true && running.waiting.size === 0) {
-        running.controller.abort(new InferenceError("CANCELLED", "nobody waits for the answers"));
+        running.controller.abort(new InferenceError("CANCELLED", "no client waits for the responses"));
       }
     },
     async execute(batch) {

@@ -28,11 +28,11 @@ test("nodes come in order, and those that nothing leads to do not", () => {
 test("what is no tree is refused with what is wrong", () => {
   const refused = (tree: Tree, message: string) =>
     assert.throws(() => nodesInOrder(tree, forest, "tree 7"), { code: "INVALID_ARG", message: `tree 7 ${message}` });
-  refused(treeOf([[1, 0], null]), "leads to node 0 in two ways");
-  refused(treeOf([[1, 1], null]), "leads to node 1 in two ways");
-  refused(treeOf([[1, 2], null]), "names node 2, which is not there");
-  refused(treeOf([[1, -5], null]), "names node -5, which is not there");
-  refused(treeOf([[1, 2], null, null], 2), "asks for feature 2 of 2");
+  refused(treeOf([[1, 0], null]), "reaches node 0 by two paths");
+  refused(treeOf([[1, 1], null]), "reaches node 1 by two paths");
+  refused(treeOf([[1, 2], null]), "refers to node 2, which does not exist");
+  refused(treeOf([[1, -5], null]), "refers to node -5, which does not exist");
+  refused(treeOf([[1, 2], null, null], 2), "uses feature 2 of 2");
   refused(newTree(0, 0), "has no nodes");
 });
 

@@ -131,15 +131,15 @@ export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string
   let count = 0;
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     const depth = depths.pop() as number;
-    if (node < 0 || node >= nodeCount) throw broken(about, `names node ${node}, which is not there`);
-    if (seen[node] === 1) throw broken(about, `leads to node ${node} in two ways`);
+    if (node < 0 || node >= nodeCount) throw broken(about, `refers to node ${node}, which does not exist`);
+    if (seen[node] === 1) throw broken(about, `reaches node ${node} by two paths`);
     if (depth > depthMax) throw new InferenceError("UNSUPPORTED", `${about} is deeper than ${depthMax} nodes`);
     seen[node] = 1;
     order[count++] = node;
     if (left[node] === -1) continue;
     const feature = features[node] as number;
     if (feature < 0 || feature >= featureCount) {
-      throw broken(about, `asks for feature ${feature} of ${featureCount}`);
+      throw broken(about, `uses feature ${feature} of ${featureCount}`);
     }
     waiting.push(right[node] as number, left[node] as number);
     depths.push(depth + 1, depth + 1);

@@ -29,7 +29,7 @@ export function readTensors(config: ModelConfig): ConfiguredTensors {
   const [output, ...moreOutputs] = config.outputs.filter((each) => each !== contributions);
   if (output?.name !== outputName || moreOutputs.length > 0) {
     throw invalid(
-      `model '${config.name}' must have one output, named '${outputName}', and '${contributionsName}' beside it or not`,
+      `model '${config.name}' must have one output, named '${outputName}', and '${contributionsName}' optionally`,
     );
   }
   for (const tensor of [input, output, ...(contributions === undefined ? [] : [contributions])]) {
@@ -63,7 +63,7 @@ export function planAnswer(
 ): Answer {
   if (forest.featureCount !== asked.featureCount) {
     throw invalid(
-      `the trees have ${forest.featureCount} features, but the configuration gives '${inputName}' ${asked.featureCount}`,
+      `the trees have ${forest.featureCount} features, but the configuration declares '${inputName}' ${asked.featureCount}`,
     );
   }
   const { contributionDims } = asked;
@@ -71,7 +71,7 @@ export function planAnswer(
     const dims = [forest.outputCount, forest.featureCount + 1].filter((dim) => dim !== 1);
     if (contributionDims.filter((dim) => dim !== 1).join() !== dims.join()) {
       throw invalid(
-        `the trees explain each row by [${dims.join()}] numbers, but the configuration gives '${contributionsName}' [${contributionDims.join()}]`,
+        `the trees return for each row contributions of shape [${dims.join()}], but the configuration declares '${contributionsName}' [${contributionDims.join()}]`,
       );
     }
   }
@@ -79,7 +79,7 @@ export function planAnswer(
   const columnCount = answerColumns(forest, answer);
   if (columnCount !== asked.columnCount) {
     throw invalid(
-      `the trees give ${columnCount} numbers for each row, but the configuration gives '${outputName}' ${asked.columnCount}`,
+      `the trees return ${columnCount} numbers for each row, but the configuration declares '${outputName}' ${asked.columnCount}`,
     );
   }
   return answer;

@@ -69,6 +69,6 @@ test("a set of too many ranges is refused by name", () => {
   const odd = Array.from({ length: 4097 }, (_, index) => 2 * index);
   assert.throws(() => categoryBounds(odd, { about: "node 3 of tree 5", zeroReachesDown: false }), {
     code: "UNSUPPORTED",
-    message: "node 3 of tree 5 asks for more than 4096 ranges of categories",
+    message: "node 3 of tree 5 needs more than 4096 ranges of categories",
   });
 });

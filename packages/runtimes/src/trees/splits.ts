@@ -95,10 +95,7 @@ export function categoryBounds(
     if (category > end) {
       if (end !== -1) bounds.push(ceilToFloat32(end));
       if (bounds.length >= 2 * categoryRangesMax) {
-        throw new InferenceError(
-          "UNSUPPORTED",
-          `${about} asks for more than ${categoryRangesMax} ranges of categories`,
-        );
+        throw new InferenceError("UNSUPPORTED", `${about} needs more than ${categoryRangesMax} ranges of categories`);
       }
       bounds.push(category === 0 && zeroReachesDown ? nextUp(-1) : ceilToFloat32(category));
     }

@@ -218,7 +218,7 @@ class InferenceRequest:
     def get_response_sender(self) -> InferenceResponseSender:
         """Returns the sender of this request's response, which replaces returning it; a decoupled model may send any number."""
         if self._place is None:
-            raise TritonModelException("The request was made by the model itself: it has no response sender.")
+            raise TritonModelException("The request was created by the model itself: it has no response sender.")
         if self._answers is not None:
             if self._sender is None:
                 self._sender = self._answers.make_sender()
@@ -263,7 +263,7 @@ class InferenceRequest:
 
     def _calls(self) -> Calls:
         if self._place is not None:
-            raise TritonModelException("The request came to the model: one that the model makes can be executed.")
+            raise TritonModelException("The request is the one that the model received: only requests that the model creates can be executed.")
         if not current_worker.may_call():
             raise TritonModelException("BLS is only supported during the 'execute' function.")
         return current_worker.calls()

@@ -31,7 +31,7 @@ class TritonModelException(Exception):
 def check_limit(what: str, count: int, most: int) -> None:
     """Raises TritonModelException when a model returns more than a frame can hold; `what` has a placeholder for the count."""
     if count > most:
-        raise TritonModelException("%s; the Python backend takes %d at most" % (what % count, most))
+        raise TritonModelException("%s; the Python backend accepts at most %d" % (what % count, most))
 
 
 _ErrorCode = enumeration(
@@ -109,7 +109,7 @@ class Tensor:
             raise TritonModelException(_NO_NAME)
         if type(tensor) is not np.ndarray and isinstance(tensor, np.ma.MaskedArray):
             raise TypeError(
-                "Tensor: '%s' is a masked array, whose masked places have no value: answer its filled()" % name
+                "Tensor: '%s' is a masked array, whose masked elements have no value: return its filled()" % name
             )
         dtype = tensor.dtype
         number = _NUMBERS.get(dtype) or datatypes.number_of_dtype(dtype)
@@ -211,7 +211,7 @@ class Tensor:
         if not hasattr(np, "from_dlpack"):
             raise TritonModelException("Tensor.from_dlpack needs numpy 1.22 or newer, found %s" % np.__version__)
         if hasattr(tensor, "__dlpack_device__") and tensor.__dlpack_device__()[0] != 1:
-            raise TritonModelException("Tensor.from_dlpack: '%s' does not lie in the machine's memory" % name)
+            raise TritonModelException("Tensor.from_dlpack: '%s' is not in host memory" % name)
         from . import dlpack
 
         if not name:

@@ -111,7 +111,7 @@ export class CallGraph {
 function waitForEachOther({ caller, targetName }: NestedCall): InferenceError {
   return new InferenceError(
     "UNAVAILABLE",
-    `model '${caller.execution.modelName}' waits for '${targetName}', all of whose instances wait for answers that come after this one: ` +
-      "models that call each other in a circle need more instances than the circle has turns",
+    `model '${caller.execution.modelName}' waits for '${targetName}', whose instances all wait for responses that depend on this one: ` +
+      "models that call each other in a circle need more instances than the circle has models",
   );
 }

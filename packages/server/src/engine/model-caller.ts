@@ -100,7 +100,10 @@ export class ModelCaller implements OtherModels {
   #lookUp(call: ModelCall): ServingVersion {
     const { modelName, modelVersion, caller } = call;
     if (caller !== null && caller.depth > depthMax)
-      throw calledInVain(call, new InferenceError("UNAVAILABLE", `more than ${depthMax} calls lie above this one`));
+      throw calledInVain(
+        call,
+        new InferenceError("UNAVAILABLE", `models call each other more than ${depthMax} levels deep`),
+      );
     const entry = this.#parts.table.entry(this.#namespace, modelName);
     // A namespace that closes waits for running executions, which may still call its other models, but not for threads outside of any
     // execution.

@@ -130,7 +130,7 @@ export class ServingVersion implements AsyncDisposable {
   #isDecoupled(): InferenceError {
     return new InferenceError(
       "UNSUPPORTED",
-      `model '${this.facts.name}' is decoupled: it gives no one answer to a request`,
+      `model '${this.facts.name}' is decoupled: it does not return exactly one response per request`,
     );
   }
   #schedule(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {

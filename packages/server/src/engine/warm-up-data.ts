@@ -121,13 +121,13 @@ async function openInside(folder: string, file: string): Promise<FileHandle> {
     new InferenceError("INTERNAL", `failed to open text file for read ${path.replace(/\/+/g, "/")}: ${why}`);
   const inside = normalize(file.replace(/^\/+/, ""));
   if (inside === ".." || inside.startsWith(`..${sep}`) || file.includes("\0")) {
-    throw failed("No such file or directory (the file must lie in the model's warmup folder)");
+    throw failed("No such file or directory (the file must be in the model's warmup folder)");
   }
   let handle: FileHandle;
   try {
     const real = await realpath(join(folder, inside));
     const base = await realpath(join(folder, ".."));
-    if (!real.startsWith(`${base}${sep}`)) throw failed("it is a link that leaves the model's directory");
+    if (!real.startsWith(`${base}${sep}`)) throw failed("it is a link to a path outside the model's directory");
     handle = await open(real);
   } catch (error) {
     if (error instanceof InferenceError) throw error;

@@ -50,7 +50,7 @@ function answer(what: LaneAnswer): boolean {
 
 /** Executes an order; returns whether the peer is still there. */
 function serve(order: LaneOrder): boolean {
-  if (order.kind !== "run") throw new Error(`an order to ${order.kind} outputs of no run`);
+  if (order.kind !== "run") throw new Error(`an order to ${order.kind} the outputs of an unknown run`);
   if (order.processors.length > 0) moveThread(order.processors);
   try {
     let results: readonly MadeResult[];

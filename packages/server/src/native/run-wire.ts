@@ -228,7 +228,7 @@ export function readAnswer(words: Float64Array): LaneAnswer {
     if (Math.ceil(byteLength / wordBytes) !== words.length - reader.at) throw malformed("its text has another length");
     return { kind: "failed", message: Buffer.from(text.subarray(0, byteLength)).toString("utf8") };
   }
-  if (kind !== answers.done && kind !== answers.unplaced) throw malformed(`an answer of kind ${kind}`);
+  if (kind !== answers.done && kind !== answers.unplaced) throw malformed(`a response of unknown kind ${kind}`);
   const results = reader.list(() => {
     const [elementType, byteLength, rank] = [reader.natural(), reader.natural(), reader.natural()];
     return { elementType, byteLength, shape: reader.shape(rank) };
@@ -238,5 +238,5 @@ export function readAnswer(words: Float64Array): LaneAnswer {
 }
 
 function malformed(what: string): MalformedRunFrame {
-  return new MalformedRunFrame(`a frame of a run that cannot be: ${what}`);
+  return new MalformedRunFrame(`an invalid frame of a run: ${what}`);
 }

@@ -104,7 +104,7 @@ export function onnxByteLength(model: OnnxModel): number {
 }
 
 function inMemory(piece: OnnxChunk): Uint8Array {
-  assert(!isStreamed(piece), "a model in memory has its constants there");
+  assert(!isStreamed(piece), "a model in memory has its constants in memory");
   return piece;
 }
 

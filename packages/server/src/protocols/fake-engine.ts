@@ -123,7 +123,7 @@ export class FakeEngine implements Engine {
   async #infer(model: FakeEntry, request: InferenceRequest): Promise<InferenceResponse> {
     if (model.config.decoupled) {
       releaseTensors(request.inputs);
-      const text = `model '${model.config.name}' is decoupled: it gives no one answer to a request`;
+      const text = `model '${model.config.name}' is decoupled: it does not return exactly one response per request`;
       throw new InferenceError("UNSUPPORTED", text);
     }
     const outputs = await this.#run(model, request);

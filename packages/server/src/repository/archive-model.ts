@@ -39,7 +39,7 @@ export async function findArchiveModel(directory: string): Promise<ArchiveModel>
 /** Chooses the one ensemble that no other uses, or the only directory. */
 export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): string {
   const [only] = candidates;
-  if (only === undefined) throw refusal("the archive holds no model directory");
+  if (only === undefined) throw refusal("the archive contains no model directory");
   if (candidates.length === 1) return only.directoryName;
   const list = (models: readonly ArchiveCandidate[]) =>
     models
@@ -51,11 +51,13 @@ export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): str
   const outermost = ensembles.filter((ensemble) => !used.has(ensemble.directoryName));
   const [chosen] = outermost;
   if (ensembles.length === 0) {
-    throw refusal(`the archive holds several models and no ensemble that says which one to serve: ${list(candidates)}`);
+    throw refusal(
+      `the archive contains several models and no ensemble that determines which one is served: ${list(candidates)}`,
+    );
   }
   if (chosen === undefined || outermost.length > 1) {
     throw refusal(
-      `the archive holds several ensembles, none of which uses the others: ${list(outermost.length > 0 ? outermost : ensembles)}`,
+      `the archive contains several ensembles, none of which uses the others: ${list(outermost.length > 0 ? outermost : ensembles)}`,
     );
   }
   return chosen.directoryName;

@@ -26,7 +26,7 @@ async function entriesOf(directory: string) {
   try {
     const entries = await readdir(directory, { withFileTypes: true });
     if (entries.length > entriesMax) {
-      throw new InferenceError("UNAVAILABLE", `directory ${directory} holds more than ${entriesMax} entries`);
+      throw new InferenceError("UNAVAILABLE", `directory ${directory} contains more than ${entriesMax} entries`);
     }
     return entries;
   } catch (error) {

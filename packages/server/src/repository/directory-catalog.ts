@@ -72,7 +72,7 @@ export class DirectoryCatalog implements AsyncDisposable {
     const [place] = places;
     if (place === undefined) {
       const places = this.#options.repositoryDirectories.join(", ");
-      throw new InferenceError("NOT_FOUND", `model '${name}' is in no model repository (looked in ${places})`);
+      throw new InferenceError("NOT_FOUND", `model '${name}' is not in any model repository (searched: ${places})`);
     }
     if (places.length > 1) throw new InferenceError("NOT_FOUND", "model appears in two or more repositories");
     return readModel(place, this.#options, override?.configJson ?? null);

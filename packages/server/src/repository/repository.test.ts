@@ -290,14 +290,14 @@ suite("the model of an archive", () => {
   test("is not guessed", () => {
     const model = (directoryName: string, steps: readonly string[] | null = null) => ({ directoryName, steps });
     assert.throws(() => chooseArchiveModel([model("b"), model("a")]), {
-      message: "the archive holds several models and no ensemble that says which one to serve: a, b",
+      message: "the archive contains several models and no ensemble that determines which one is served: a, b",
     });
     assert.throws(() => chooseArchiveModel([model("e", ["m"]), model("f", ["m"]), model("m")]), {
-      message: "the archive holds several ensembles, none of which uses the others: e, f",
+      message: "the archive contains several ensembles, none of which uses the others: e, f",
     });
     assert.throws(() => chooseArchiveModel([]), {
       code: "INVALID_ARG",
-      message: "the archive holds no model directory",
+      message: "the archive contains no model directory",
     });
   });
 });

@@ -83,7 +83,7 @@ export async function validateRepository(
   for (const name of await directoriesIn(directory)) {
     checked.set(name, await validateModel(join(directory, name), { name, problems, backendCheck, gpus }));
   }
-  if (checked.size === 0) say("this model repository holds no model directory");
+  if (checked.size === 0) say("this model repository contains no model directory");
   validateEnsembles(checked, problems);
   return { modelCount: checked.size, problems };
 }

@@ -54,7 +54,7 @@ export interface EnsemblePlan {
 
 /** Builds the graph. `config` is an ensemble's, checked; `stepConfigs` are its steps' models' in order. */
 export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelConfig[]): EnsembleGraph {
-  assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
+  assert(config.scheduling.kind === "ensemble", `model '${config.name}' is not an ensemble`);
   const { steps } = config.scheduling;
   assert(steps.length === stepConfigs.length, `ensemble '${config.name}' has a configuration for each step`);
   const indices = new Map<string, TensorIndex>();

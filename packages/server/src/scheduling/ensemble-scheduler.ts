@@ -42,7 +42,7 @@ class EnsembleScheduler implements Scheduler {
   readonly #active = new Set<EnsembleRun>();
 
   constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], models: StepModels, options: EnsembleOptions) {
-    assert(config.scheduling.kind === "ensemble", `model '${config.name}' is no ensemble`);
+    assert(config.scheduling.kind === "ensemble", `model '${config.name}' is not an ensemble`);
     const graph = ensembleGraph(config, stepConfigs);
     this.#options = options;
     this.#planForAll = planEnsemble(graph, null);

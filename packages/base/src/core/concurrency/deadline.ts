@@ -39,4 +39,4 @@ export function openDeadline({ clock, afterMs, signal, late = lateError }: Deadl
   };
 }
 
-const lateError = () => new Error("the time for it is over");
+const lateError = () => new Error("its deadline has passed");

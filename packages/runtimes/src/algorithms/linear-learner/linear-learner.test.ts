@@ -129,7 +129,7 @@ test("what the container does not take is refused with 415, 406 and 400", () => 
   assert.equal(message("1,2,3,4\n1,2"), "row 1 has 2 columns, the first one has 4");
   assert.equal(message(""), "there are no rows");
   assert.equal(message('{"instances": []}', "application/json"), "there are no instances");
-  assert.equal(message('{"instances": [{"features": ["a"]}]}', "application/json"), "a feature is no number");
+  assert.equal(message('{"instances": [{"features": ["a"]}]}', "application/json"), "a feature is not a number");
   assert.match(message("[", "application/json"), /JSON/);
   assert.equal(message("xxxxxxxx", "application/x-recordio-protobuf"), "there is no RecordIO header at byte 0");
 });

@@ -100,7 +100,7 @@ function readFiles(bytes: Uint8Array) {
     const symbolName = archive.names.find((name) => name.endsWith("-symbol.json"));
     const parameterName = archive.names.find((name) => name.endsWith(".params"));
     if (symbolName === undefined || parameterName === undefined)
-      throw brokenModel("has no symbol and parameters of MXNet");
+      throw brokenModel("has no MXNet symbol and parameters");
     const factsName = "additional-params.json";
     const facts = archive.has(factsName) ? archive.read(factsName) : null;
     return { symbol: archive.read(symbolName), parameters: archive.read(parameterName), facts };
@@ -125,7 +125,7 @@ function readFacts(bytes: Uint8Array): AdditionalFacts {
   try {
     document = JSON.parse(new TextDecoder().decode(bytes));
   } catch (error) {
-    throw new InferenceError("INVALID_ARG", "the model's additional parameters are no JSON", { cause: error });
+    throw new InferenceError("INVALID_ARG", "the model's additional parameters are not valid JSON", { cause: error });
   }
   const members = new Map(Object.entries(typeof document === "object" && document !== null ? document : {}));
   const predictor = predictors.find((each) => each === members.get("predictor_type")) ?? null;

@@ -17,7 +17,7 @@ export interface NamedArray {
 /** Reads dense arrays with names. Throws InferenceError for an invalid file; allocates nothing for elements that it does not contain. */
 export function readNdarrayFile(bytes: Uint8Array): ReadonlyMap<string, NamedArray> {
   const file = new NdarrayFile(bytes);
-  if (file.uint64() !== listMagic) throw brokenParameters("have no header of MXNet");
+  if (file.uint64() !== listMagic) throw brokenParameters("have no MXNet header");
   file.uint64();
   const arrayCount = file.count(arraysMax, "arrays");
   const arrays: NamedArray[] = [];
@@ -64,7 +64,7 @@ class NdarrayFile {
 
   count(countMax: number, of: string): number {
     const count = this.uint64();
-    if (count > countMax) throw brokenParameters(`say that they have ${count} ${of}`);
+    if (count > countMax) throw brokenParameters(`declare ${count} ${of}`);
     return count;
   }
 

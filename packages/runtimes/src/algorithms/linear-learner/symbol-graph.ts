@@ -23,7 +23,7 @@ export function readSymbolGraph(text: string): SymbolGraph {
   try {
     document = JSON.parse(text);
   } catch (error) {
-    throw new InferenceError("INVALID_ARG", "the model's symbol is no JSON", { cause: error });
+    throw new InferenceError("INVALID_ARG", "the model's symbol is not valid JSON", { cause: error });
   }
   const listed = listAt(document, "nodes");
   if (listed.length > nodesMax)

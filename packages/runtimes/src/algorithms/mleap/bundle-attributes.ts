@@ -33,19 +33,19 @@ export class BundleAttributes {
 
   integer(name: string, otherwise?: number): number {
     const value = this.#scalar(name, ["long", "int"], otherwise) ?? 0;
-    if (typeof value !== "number" || !Number.isSafeInteger(value)) throw this.#broken(name, "is no integer");
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) throw this.#broken(name, "is not an integer");
     return value;
   }
 
   text(name: string, otherwise?: string): string {
     const value = this.#scalar(name, ["string"], otherwise) ?? "";
-    if (typeof value !== "string") throw this.#broken(name, "is no string");
+    if (typeof value !== "string") throw this.#broken(name, "is not a string");
     return value;
   }
 
   boolean(name: string, otherwise?: boolean): boolean {
     const value = this.#scalar(name, ["boolean"], otherwise) ?? false;
-    if (typeof value !== "boolean") throw this.#broken(name, "is no boolean");
+    if (typeof value !== "boolean") throw this.#broken(name, "is not a boolean");
     return value;
   }
 
@@ -55,14 +55,15 @@ export class BundleAttributes {
 
   integers(name: string): number[] {
     return this.#list(name, ["long", "int"]).map((each) => {
-      if (typeof each !== "number" || !Number.isSafeInteger(each)) throw this.#broken(name, "is no list of integers");
+      if (typeof each !== "number" || !Number.isSafeInteger(each))
+        throw this.#broken(name, "is not a list of integers");
       return each;
     });
   }
 
   texts(name: string): string[] {
     return this.#list(name, ["string"]).map((each) => {
-      if (typeof each !== "string") throw this.#broken(name, "is no list of strings");
+      if (typeof each !== "string") throw this.#broken(name, "is not a list of strings");
       return each;
     });
   }
@@ -93,7 +94,7 @@ export class BundleAttributes {
   #scalar(name: string, types: readonly string[], otherwise: unknown): unknown {
     if (otherwise !== undefined && !this.#members.has(name)) return otherwise;
     const value = this.#member(name);
-    if (memberOf(value, "type") !== undefined) throw this.#broken(name, "is no scalar");
+    if (memberOf(value, "type") !== undefined) throw this.#broken(name, "is not a scalar");
     for (const type of types) {
       const found = memberOf(value, type);
       if (found !== undefined) return found;
@@ -103,7 +104,7 @@ export class BundleAttributes {
 
   #list(name: string, types: readonly string[]): readonly unknown[] {
     const value = this.#member(name);
-    if (memberOf(value, "type") !== "list") throw this.#broken(name, "is no list");
+    if (memberOf(value, "type") !== "list") throw this.#broken(name, "is not a list");
     for (const type of types) {
       const found = memberOf(value, type);
       if (Array.isArray(found)) return found;
@@ -113,14 +114,14 @@ export class BundleAttributes {
 
   #number(name: string, value: unknown): number {
     if (value === null) return NaN;
-    if (typeof value !== "number") throw this.#broken(name, "is no number");
+    if (typeof value !== "number") throw this.#broken(name, "is not a number");
     return value;
   }
 
   #tensorOf(name: string, value: unknown): BundleTensor {
     const listed = ["double", "float", "int", "long"].map((type) => memberOf(value, type)).find(Array.isArray);
     const dimensions = dimensionsOf(memberOf(value, "shape"));
-    if (listed === undefined || dimensions === null) throw this.#broken(name, "is no tensor");
+    if (listed === undefined || dimensions === null) throw this.#broken(name, "is not a tensor");
     const count = dimensions.reduce((product, size) => product * size, 1);
     if (count !== listed.length) throw this.#broken(name, `has ${listed.length} numbers in a shape of ${count}`);
     return { dimensions, values: Float64Array.from(listed, (each: unknown) => this.#number(name, each)) };
@@ -128,7 +129,7 @@ export class BundleAttributes {
 
   #shapeOf(name: string, value: unknown): BundleShape {
     const kind = memberOf(value, "base");
-    if (kind !== "scalar" && kind !== "list" && kind !== "tensor") throw this.#broken(name, "is no shape");
+    if (kind !== "scalar" && kind !== "list" && kind !== "tensor") throw this.#broken(name, "is not a shape");
     return { kind, dimensions: dimensionsOf(memberOf(value, "tensorShape")) };
   }
 

@@ -57,7 +57,7 @@ export class BundleFolder {
     const about = path.slice(this.#count.root.length + 1);
     try {
       const found = statSync(path);
-      if (!found.isFile()) throw brokenBundle(`has '${about}', which is no file`);
+      if (!found.isFile()) throw brokenBundle(`has '${about}', which is not a file`);
       this.#count.bytes += found.size;
       if (found.size > fileBytesMax || this.#count.bytes > bundleBytesMax) {
         throw new InferenceError("UNSUPPORTED", `the bundle is too large at '${about}'`);
@@ -74,7 +74,9 @@ export class BundleFolder {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw new InferenceError("INVALID_ARG", `'${join(this.name, name)}' of the bundle is no JSON`, { cause: error });
+      throw new InferenceError("INVALID_ARG", `'${join(this.name, name)}' of the bundle is not valid JSON`, {
+        cause: error,
+      });
     }
   }
 

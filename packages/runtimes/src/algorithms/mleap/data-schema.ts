@@ -27,7 +27,7 @@ export function parsedDataSchema(text: string): DataSchema {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new LeapFailure(`the schema is no JSON: ${(error as Error).message}`);
+    throw new LeapFailure(`the schema is not valid JSON: ${(error as Error).message}`);
   }
   return dataSchemaOf(value);
 }

@@ -59,7 +59,7 @@ export function readDecisionTree(folder: BundleFolder): DecisionTree {
     for (const value of read.values) leaves.push(value);
     const parent = open.pop();
     if (parent === undefined) {
-      if (node !== nodeCount - 1) throw brokenBundle(`has nodes behind the end of the tree in '${about}'`);
+      if (node !== nodeCount - 1) throw brokenBundle(`has nodes after the end of the tree in '${about}'`);
     } else right[parent] = node + 1;
   }
   // In a complete tree, each inner node has been opened and closed once.
@@ -81,7 +81,9 @@ function parsedNode(line: string, about: string): ReadNode {
   try {
     node = JSON.parse(line);
   } catch (error) {
-    throw new InferenceError("INVALID_ARG", `the bundle has a node in '${about}' that is no JSON`, { cause: error });
+    throw new InferenceError("INVALID_ARG", `the bundle has a node in '${about}' that is not valid JSON`, {
+      cause: error,
+    });
   }
   if (memberOf(node, "type") === "leaf") {
     const values = memberOf(node, "values");
@@ -91,7 +93,7 @@ function parsedNode(line: string, about: string): ReadNode {
   const split = memberOf(node, "split");
   const feature = memberOf(split, "featureIndex") ?? 0;
   if (typeof feature !== "number" || !Number.isInteger(feature) || feature < 0) {
-    throw brokenBundle(`splits by a feature that is none in '${about}'`);
+    throw brokenBundle(`splits by an invalid feature in '${about}'`);
   }
   if (memberOf(split, "type") === "continuous") {
     const threshold = memberOf(split, "threshold") ?? 0;
@@ -115,7 +117,7 @@ export function leafOf(tree: DecisionTree, features: Float64Array): Float64Array
   let node = 0;
   for (let feature = tree.features[0] as number; feature !== -1; feature = tree.features[node] as number) {
     const value = features[feature];
-    if (value === undefined) throw new LeapFailure(`a vector has no element ${feature}, which a tree asks for`);
+    if (value === undefined) throw new LeapFailure(`a vector has no element ${feature}, which a tree uses`);
     const split = tree.categories.get(node);
     const isLeft =
       split === undefined ? value <= (tree.thresholds[node] as number) : split.values.has(value) === split.isLeft;

@@ -50,7 +50,10 @@ function escaped(letter: string, inClass: boolean, source: string): string {
 }
 
 function notShared(what: string, source: string): InferenceError {
-  return new InferenceError("UNSUPPORTED", `'${what}' in the pattern '${source.slice(0, 200)}' is of Java alone`);
+  return new InferenceError(
+    "UNSUPPORTED",
+    `'${what}' in the pattern '${source.slice(0, 200)}' is supported by Java only`,
+  );
 }
 
 /** Splits like Java's `Pattern.split`: no empty strings at the end, and none at the beginning if the first match is empty. */

@@ -83,7 +83,7 @@ export const kMeans: MakeStep = (source) => {
   const centres = attributes.tensors("cluster_centers").map(({ values }) => values);
   const size = attributes.integer("num_features", centres[0]?.length ?? 0);
   if (centres.length === 0 || centres.some(({ length }) => length !== size)) {
-    throw brokenBundle(`has centres that are no vectors of ${size} in '${source.folder.name}'`);
+    throw brokenBundle(`has centres that are not vectors of ${size} in '${source.folder.name}'`);
   }
   const features = inputOf(source, "features");
   const prediction = outputOf(source, "prediction");

@@ -60,7 +60,8 @@ function notNumber(text: string): LeapFailure {
 
 /** Prints a scalar of the response like Java, with the type that the schema declares. */
 export function printedScalar(value: LeapValue, { base, name }: ColumnSchema): string {
-  if (value.kind !== "scalar" || value.value === null) throw new LeapFailure(`the column ${name} is no ${base}`);
+  if (value.kind !== "scalar" || value.value === null)
+    throw new LeapFailure(`the column ${name} is not of type ${base}`);
   const { value: scalar } = value;
   // A float or double column must be a double, as in Java, and other columns must have their declared type.
   const isDouble = (base === "float" || base === "double") && value.base === "double";

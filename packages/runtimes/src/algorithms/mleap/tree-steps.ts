@@ -61,7 +61,7 @@ function weightedSum({ trees, weights }: TreeEnsemble, features: Float64Array): 
 function treeClassifier(source: StepSource, trees: readonly DecisionTree[]): Omit<Classifier, "raw"> {
   const classCount = source.attributes.integer("num_classes");
   if (classCount < 1 || trees.some(({ leafWidth }) => leafWidth !== classCount)) {
-    throw brokenBundle(`has leaves that do not say something of ${classCount} classes in '${source.folder.name}'`);
+    throw brokenBundle(`has leaves without values for ${classCount} classes in '${source.folder.name}'`);
   }
   const thresholds = thresholdsOf(source, classCount);
   const ofProbabilities = highestClass(thresholds);

@@ -47,7 +47,7 @@ export const standardScaler: MakeStep = (source) => {
   const mean = attributes.has("mean") ? attributes.vector("mean") : null;
   const std = attributes.has("std") ? attributes.vector("std") : null;
   const size = (std ?? mean)?.length;
-  if (size === undefined) throw brokenBundle(`scales with neither mean nor deviation in '${source.folder.name}'`);
+  if (size === undefined) throw brokenBundle(`scales neither by mean nor by deviation in '${source.folder.name}'`);
   if (mean !== null && mean.length !== size) throw brokenBundle(`has ${mean.length} means and ${size} deviations`);
   return vectorStep(source, size, (values) =>
     values.map((value, at) => {

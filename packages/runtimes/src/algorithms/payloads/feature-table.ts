@@ -68,7 +68,7 @@ function columnsOf(example: ExampleFeatures): number {
   for (let at = 0; at < keys.length; at += 1) {
     const key = keys[at] as number;
     if (!Number.isInteger(key) || key < 0) throw new RangeError(`a key is ${key}`);
-    if (columnCount > 0 && key >= columnCount) throw new RangeError(`key ${key} is beyond the shape ${columnCount}`);
+    if (columnCount > 0 && key >= columnCount) throw new RangeError(`key ${key} exceeds the shape ${columnCount}`);
     columns = Math.max(columns, key + 1);
   }
   return columns;

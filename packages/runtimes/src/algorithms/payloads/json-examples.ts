@@ -39,6 +39,6 @@ function member(value: unknown, name: string): unknown {
 
 function numbersOf(value: unknown): number[] {
   if (!Array.isArray(value)) throw new RangeError("an instance has no list of features");
-  for (const each of value) if (typeof each !== "number") throw new RangeError("a feature is no number");
+  for (const each of value) if (typeof each !== "number") throw new RangeError("a feature is not a number");
   return value as number[];
 }

@@ -11,7 +11,7 @@ function* recordIoRecords(bytes: Uint8Array): Generator<Uint8Array> {
     if (header === null) throw new RangeError(`there is no RecordIO header at byte ${at}`);
     if (header.part !== "whole") throw new RangeError("records in several parts cannot be read");
     const from = at + recordIoHeaderBytes;
-    if (bytes.length - from < header.contentBytes) throw new RangeError("a record is shorter than its header says");
+    if (bytes.length - from < header.contentBytes) throw new RangeError("a record is shorter than its header declares");
     yield bytes.subarray(from, from + header.contentBytes);
     at += header.frameBytes;
   }

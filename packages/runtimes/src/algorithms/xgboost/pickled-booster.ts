@@ -64,7 +64,7 @@ function encoded([text, encoding]: readonly Pickled[]): Pickled {
 }
 
 function refusedCall(name: string): never {
-  throw new PickleError(`calls '${name}' with what it does not take`);
+  throw new PickleError(`calls '${name}' with arguments that it does not accept`);
 }
 
 function brokenPickle(what: string): InferenceError {

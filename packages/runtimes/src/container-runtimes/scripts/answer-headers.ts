@@ -32,7 +32,7 @@ export function answerHeaders(text: string): readonly string[] {
   const headers: string[] = [];
   let characters = 0;
   for (const [name, value] of entries) {
-    if (!nameShape.test(name)) throw refused(`${JSON.stringify(name.slice(0, 100))} is no name of a header`);
+    if (!nameShape.test(name)) throw refused(`${JSON.stringify(name.slice(0, 100))} is not a valid header name`);
     if (ownNames.has(name.toLowerCase())) continue;
     const said = String(value).replace(unsafe, " ");
     characters += name.length + said.length;
@@ -49,9 +49,9 @@ function entriesOf(text: string): readonly [string, unknown][] {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw refused("its headers are none");
+  throw refused("its headers are not a JSON object");
 }
 
 function refused(why: string): InferenceError {
-  return new InferenceError("INTERNAL", `the script's answer cannot be sent: ${why}`);
+  return new InferenceError("INTERNAL", `the script's response cannot be sent: ${why}`);
 }

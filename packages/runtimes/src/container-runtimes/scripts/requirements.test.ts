@@ -44,8 +44,8 @@ test("a file that is too long or has no end is refused, and none is none", async
   t.after(() => rm(directory, { recursive: true }));
   assert.deepEqual(await readRequirements([directory]), []);
   await symlink("/dev/zero", join(directory, "requirements.txt"));
-  await assert.rejects(readRequirements([directory]), /it is no file of up to 65536 bytes/);
+  await assert.rejects(readRequirements([directory]), /it is not a file of at most 65536 bytes/);
   await rm(join(directory, "requirements.txt"));
   await writeFile(join(directory, "requirements.txt"), "# ".repeat(40_000));
-  await assert.rejects(readRequirements([directory]), /it is no file of up to 65536 bytes/);
+  await assert.rejects(readRequirements([directory]), /it is not a file of at most 65536 bytes/);
 });

@@ -23,8 +23,8 @@ export function parseRequirements(text: string): readonly string[] {
     if (requirement === "") continue;
     if (!requirementShape.test(requirement))
       throw refused(
-        `line ${index + 1}, '${requirement.slice(0, 200)}', is no package with its versions, such as scipy>=1.16,<2: options, ` +
-          "addresses and files are not taken",
+        `line ${index + 1}, '${requirement.slice(0, 200)}', is not a package with its versions, such as scipy>=1.16,<2: options, ` +
+          "URLs and files are not supported",
       );
     packages.push(requirement);
   }
@@ -39,7 +39,8 @@ export async function readRequirements(directories: readonly string[]): Promise<
     const found = await stat(path).catch(() => null);
     if (found === null) continue;
     // A link to a device has no end.
-    if (!found.isFile() || found.size > fileBytesMax) throw refused(`it is no file of up to ${fileBytesMax} bytes`);
+    if (!found.isFile() || found.size > fileBytesMax)
+      throw refused(`it is not a file of at most ${fileBytesMax} bytes`);
     return parseRequirements(await readFile(path, "utf8"));
   }
   return [];

@@ -63,6 +63,6 @@ export const scriptCodec: PayloadCodec = {
 
 function onlyElement(outputs: readonly Tensor[]): Uint8Array {
   const [output] = outputs;
-  assert(output !== undefined && output.data.length >= lengthBytes, "a script's model answers with one element");
+  assert(output !== undefined && output.data.length >= lengthBytes, "a script's model responds with one element");
   return output.data.subarray(lengthBytes);
 }

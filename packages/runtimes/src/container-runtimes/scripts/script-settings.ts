@@ -23,20 +23,21 @@ const delayMsMax = 60_000;
 const payloadMegabytesMax = 2047;
 
 const jvm = "there is no Java process";
-const place = "the platform says where models lie, and each script is told";
+const place = "the platform determines the directory of models, and passes it to each script";
 /** Variables without effect here. */
 const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MODEL_SERVER_VMARGS: jvm,
   SAGEMAKER_MAX_HEAP_SIZE: jvm,
   SAGEMAKER_MAX_DIRECT_MEMORY_SIZE: jvm,
-  SAGEMAKER_USE_NGINX: "no proxy stands before the models",
+  SAGEMAKER_USE_NGINX: "there is no proxy in front of the models",
   SAGEMAKER_TS_MIN_WORKERS: "a model has as many workers as it may have",
-  SAGEMAKER_STARTUP_TIMEOUT: "no second process is waited for; how long a model may load the endpoint says",
+  SAGEMAKER_STARTUP_TIMEOUT:
+    "no second process is started; the endpoint's configuration has the timeout of a model's load",
   SAGEMAKER_SAFE_PORT_RANGE: "no other listener is opened",
   SAGEMAKER_BASE_DIR: place,
   SAGEMAKER_CONTAINER_LOG_LEVEL: "the server's own log has a level of its own; scripts see the variable",
-  SAGEMAKER_MODEL_JOB_QUEUE_SIZE: "the server bounds what waits for a model",
-  CA_REPOSITORY_ARN: "packages come from where the operator's installer takes them",
+  SAGEMAKER_MODEL_JOB_QUEUE_SIZE: "the server limits the requests that wait for a model",
+  CA_REPOSITORY_ARN: "packages come from the package index of the operator's installer",
 };
 
 /** Throws ContainerRefusal for an invalid value. */

@@ -38,10 +38,10 @@ const integerLimit = 999_999_999;
 const queuedLimit = 100_000;
 
 const noGpu = "models run on the CPU";
-const noProxy = "no nginx and no gunicorn stand before the models";
+const noProxy = "there is no nginx and no gunicorn in front of the models";
 const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_TFS_NUM_BATCH_THREADS:
-    "a process runs one batch at a time; SAGEMAKER_TFS_INSTANCE_COUNT says how many processes there are",
+    "a process runs one batch at a time; SAGEMAKER_TFS_INSTANCE_COUNT is the number of processes",
   SAGEMAKER_TFS_FRACTIONAL_GPU_MEM_MARGIN: noGpu,
   SAGEMAKER_TFS_VERSION: "there is one version of TensorFlow",
   SAGEMAKER_TFS_NGINX_LOGLEVEL: noProxy,
@@ -59,7 +59,7 @@ export function servingSettings({ environment }: KindStart): ServingSettings {
   const universal = universalScript.find((name) => (environment[name] ?? "") !== "");
   if (universal !== undefined)
     throw new ContainerRefusal(
-      `ERROR: ${universal}: one script for all archives is not brought from S3 here; put code/inference.py into each archive`,
+      `ERROR: ${universal}: one script for all archives is not loaded from S3 here; put code/inference.py into each archive`,
     );
   const instances = read("SAGEMAKER_TFS_INSTANCE_COUNT", 1, instancesMax) ?? 1;
   // Gunicorn's processes run the script, TensorFlow Serving's the models; here each process does both.

@@ -222,5 +222,5 @@ function pagesOf(byteLength: number): number {
 }
 
 function tooLarge(what: string): InferenceError {
-  return new InferenceError("UNSUPPORTED", `the trees have more ${what} than fit their memory`);
+  return new InferenceError("UNSUPPORTED", `the trees have more ${what} than their memory was allocated for`);
 }

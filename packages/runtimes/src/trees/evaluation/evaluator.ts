@@ -119,7 +119,7 @@ export class Evaluator {
 
   #explain(contributions: Float32Array, first: number, rowCount: number): void {
     const { explained } = this.#forest;
-    assert(explained !== null, "models are read with what they are asked for");
+    assert(explained !== null, "a model is read together with its configuration");
     this.#explainer ??= new Explainer(this.#forest, explained);
     const ofRow = new Float64Array(contributionColumns(this.#forest));
     for (let row = 0; row < rowCount; row += 1) {

@@ -41,7 +41,7 @@ export function explainedOf(forest: Forest, coversAt: number): Explained {
   if (rowSteps > rowStepsMax) {
     throw new InferenceError(
       "UNSUPPORTED",
-      `treeshap_output would take ${rowSteps} steps for each row, and ${rowStepsMax} are the most that are taken`,
+      `treeshap_output would take ${rowSteps} steps for each row; the limit is ${rowStepsMax}`,
     );
   }
   return { coversAt, expected, depthMax, rowSteps };

@@ -26,7 +26,7 @@ export function linearSteps({ linear, left }: Tree): number {
 export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: string): void {
   for (const feature of linear?.features ?? []) {
     if (feature >= 0 && feature < featureCount) continue;
-    throw broken(about, `asks for feature ${feature} of ${featureCount} at a leaf`);
+    throw broken(about, `uses feature ${feature} of ${featureCount} at a leaf`);
   }
 }
 

@@ -97,7 +97,7 @@ function readLinear(
   const coefficients = columns.get("leaf_coeff") ?? new Float64Array(0);
   if (features.length !== termCount || coefficients.length !== termCount)
     throw broken(about, `has ${features.length} features and ${coefficients.length} coefficients for its leaves`);
-  if (features.some((feature) => (feature | 0) !== feature)) throw broken(about, "has leaf_features that are none");
+  if (features.some((feature) => (feature | 0) !== feature)) throw broken(about, "has invalid leaf_features");
   const constants = new Float64Array(leafCount + splitCount);
   constants.set(written, splitCount);
   const begins = new Int32Array(leafCount + splitCount + 1);
@@ -158,7 +158,7 @@ type NumberSplit = Omit<Branches, "missingTrue"> & {
 function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...branches }: NumberSplit): void {
   const isDefaultLeft = (type & defaultLeftBit) !== 0;
   const missing = missingKinds[(type >> 2) & 3];
-  if (missing === undefined || Number.isNaN(threshold)) throw broken(about, `has split ${node} of a kind that is none`);
+  if (missing === undefined || Number.isNaN(threshold)) throw broken(about, `has split ${node} of an unknown kind`);
   const zeroIsLeft = 0 <= threshold;
   if (missing !== "zero" || isDefaultLeft === zeroIsLeft) {
     const missingTrue = missing === "none" ? zeroIsLeft : isDefaultLeft;
@@ -223,7 +223,7 @@ class CategorySets {
 function* membersOf(words: Float64Array, about: string): Iterable<number> {
   for (const [place, word] of words.entries()) {
     if (!(Number.isInteger(word) && word >= 0 && word < 2 ** 32))
-      throw broken(about, "has categories that are no bits");
+      throw broken(about, "has categories that are not a bit set");
     for (let bit = 0; bit < 32; bit += 1) if (((word >>> bit) & 1) === 1) yield 32 * place + bit;
   }
 }

@@ -66,7 +66,7 @@ export class TextLines {
       if (at === start) throw this.#miscounted(count);
       const text = latin1(this.#bytes, start, Math.min(at, start + numberBytesMax));
       const value = numberOf(text);
-      if (value === null) throw broken(`the value of '${this.name}'`, `has '${text}', which is no number`);
+      if (value === null) throw broken(`the value of '${this.name}'`, `has '${text}', which is not a number`);
       values[index] = value;
     }
     while (at < this.#endAt && this.#bytes[at] === space) at += 1;

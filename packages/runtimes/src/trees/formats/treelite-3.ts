@@ -56,7 +56,7 @@ export function readTreelite3(from: ByteReader, { explains }: { readonly explain
     skipExtras(from);
     skipExtras(from);
   }
-  if (from.left > 0) throw broken("the file", `goes on behind its last tree, at ${from.at}`);
+  if (from.left > 0) throw broken("the file", `continues after its last tree, at ${from.at}`);
   if (head.averages) averageTreelite(trees, outputCount);
   return {
     precision: "float64",
@@ -71,7 +71,7 @@ export function readTreelite3(from: ByteReader, { explains }: { readonly explain
 function readHead(from: ByteReader): Head {
   const number = treeliteNumbers[from.uint8()];
   if (number === undefined || treeliteNumbers[from.uint8()] !== number)
-    throw broken("the file", "has thresholds and leaves of a type that is none");
+    throw broken("the file", "has thresholds and leaves of an unknown type");
   const treeCount = from.uint64();
   if (treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
   const featureCount = from.int32();
@@ -113,7 +113,7 @@ function readTree(from: ByteReader, { index, head, target, nodes, explains }: Tr
   const nodeCount = from.int32();
   nodes.add(nodeCount, about);
   from.uint8();
-  if (from.uint64() !== nodeCount) throw broken(about, "has another number of nodes than it says");
+  if (from.uint64() !== nodeCount) throw broken(about, "does not have the declared number of nodes");
   const nodeBytes = head.number === "float32" ? 48 : 56;
   const nodesAt = from.takeElements(nodeCount, nodeBytes);
   const columns = new TreeliteColumns(from, about);
@@ -188,10 +188,7 @@ function readNode(from: ByteReader, number: TreeliteNumber): WrittenNode {
 function coverOf({ dataCount, hessians }: WrittenNode, about: string): number {
   const cover = dataCount ?? hessians;
   if (cover !== null) return cover;
-  throw new InferenceError(
-    "UNSUPPORTED",
-    `${about} does not say how much of the training's data came to its nodes, which treeshap_output is computed of`,
-  );
+  throw new InferenceError("UNSUPPORTED", `${about} has no cover of its nodes, which treeshap_output needs`);
 }
 
 interface SplitParts {
@@ -213,7 +210,7 @@ function splitNode(tree: Tree, node: number, { written, categories, about }: Spl
     return splitBySteps(tree, node, { feature, whenTrue, whenFalse, missingTrue: isRight !== isDefaultLeft, bounds });
   }
   const comparison = treeliteComparisons[written.comparison] ?? null;
-  if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of a kind that is none`);
+  if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of an unknown kind`);
   splitByThreshold(tree, node, {
     feature,
     whenTrue: left,

@@ -27,7 +27,7 @@ export function readTreeliteCheckpoint(
   if (version[0] === 4) return readTreelite4(from, { explains });
   throw new InferenceError(
     "UNSUPPORTED",
-    `the file is no checkpoint of treelite 3.9 or 4, but says version ${version.join(".")}: load the model with treelite 4 and serialize it again`,
+    `the file is not a checkpoint of treelite 3.9 or 4: it has version ${version.join(".")}: load the model with treelite 4 and serialize it again`,
   );
 }
 
@@ -36,7 +36,7 @@ function readTreelite4(from: ByteReader, { explains }: { readonly explains: bool
   const thresholds = treeliteNumbers[from.uint8()];
   const leaves = treeliteNumbers[from.uint8()];
   if (thresholds === undefined || leaves !== thresholds)
-    throw broken("the file", "has thresholds and leaves of a type that is none");
+    throw broken("the file", "has thresholds and leaves of an unknown type");
   const treeCount = from.uint64();
   if (treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
   const head = readHead(from, treeCount);
@@ -59,7 +59,7 @@ function readTreelite4(from: ByteReader, { explains }: { readonly explains: bool
     skipOptionalFields(from);
     skipOptionalFields(from);
   }
-  if (from.left > 0) throw broken("the file", `goes on behind its last tree, at ${from.at}`);
+  if (from.left > 0) throw broken("the file", `continues after its last tree, at ${from.at}`);
   const { featureCount, outputCount, baseScores, transform } = head;
   if (head.averages) averageTreelite(trees, outputCount);
   return { precision: "float64", featureCount, outputCount, trees, baseScores, transform };
@@ -102,7 +102,7 @@ function readHead(from: ByteReader, treeCount: number): Head {
     );
   }
   if (targets.length !== treeCount || classes.length !== treeCount || baseScores.length !== outputCount) {
-    throw broken("the file", "has lists of targets, classes and base scores that do not fit together");
+    throw broken("the file", "has lists of targets, classes and base scores of different lengths");
   }
   return { featureCount, averages, targetCount, classCount, outputCount, targets, classes, transform, baseScores };
 }

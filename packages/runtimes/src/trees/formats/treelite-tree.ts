@@ -132,7 +132,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
     }
     const comparison = treeliteComparisons[operators.at(node)] ?? null;
     const threshold = thresholds.at(node);
-    if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of a kind that is none`);
+    if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of an unknown kind`);
     const branches = { feature, whenTrue: left.at(node), whenFalse: right.at(node), missingTrue: isDefaultLeft };
     splitByThreshold(tree, node, { ...branches, comparison, threshold });
   }
@@ -151,10 +151,7 @@ function coversOf(
     const nodes = Array.from({ length: nodeCount }, (_, node) => node);
     if (nodes.every(isKnown)) return Float64Array.from(nodes, (node) => values.at(node));
   }
-  throw new InferenceError(
-    "UNSUPPORTED",
-    `${about} does not say how much of the training's data came to its nodes, which treeshap_output is computed of`,
-  );
+  throw new InferenceError("UNSUPPORTED", `${about} has no cover of its nodes, which treeshap_output needs`);
 }
 
 interface Places {
@@ -195,8 +192,7 @@ export class TreeliteLists {
 
   of(node: number): Float64Array {
     const [begin, end] = [this.#begins.at(node), this.#ends.at(node)];
-    if (!(begin <= end && end <= this.#values.count))
-      throw broken(this.#about, `has a list at node ${node} that is not there`);
+    if (!(begin <= end && end <= this.#values.count)) throw broken(this.#about, `has a missing list at node ${node}`);
     // Each element belongs to one node: shared elements could make a small file take long to read.
     this.#readCount += end - begin;
     if (this.#readCount > this.#values.count) throw broken(this.#about, `has the list of node ${node} twice`);

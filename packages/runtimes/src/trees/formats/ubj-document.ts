@@ -39,7 +39,7 @@ class UbjReading {
     const value = this.#value(this.#marker());
     while (this.#from.left > 0) {
       if (this.#from.uint8() !== noOperation)
-        throw broken("the file", `goes on behind its document, at ${this.#from.at - 1}`);
+        throw broken("the file", `continues after its document, at ${this.#from.at - 1}`);
     }
     return value;
   }

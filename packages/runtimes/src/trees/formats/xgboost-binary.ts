@@ -95,10 +95,10 @@ function readHead(from: ByteReader) {
   ) {
     throw broken(
       "the file",
-      `is no XGBoost model: it has ${featureCount} features, ${classCount} classes and ${targetCount} targets`,
+      `is not an XGBoost model: it has ${featureCount} features, ${classCount} classes and ${targetCount} targets`,
     );
   }
-  if (!Number.isFinite(baseScore)) throw broken("the file", "has a base score that is no number");
+  if (!Number.isFinite(baseScore)) throw broken("the file", "has a base score that is not a number");
   return {
     baseScore,
     featureCount,
@@ -112,7 +112,8 @@ function readHead(from: ByteReader) {
 
 function readName(from: ByteReader): string {
   const byteLength = from.uint64();
-  if (byteLength > nameBytesMax) throw broken("the file", `is no XGBoost model: it has a name of ${byteLength} bytes`);
+  if (byteLength > nameBytesMax)
+    throw broken("the file", `is not an XGBoost model: it has a name of ${byteLength} bytes`);
   return from.text(byteLength);
 }
 
@@ -132,7 +133,10 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
   from.take(124);
   nodes.add(nodeCount, `tree ${index}`);
   if (vectorLength > 1)
-    throw new InferenceError("UNSUPPORTED", `tree ${index} has vectors as leaves, which the binary form does not hold`);
+    throw new InferenceError(
+      "UNSUPPORTED",
+      `tree ${index} has vectors as leaves, which the binary format does not support`,
+    );
   const nodesAt = from.takeElements(nodeCount, nodeBytes + statisticsBytes);
   const behind = from.at;
   const covers = explains ? new Float32Array(nodeCount) : null;

@@ -185,7 +185,7 @@ class NodeCategories {
     this.#counts = list("categories_sizes");
     this.#categories = list("categories");
     if (this.#begins.length !== nodes.length || this.#counts.length !== nodes.length) {
-      throw broken(written.path, "has lists of categories that do not fit together");
+      throw broken(written.path, "has lists of categories of different lengths");
     }
     for (const [place, node] of nodes.entries()) this.#places.set(node, place);
   }
@@ -209,7 +209,7 @@ class NodeCategories {
     }
     const categories = this.#categories.slice(begin, begin + count).sort();
     if (categories.some((category) => !(Number.isInteger(category) && category >= 0 && category < categoriesEnd))) {
-      throw broken(this.#written.path, `has a category at node ${node} that is none`);
+      throw broken(this.#written.path, `has an invalid category at node ${node}`);
     }
     return categoryBounds(categories, { about: `node ${node} of ${this.#written.path}`, zeroReachesDown: false });
   }

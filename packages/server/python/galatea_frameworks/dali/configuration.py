@@ -88,7 +88,7 @@ def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> N
     names = [one["name"] for one in outputs]
     unknown = [name for name in split if name not in names]
     if unknown:
-        raise Refused("parameter 'split_along_outer_axis' names '%s', which is no output of the model" % unknown[0])
+        raise Refused("parameter 'split_along_outer_axis' names '%s', which is not an output of the model" % unknown[0])
 
 
 def is_decoupled(config: dict[str, Any]) -> bool:
@@ -100,10 +100,10 @@ def _check_video(config: dict[str, Any], definition: Definition) -> None:
     if definition.video is None:
         return
     if len(definition.inputs) != 1:
-        raise Refused("input '%s' is a video, beside which a pipeline has no other input" % definition.video)
+        raise Refused("input '%s' is a video: a pipeline with a video has no other input" % definition.video)
     if not is_decoupled(config):
         raise Refused(
-            "input '%s' is a video, of which each answer has a part: such a model needs model_transaction_policy { decoupled: true }"
+            "input '%s' is a video, each response has a part of it: such a model needs model_transaction_policy { decoupled: true }"
             % definition.video
         )
 

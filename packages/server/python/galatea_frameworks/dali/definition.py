@@ -73,7 +73,7 @@ class Operator:
             _check_argument(name, argument)
         origins = [self.argument(name) for name in _ORIGINS]
         if len({None if one is None else len(one.messages(_Argument.ELEMENTS)) for one in origins}) != 1:
-            raise Refused("operator '%s' has no whole origin" % self.name)
+            raise Refused("operator '%s' has an incomplete origin" % self.name)
         self.device = self.text("device") or "cpu"
 
     @property
@@ -137,7 +137,7 @@ class Definition:
         if not self.operators or not self._message.has(_Pipeline.BATCH_SIZE):
             raise Refused("it has no operators or no batch size")
         if len(self.operators) > OPERATORS_MAX:
-            raise Refused("it has %d operators; %d are taken at most" % (len(self.operators), OPERATORS_MAX))
+            raise Refused("it has %d operators; at most %d are allowed" % (len(self.operators), OPERATORS_MAX))
         self.batch_size = self._message.number(_Pipeline.BATCH_SIZE, 0)
         self.threads = self._message.number(_Pipeline.THREADS, 1)
         self._edges = self._message.messages(_Pipeline.OUTPUT)

@@ -47,7 +47,7 @@ def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
         try:
             definition = attempt(path)
         except Refused as error:
-            reasons.append("'%s' is no pipeline: %s" % (path, error))
+            reasons.append("'%s' is not a pipeline: %s" % (path, error))
             continue
         try:
             operators.check(definition, has_gpu=gpu is not None)

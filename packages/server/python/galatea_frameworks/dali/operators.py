@@ -28,16 +28,16 @@ def check(definition: Definition, *, has_gpu: bool) -> None:
 def _refusal(operator: Operator, here: frozenset[str], on_gpu: frozenset[str]) -> str | None:
     name = operator.name
     if any(one in name for one in _RUN_ADDRESSES):
-        return "calls a function of the process that wrote the file, which is not there"
+        return "calls a function of the process that wrote the file, which does not exist here"
     if "readers__" in name or name.endswith(("Reader", "ReaderResize")):
-        return "reads files by itself, and requests have no part in what it gives"
+        return "reads files itself, so its outputs do not depend on requests"
     if name == "DumpImage":
         return "writes files"
     if name in here:
         return None
     if name in on_gpu:
-        return "has no implementation for the CPU, and pipelines run there"
-    return "is none of this DALI's (%s)" % _version()
+        return "has no implementation for the CPU, on which pipelines run"
+    return "is not an operator of this DALI (%s)" % _version()
 
 
 def _version() -> str:

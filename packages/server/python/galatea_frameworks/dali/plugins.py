@@ -16,7 +16,7 @@ def refuse_own(config: dict[str, Any]) -> None:
     """Raises Refused for a model that names libraries itself."""
     if _KEY in config.get("parameters", {}):
         raise Refused(
-            "parameter '%s' is not taken from a model: such libraries run with the server's operator's word alone, as "
+            "parameter '%s' is not read from a model's configuration: only the server's operator may load such libraries, with "
             "--backend-config=dali,%s=<path>:<path>" % (_KEY, _KEY)
         )
 

@@ -85,7 +85,7 @@ class TritonPythonModel:
             self._built().run()
         except _RUN_ERRORS as error:
             return _encountered(error)
-        raise Refused("a run of the pipeline without a video does not fail, so none would end")
+        raise Refused("the pipeline runs without a video, so it would never end")
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse] | None:
         """Runs the whole batch at once; a model without batching gets its requests one by one."""

@@ -32,7 +32,7 @@ class Message:
                 continue
             if not isinstance(value, Message):
                 if kind != BYTES:
-                    raise Refused("field %d is no message" % number)
+                    raise Refused("field %d is not a message" % number)
                 value = Message(value)
                 self._fields[index] = (own, kind, value)
             found.append(value)
@@ -44,7 +44,7 @@ class Message:
         try:
             return "" if value is None else bytes(value).decode("utf-8")
         except UnicodeDecodeError:
-            raise Refused("field %d is no text" % number) from None
+            raise Refused("field %d is not a string" % number) from None
 
     def number(self, number: int, default: int) -> int:
         """Returns the signed number in the last field of this number."""
@@ -133,7 +133,7 @@ def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
         if byte < 128:
             return value % _NUMBER_MAX, place + 1
         shift += 7
-    raise Refused("a number has no end")
+    raise Refused("a number is cut off")
 
 
 def _write_varint(out: bytearray, value: int) -> None:

@@ -35,7 +35,7 @@ def checked_kind(path: str, name: str) -> str:
             _check(path, opened, entries)
             return kind
     except (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, EOFError, OverflowError) as error:
-        raise Refused("'%s' is no archive of PyTorch, or is damaged: %s" % (name, error)) from error
+        raise Refused("'%s' is not a PyTorch archive, or is damaged: %s" % (name, error)) from error
 
 
 def _kind(filenames: list[str]) -> str:
@@ -49,7 +49,7 @@ def _kind(filenames: list[str]) -> str:
     if "constants.pkl" in inner:
         return TORCHSCRIPT
     raise Refused(
-        "the file holds no program, as torch.save makes it: save one with torch.jit.save or torch.export.save"
+        "the file was written by torch.save and contains no program: save one with torch.jit.save or torch.export.save"
     )
 
 
@@ -80,7 +80,7 @@ def begin_of(entry: zipfile.ZipInfo, local_header: bytes) -> int:
 
 
 def _misplaced(entry: zipfile.ZipInfo) -> Refused:
-    return Refused("'%s' does not lie where the archive says" % entry.filename)
+    return Refused("'%s' is not at the position that the archive declares" % entry.filename)
 
 
 def _check_stored(entry: zipfile.ZipInfo, whole: mmap.mmap) -> None:
@@ -96,4 +96,4 @@ def _check_stored(entry: zipfile.ZipInfo, whole: mmap.mmap) -> None:
     finally:
         view.release()
     if total != entry.CRC:
-        raise Refused("'%s' is not what was written: its checksum differs" % entry.filename)
+        raise Refused("'%s' is damaged: its checksum differs" % entry.filename)

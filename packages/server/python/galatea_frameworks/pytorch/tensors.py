@@ -43,7 +43,7 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
     """Converts a request's tensor to a writable tensor over the same bytes, or to a list of texts."""
     if tensor is None:
-        raise Unfit("input '%s' is missing: forward() takes no less than all of its arguments" % name)
+        raise Unfit("input '%s' is missing: forward() needs all of its arguments" % name)
     datatype = tensor.triton_dtype()
     if datatype == datatypes.BYTES:
         try:

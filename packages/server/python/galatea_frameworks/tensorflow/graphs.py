@@ -78,9 +78,9 @@ def _init_ops(path: str) -> list[str]:
     except OSError as error:
         raise Refused("failed to open text file for read %s: %s" % (path, error.strerror)) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Refused("'%s' is no JSON object with an array 'init_ops': %s" % (path, error)) from None
+        raise Refused("'%s' is not a JSON object with an array 'init_ops': %s" % (path, error)) from None
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise Refused("'init_ops' in '%s' is no array of names" % path)
+        raise Refused("'init_ops' in '%s' is not an array of names" % path)
     return found
 
 

@@ -74,7 +74,7 @@ def _ports(kind: str, infos: Mapping[str, TensorInfo], model: str) -> dict[str, 
     for name in sorted(infos):
         info = infos[name]
         if info.WhichOneof("encoding") not in (None, "name"):
-            raise Refused("unable to process %s '%s' for '%s', it is no dense tensor" % (kind, name, model))
+            raise Refused("unable to process %s '%s' for '%s', it is not a dense tensor" % (kind, name, model))
         datatype = datatypes.NAMES.get(info.dtype)
         if datatype is None:
             raise Refused(

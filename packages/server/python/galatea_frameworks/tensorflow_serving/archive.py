@@ -32,7 +32,7 @@ def models_in(root: str) -> dict[str, ArchivedModel]:
     for base in sorted(set(_bases(root))):
         name = _OWN_NAME if base == root else os.path.basename(base)
         if name in found:
-            raise Refused("the archive has two models of the name '%s': models are told apart by their names" % name)
+            raise Refused("the archive has two models of the name '%s': names of models must be unique" % name)
         found[name] = ArchivedModel(name, _versions(base, os.path.relpath(base, root)))
     if not found:
         raise Refused(
@@ -60,7 +60,7 @@ def _versions(base: str, shown: str) -> dict[int, str]:
         if not _is_version(name) or not os.path.isdir(path):
             continue
         if len(name) > 19 or int(name) > _VERSION_MAX:
-            raise Refused("'%s/%s' is no version: it is larger than %d" % (shown, name, _VERSION_MAX))
+            raise Refused("'%s/%s' is not a valid version: it is larger than %d" % (shown, name, _VERSION_MAX))
         if int(name) in versions:
             raise Refused("'%s' has version %d twice" % (shown, int(name)))
         versions[int(name)] = path

@@ -58,7 +58,7 @@ def _example(value: Any) -> example_pb2.Example:
         try:
             feature = example.features.feature[name]
         except ValueError:
-            raise ServingError("Feature: %r has a name that is no UTF-8" % name) from None
+            raise ServingError("Feature: %r has a name that is not valid UTF-8" % name) from None
         for one in content if isinstance(content, list) else [content]:
             _add(one, name, feature)
     return example

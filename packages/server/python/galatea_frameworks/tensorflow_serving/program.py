@@ -90,7 +90,7 @@ def _listen(models: Models) -> str:
     try:
         return RestListener(models).base
     except OSError as error:
-        print("no port may be opened for context.rest_uri, which a script's handler would ask: %s" % error, flush=True)
+        print("no port can be opened for context.rest_uri, which a script's handler would call: %s" % error, flush=True)
         return "http://localhost:0"
 
 

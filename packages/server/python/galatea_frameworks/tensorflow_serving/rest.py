@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         found = _PREDICT.fullmatch(self.path)
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > _BODY_BYTES_MAX:
-            self._refuse(411, "a request's length has to be said, and be %d bytes at most" % _BODY_BYTES_MAX)
+            self._refuse(411, "a request needs a Content-Length of at most %d bytes" % _BODY_BYTES_MAX)
             return
         body = self.rfile.read(int(length))
         if found is None:

@@ -121,7 +121,7 @@ def _answer_of(result: Any) -> Answer:
     elif body is None:
         body = b""
     elif not isinstance(body, (bytes, bytearray, memoryview)):
-        raise TypeError("a handler gives text or bytes and a content type, got %s" % type(body).__name__)
+        raise TypeError("a handler must return str or bytes and a content type, got %s" % type(body).__name__)
     return Answer(200, _JSON if content_type is None else str(content_type), bytes(body))
 
 

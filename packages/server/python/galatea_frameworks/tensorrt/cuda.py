@@ -58,7 +58,7 @@ def load_library() -> Any:
         library.cudaGetErrorString.argtypes = (ctypes.c_int,)
         library.cudaGetErrorString.restype = ctypes.c_char_p
         return library
-    raise Refused("CUDA's runtime library (libcudart.so) is not there: %s were looked for" % ", ".join(_NAMES))
+    raise Refused("CUDA's runtime library (libcudart.so) was not found; searched: %s" % ", ".join(_NAMES))
 
 
 def _packaged() -> list[str]:

@@ -34,6 +34,6 @@ def explain(error: BaseException) -> None:
         return
     if name == _MODEL_PATH or name.startswith(_MODEL_PATH + "/"):
         error.strerror = (
-            "%s (the model does not lie in %s here, which takes a server that runs as root or a kernel with user namespaces for everybody: "
+            "%s (the model does not lie in %s here: that needs a server that runs as root or a kernel with unprivileged user namespaces: "
             "use model_dir, which model_fn is given, or the variable SM_MODEL_DIR)" % (error.strerror, _MODEL_PATH)
         )

@@ -117,7 +117,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
                 raise ValueError("a field is cut short")
             content, at = message[at : at + length], at + length
         else:
-            raise ValueError("a record is no protobuf message")
+            raise ValueError("a record is not a protobuf message")
         yield tag >> 3, wire, content
 
 
@@ -130,4 +130,4 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return value & (1 << 64) - 1, at + place + 1
-    raise ValueError("a record is no protobuf message")
+    raise ValueError("a record is not a protobuf message")

@@ -48,7 +48,10 @@ function defaultBatchSize(backendConfig: ReadonlyMap<string, string>): number {
   const text = backendConfig.get("default-max-batch-size");
   if (text === undefined) return batchSizeDefault;
   if (!/^\d{1,9}$/.test(text)) {
-    throw new InferenceError("INVALID_ARG", `--backend-config default-max-batch-size: '${text}' is no batch size`);
+    throw new InferenceError(
+      "INVALID_ARG",
+      `--backend-config default-max-batch-size: '${text}' is not a valid batch size`,
+    );
   }
   return Number(text);
 }

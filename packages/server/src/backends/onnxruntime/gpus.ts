@@ -90,7 +90,7 @@ async function ownPath(
   if (first === undefined || first === "" || /^\d+$/.test(first) || (real !== own && !real.startsWith(`${own}/`)))
     throw new InferenceError(
       "INVALID_ARG",
-      `parameter '${name}' of model '${servedName}' names '${value}', which is no directory of the model's own beside its versions`,
+      `parameter '${name}' of model '${servedName}' names '${value}', which is not a directory of the model, next to its versions`,
     );
   return path;
 }

@@ -63,7 +63,7 @@ export class Lane {
   }
 
   ask(order: LaneOrder): Promise<LaneAnswer> {
-    assert(this.#answered === null, "a lane is asked one thing at a time");
+    assert(this.#answered === null, "a lane runs one request at a time");
     this.#asked = order.kind;
     return new Promise((resolve, reject) => {
       this.#answered = { resolve, reject };
@@ -131,7 +131,7 @@ export class Lane {
     if (have < wordBytes) return;
     const frameBytes = frameBytesOf(grown.readDoubleLE(0));
     if (have < frameBytes) return;
-    if (have > frameBytes) throw new MalformedRunFrame(`a lane answers with ${have} bytes where ${frameBytes} are due`);
+    if (have > frameBytes) throw new MalformedRunFrame(`a lane responds with ${have} bytes instead of ${frameBytes}`);
     this.#partial = null;
     this.#partialBytes = 0;
     this.#answer(readAnswer(new Float64Array(grown.buffer, 0, frameBytes / wordBytes)));
@@ -139,7 +139,7 @@ export class Lane {
 
   #answer(answer: LaneAnswer): void {
     const answered = this.#settle();
-    if (answered === null) throw new MalformedRunFrame("a lane answers what it was not asked");
+    if (answered === null) throw new MalformedRunFrame("a lane responds to no request");
     answered.resolve(answer);
   }
 }

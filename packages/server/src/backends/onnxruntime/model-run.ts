@@ -59,7 +59,7 @@ export function laneOrder(run: ModelRun, { session, base, ...how }: RunTarget): 
       const { elementType } = session.outputs[index] as OnnxValueInfo;
       const name = session.outputNames[index] as number;
       if (target === null) return { name, elementType, address: 0, byteLength: 0, shape: null };
-      assert(elementType !== onnxStringType, "strings have no size before they are there");
+      assert(elementType !== onnxStringType, "the size of strings is unknown before the run");
       const address = target.block === null ? 0 : base + target.block.byteOffset;
       return { name, elementType, address, byteLength: target.byteLength, shape: target.shape };
     }),
@@ -69,7 +69,7 @@ export function laneOrder(run: ModelRun, { session, base, ...how }: RunTarget): 
 /** Checks a runner's results against the run: a model may have corrupted its process. */
 export function checkResults(run: ModelRun, results: readonly RunResult[]): void {
   if (results.length !== run.outputs.length)
-    throw new InferenceError("INTERNAL", "a run with other outputs than wanted");
+    throw new InferenceError("INTERNAL", "a run returned other outputs than requested");
   for (const [at, { elementType, byteLength, shape }] of results.entries()) {
     const target = run.outputs[at]?.target ?? null;
     const isAsWanted = target === null || (target.byteLength === byteLength && target.shape.join() === shape.join());
@@ -79,7 +79,10 @@ export function checkResults(run: ModelRun, results: readonly RunResult[]): void
       datatype === "BYTES" ||
       elementCount(shape) * datatypes[datatype].byteSize === byteLength;
     if (!isAsWanted || !isPacked) {
-      throw new InferenceError("INTERNAL", `a run gave ${byteLength} bytes for an output of shape [${shape.join()}]`);
+      throw new InferenceError(
+        "INTERNAL",
+        `a run returned ${byteLength} bytes for an output of shape [${shape.join()}]`,
+      );
     }
   }
 }

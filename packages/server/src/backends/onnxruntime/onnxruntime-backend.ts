@@ -396,7 +396,10 @@ function threadCount(backendConfig: ReadonlyMap<string, string>, key: string): n
   const text = backendConfig.get(key);
   if (text === undefined) return null;
   if (!/^\d{1,4}$/.test(text)) {
-    throw new InferenceError("INVALID_ARG", `--backend-config onnxruntime,${key}: '${text}' is no thread count`);
+    throw new InferenceError(
+      "INVALID_ARG",
+      `--backend-config onnxruntime,${key}: '${text}' is not a valid thread count`,
+    );
   }
   return Number(text);
 }

@@ -28,10 +28,7 @@ test("a run that ends its process fails with the model's name and the signal, an
   await using shop = await open();
   await using bad = await load(shop, "bad", dividing);
   await using good = await load(shop, "good", harmless);
-  assert.equal(
-    failureOf(await run(bad, deadly())),
-    "INTERNAL: model 'bad' has ended the process that ran it (signal SIGFPE)",
-  );
+  assert.equal(failureOf(await run(bad, deadly())), "INTERNAL: model 'bad' has crashed its process (signal SIGFPE)");
   await negates(good);
   assert.ok(!((await run(bad, division([6], [3]))) instanceof InferenceError));
   assert.equal(shop.arena.usedBytes, 0);
@@ -40,7 +37,7 @@ test("a run that ends its process fails with the model's name and the signal, an
 test("a file that ends the process that loads it fails its load, and nobody else's", async () => {
   await using shop = await open();
   await using good = await load(shop, "good", harmless);
-  const message = "model 'deadly' has ended the process that ran it (signal SIGFPE)";
+  const message = "model 'deadly' has crashed its process (signal SIGFPE)";
   await assert.rejects(load(shop, "deadly", dividingAtLoad), { code: "INTERNAL", message });
   await negates(good);
 });

@@ -241,10 +241,10 @@ const refusals: readonly (readonly [accelerator: string, message: RegExp])[] = [
     /names '\/tmp\/engines'; it has to be/,
   ],
   [`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "a/../../b")} }`, /to stay below it$/],
-  [`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "1/engines")} }`, /no directory of the model's own beside/],
+  [`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "1/engines")} }`, /not a directory of the model, next to/],
   [
     `{ name: "tensorrt" ${parameter("trt_engine_cache_path", "link/engines")} }`,
-    /no directory of the model's own beside/,
+    /not a directory of the model, next to/,
   ],
   [`{ name: "tensorrt" ${parameter("int8_calibration_table_name", "../table")} }`, /is a file's name, not a path$/],
 ];

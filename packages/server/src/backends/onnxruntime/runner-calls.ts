@@ -84,7 +84,7 @@ export class RunnerCaller {
   /** Sends a descriptor. A runner that accepts none has ended, or is ended here: the call then fails with its end. */
   #sendDescriptor(fd: number): void {
     try {
-      assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor at a time has room");
+      assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor is sent at a time");
     } catch (error) {
       if (!(error instanceof SystemCallError)) throw error;
       this.#channel.close();

@@ -152,14 +152,14 @@ export class Runners implements AsyncDisposable {
     const minutes = Math.round(this.#options.crashes.forgetMs / 60_000);
     throw new InferenceError(
       "UNAVAILABLE",
-      `model '${modelName}' is not run: it has ended the process that ran it ${this.#options.crashes.refusedAfter} times. ` +
+      `model '${modelName}' is not run: it has crashed its process ${this.#options.crashes.refusedAfter} times. ` +
         `Load another file, or try again in ${minutes} minutes.`,
     );
   }
 
   #guilty({ key, modelName }: SessionContent, { how }: RunnerEnded): InferenceError {
     this.#crashes.crashed(key, this.#options.clock.epochMs());
-    const message = `model '${modelName}' has ended the process that ran it (${how})`;
+    const message = `model '${modelName}' has crashed its process (${how})`;
     this.#options.log.error(message);
     return new InferenceError("INTERNAL", message);
   }

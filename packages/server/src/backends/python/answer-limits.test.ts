@@ -23,52 +23,52 @@ const cases: readonly [what: string, body: string, told: RegExp][] = [
   [
     "parameters of 69 MB in the responses of a batch together",
     answered('{"p": "x" * 23_000_000}'),
-    /the responses' parameters and small tensors have 69\d{6} bytes; the Python backend takes 67108864 at most/,
+    /the responses' parameters and small tensors have 69\d{6} bytes; the Python backend accepts at most 67108864/,
   ],
   [
     "too many parameters in the responses of a batch together",
     answered("{str(at): True for at in range(33_334)}"),
-    /the responses have 100002 parameters; the Python backend takes 100000 at most/,
+    /the responses have 100002 parameters; the Python backend accepts at most 100000/,
   ],
   [
     "too many outputs in the responses of a batch together",
     'return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(1, np.float32))] * 50_000) for _ in requests]',
-    /the responses have 150000 outputs; the Python backend takes 131072 at most/,
+    /the responses have 150000 outputs; the Python backend accepts at most 131072/,
   ],
   [
     "a request with parameters of 5 MB for another model",
     called('parameters={"p": "x" * 5_000_000}'),
-    /the request's names and parameters have 5\d{6} bytes; the Python backend takes 4194304 at most/,
+    /the request's names and parameters have 5\d{6} bytes; the Python backend accepts at most 4194304/,
   ],
   [
     "a request with too many parameters for another model",
     called("parameters={str(at): True for at in range(100_001)}"),
-    /the request has 100001 parameters; the Python backend takes 100000 at most/,
+    /the request has 100001 parameters; the Python backend accepts at most 100000/,
   ],
   [
     "a request with too many inputs for another model",
     called(`inputs=${tensors(4097)}`),
-    /the request has 4097 inputs; the Python backend takes 4096 at most/,
+    /the request has 4097 inputs; the Python backend accepts at most 4096/,
   ],
   [
     "a request that wants too many outputs of another model",
     called('requested_output_names=["O%d" % at for at in range(4097)]'),
-    /the request has 4097 requested outputs; the Python backend takes 4096 at most/,
+    /the request has 4097 requested outputs; the Python backend accepts at most 4096/,
   ],
   [
     "a configuration of 5 MB for another model",
     'pb_utils.load_model("other", config="x" * 5_000_000)',
-    /the configuration and the files' names have 5\d{6} bytes; the Python backend takes 4194304 at most/,
+    /the configuration and the files' names have 5\d{6} bytes; the Python backend accepts at most 4194304/,
   ],
   [
     "too many files for another model",
     'pb_utils.load_model("other", files={"file:1/%d" % at: b"" for at in range(4097)})',
-    /4097 files are given; the Python backend takes 4096 at most/,
+    /4097 files are given; the Python backend accepts at most 4096/,
   ],
   [
     "files of 70 MB for another model",
     'pb_utils.load_model("other", files={"file:1/a": bytes(70_000_000)})',
-    /the configuration and the files have 70\d{6} bytes; the Python backend takes 67108864 at most/,
+    /the configuration and the files have 70\d{6} bytes; the Python backend accepts at most 67108864/,
   ],
 ];
 

@@ -83,7 +83,7 @@ export function decodeCall(frame: Buffer): WireCall {
   const said = readText(reader, frame, reader.u32(head));
   reader.align8();
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
-    throw new MalformedRecord("its inline bytes lie elsewhere");
+    throw new MalformedRecord("its inline bytes are not where its head says");
   const inline = new Uint8Array(frame.byteLength - inlineOffset);
   inline.set(frame.subarray(inlineOffset));
   const inputs: WireTensor[] = [];
@@ -200,19 +200,18 @@ function readText(reader: FrameReader, frame: Buffer, byteLength: number): Recor
 }
 
 function textOf(value: unknown): string {
-  if (typeof value !== "string") throw new MalformedRecord("a text that is none");
+  if (typeof value !== "string") throw new MalformedRecord("an invalid string");
   return value;
 }
 
 function textsOf(value: unknown): string[] {
-  if (!Array.isArray(value) || value.length > frameLimits.callNamesMax)
-    throw new MalformedRecord("names that are none");
+  if (!Array.isArray(value) || value.length > frameLimits.callNamesMax) throw new MalformedRecord("invalid names");
   return value.map(textOf);
 }
 
 function naturalOf(value: unknown, most: number): number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > most)
-    throw new MalformedRecord("a number that is none, or beyond its bound");
+    throw new MalformedRecord("a number that is invalid or out of range");
   return value;
 }
 
@@ -220,6 +219,6 @@ function naturalOf(value: unknown, most: number): number {
 function correlationOf(value: unknown): bigint | string {
   if (!Array.isArray(value)) return textOf(value);
   const digits = textOf(value[0]);
-  if (!/^\d{1,20}$/.test(digits)) throw new MalformedRecord("a correlation id that is no number");
+  if (!/^\d{1,20}$/.test(digits)) throw new MalformedRecord("a correlation id that is not a number");
   return BigInt.asUintN(64, BigInt(digits));
 }

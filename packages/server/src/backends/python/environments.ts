@@ -66,7 +66,7 @@ export async function environmentOf(
   if (path === null || found === null)
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${asked}`);
   if (within !== null && !(await liesWithin(path, within)))
-    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' leaves the model's archive`);
+    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' is outside the model's archive`);
   if (found.isDirectory()) return unheld(await environmentIn(options, path));
   using holding = new DisposableStack();
   const { directory } = holding.use(await unpack(options, unpacked, path, signal));
@@ -146,7 +146,7 @@ async function absence(directory: string, file: string): Promise<string> {
   const name = file.slice(directory.length + 1);
   const target = await readlink(file).catch(() => null);
   if (target === null) return `the Python environment ${directory} has no ${name}`;
-  return `${name} of the Python environment ${directory} is a link to ${target}, which leads to nothing on this machine`;
+  return `${name} of the Python environment ${directory} is a link to ${target}, which does not exist on this machine`;
 }
 
 async function environmentIn(options: EnvironmentOptions, directory: string): Promise<PythonEnvironment> {

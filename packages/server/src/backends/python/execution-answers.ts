@@ -85,18 +85,19 @@ export class ExecutionAnswers {
       this.#asked.has(askId) ||
       this.#asked.size >= frameLimits.answersMax * this.#answers.length
     )
-      throw new MalformedRecord(`execution ${this.executionId} asks for space again and again`);
+      throw new MalformedRecord(`execution ${this.executionId} requests space too often`);
     this.#asked.set(askId, blocks);
   }
 
   answered({ place, isFinal, askId, response }: WireAnswer): void {
     const answers = this.#answers[place];
-    if (answers?.isOpen !== true) throw new MalformedRecord(`an answer to request ${place}, which has had its last`);
+    if (answers?.isOpen !== true)
+      throw new MalformedRecord(`a response to request ${place}, which has already had its final response`);
     // An error may come with the final flag when the model cannot send any more: it needs no credit.
     if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
-      throw new MalformedRecord("more answers than the worker has credit for");
+      throw new MalformedRecord("more responses than the worker has credit for");
     if (!this.#facts.isDecoupled && (response === null || !isFinal))
-      throw new MalformedRecord("an answer of a model that is not decoupled, which is not its one response");
+      throw new MalformedRecord("a response of a model that is not decoupled that is not its only one");
     const spaces = this.#asked.get(askId) ?? [];
     const outcome = response === null ? null : this.#outcomeOf(response, spaces);
     this.#asked.delete(askId);
@@ -114,7 +115,7 @@ export class ExecutionAnswers {
   #outcomeOf(response: NonNullable<WireAnswer["response"]>, spaces: readonly LentBlock[]): Outcome {
     const find = (lentId: number) => {
       const lent = spaces.find((space) => space.lentId === lentId);
-      if (lent === undefined) throw new MalformedRecord(`an answer in block ${lentId}, which it was not lent`);
+      if (lent === undefined) throw new MalformedRecord(`a response in block ${lentId}, which was not lent to it`);
       return lent;
     };
     return outcomeOf(response, this.#facts, new ResultReading([], find));

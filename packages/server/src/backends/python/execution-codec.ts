@@ -150,7 +150,7 @@ export class ResultReading {
     if (lent.use === "space") (this.#usedSpaces ??= new Set()).add(lent);
     // A block that the model can still read and write must not become an output.
     else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
-      throw new MalformedRecord(`a tensor in block ${lentId}, which is not given back`);
+      throw new MalformedRecord(`a tensor in block ${lentId}, which is not released`);
     this.#found ??= new Set();
     if (!this.#found.has(lent)) this.#elementBytesLeft += 4 * lent.byteLength;
     this.#found.add(lent);
@@ -160,7 +160,7 @@ export class ResultReading {
   /** Counts bytes whose element lengths are checked one after another; many outputs may name the same bytes. */
   looksThrough(byteLength: number): void {
     this.#elementBytesLeft -= byteLength;
-    if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that name the same elements again and again");
+    if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that refer to the same elements too often");
   }
 }
 
@@ -191,7 +191,7 @@ function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultReading): 
   if (data === null) {
     const lent = reading.find(wire.place!);
     block = lent.block;
-    if (wire.byteOffset + wire.byteLength > lent.byteLength) throw new MalformedRecord("a tensor beyond its block");
+    if (wire.byteOffset + wire.byteLength > lent.byteLength) throw new MalformedRecord("a tensor outside its block");
     data = block.bytes.subarray(wire.byteOffset, wire.byteOffset + wire.byteLength);
   }
   const elements = elementCount(wire.shape);

@@ -106,13 +106,13 @@ export function decodeResponse(frame: Buffer): WireAnswer {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
   const head = reader.take(resultHeadBytes);
-  if (reader.u32(head) !== 0) throw new MalformedRecord("a response that gives blocks back");
+  if (reader.u32(head) !== 0) throw new MalformedRecord("a response that releases blocks");
   const askId = atMost(reader.u32(head + 8), spaceRequestIdMax, "as the id of an ASK");
   const place = reader.u32(head + 12);
   if (extra > 1 || count > 1 || (count === 0 && extra === 0))
-    throw new MalformedRecord(`a response of ${count} answers with flags ${extra}`);
+    throw new MalformedRecord(`a response frame of ${count} responses with flags ${extra}`);
   const [response] = readResponses(reader, frame, { head, count });
-  if (response?.kind === "later") throw new MalformedRecord("a response that comes later");
+  if (response?.kind === "later") throw new MalformedRecord("a response marked as deferred");
   return { executionId: id, place, isFinal: extra === 1, askId, response: response ?? null };
 }
 
@@ -123,7 +123,7 @@ function readResponses(
 ): WireResultResponse[] {
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
-    throw new MalformedRecord("its inline bytes lie elsewhere");
+    throw new MalformedRecord("its inline bytes are not where its head says");
   // Small buffers share memory with others: separate allocations cost more than the rest of decoding a small result.
   const inline = Buffer.allocUnsafe(frame.byteLength - inlineOffset);
   frame.copy(inline, 0, inlineOffset);
@@ -180,7 +180,7 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
   for (let axis = 0; axis < rank; axis++) shape.push(reader.natural(dims + axis * 8));
   let data: Uint8Array | null = null;
   if (place === inlineMarker) {
-    if (byteOffset + byteLength > inline.byteLength) throw new MalformedRecord("an inline tensor beyond the frame");
+    if (byteOffset + byteLength > inline.byteLength) throw new MalformedRecord("an inline tensor outside the frame");
     data = new Uint8Array(inline.buffer, inline.byteOffset + byteOffset, byteLength);
   }
   return {

@@ -66,32 +66,32 @@ const refusals: readonly [what: string, more: Partial<InferenceRequest>, message
   [
     "a sequence id",
     { sequence: sequence("x".repeat(65_536)) },
-    "INVALID_ARG: the request's sequence id has 65536 bytes; the Python backend takes 65535 at most",
+    "INVALID_ARG: the request's sequence id has 65536 bytes; the Python backend accepts at most 65535",
   ],
   [
     "an id",
     { id: "é".repeat(34 * mebibyte) },
-    `INVALID_ARG: the request's id has ${68 * mebibyte} bytes; the Python backend takes ${requestsBytesMax} at most`,
+    `INVALID_ARG: the request's id has ${68 * mebibyte} bytes; the Python backend accepts at most ${requestsBytesMax}`,
   ],
   [
     "parameters",
     { parameters: withText("x".repeat(64 * mebibyte)) },
-    `INVALID_ARG: the request's parameters have ${64 * mebibyte + 4} bytes or more as JSON; the Python backend takes ${requestsBytesMax} at most`,
+    `INVALID_ARG: the request's parameters have ${64 * mebibyte + 4} bytes or more as JSON; the Python backend accepts at most ${requestsBytesMax}`,
   ],
   [
     "parameters that JSON makes longer",
     { parameters: withText("\u0001".repeat(11 * mebibyte)) },
-    `INVALID_ARG: the request's parameters have ${66 * mebibyte + 11} bytes or more as JSON; the Python backend takes ${requestsBytesMax} at most`,
+    `INVALID_ARG: the request's parameters have ${66 * mebibyte + 11} bytes or more as JSON; the Python backend accepts at most ${requestsBytesMax}`,
   ],
   [
     "id and parameters together",
     { id: "x".repeat(40 * mebibyte), parameters: withText("x".repeat(40 * mebibyte)) },
-    `INVALID_ARG: the request's id, parameters and small tensors have ${80 * mebibyte + 11 + 40 + 8 + 24 + 8 + 24} bytes together; the Python backend takes ${requestsBytesMax} at most`,
+    `INVALID_ARG: the request's id, parameters and small tensors have ${80 * mebibyte + 11 + 40 + 8 + 24 + 8 + 24} bytes together; the Python backend accepts at most ${requestsBytesMax}`,
   ],
   [
     "requested outputs",
     { requestedOutputs: Array.from({ length: 65_535 }, () => "OUT") },
-    "INVALID_ARG: the request's list of requested outputs has 65535 names; the Python backend takes 65534 at most",
+    "INVALID_ARG: the request's list of requested outputs has 65535 names; the Python backend accepts at most 65534",
   ],
 ];
 
@@ -111,7 +111,7 @@ test("a tensor of more dimensions than the wire knows fails its request alone", 
     new Uint8Array(4),
   );
   const seen = await execute([request([deep]), request([floats("IN", [1])])]);
-  const message = "INVALID_ARG: the request's input 'IN' has 33 dimensions; the Python backend takes 32 at most";
+  const message = "INVALID_ARG: the request's input 'IN' has 33 dimensions; the Python backend accepts at most 32";
   assert.deepEqual(seen, [message, [1, 1, 1]]);
 });
 

@@ -132,5 +132,5 @@ function parametersBytesOf(parameters: ReadonlyMap<string, ParameterValue>, byte
 }
 
 function tooLarge(what: string, most: number): InferenceError {
-  return new InferenceError("INVALID_ARG", `the request's ${what}; the Python backend takes ${most} at most`);
+  return new InferenceError("INVALID_ARG", `the request's ${what}; the Python backend accepts at most ${most}`);
 }

@@ -49,21 +49,21 @@ const inSpace = (askId: number, place: number) =>
   encodeAnswer({ isFinal: false, askId, answer: outputsOf("", [output({ place, shape: [16n], byteLength: 64n })]) });
 
 const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
-  ["an answer after the final flag", [final, plain()], /has had its last/],
-  ["a second final flag", [final, final], /has had its last/],
-  ["an answer after the end of all", [final, released, plain()], /has had all of them/],
+  ["an answer after the final flag", [final, plain()], /had its final response/],
+  ["a second final flag", [final, final], /had its final response/],
+  ["an answer after the end of all", [final, released, plain()], /had all of its responses/],
   [
     "an answer of an execution that is not running",
     [encodeAnswer({ executionId: 9, answer: null, isFinal: true })],
     /9/,
   ],
   ["an answer to a request that is not there", [encodeAnswer({ place: 1, answer: null, isFinal: true })], /request 1/],
-  ["an answer without anything", [encodeAnswer({ answer: null, isFinal: false })], /0 answers/],
+  ["an answer without anything", [encodeAnswer({ answer: null, isFinal: false })], /0 responses/],
   ["more answers than it has credit for", Array.from({ length: 17 }, () => plain()), /credit/],
   ["an answer in a block that it was not lent", [inSpace(0, 1)], /not lent/],
   ["an answer in another's space", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 2), inSpace(1, 3)], /not lent/],
-  ["one id for two wishes", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 1)], /again and again/],
-  ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1)), /again and again/],
+  ["one id for two wishes", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 1)], /too often/],
+  ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1)), /too often/],
   ["a result with responses", [encodeResult(1, [outputsOf("")], { released: [1] })], /1 responses/],
   ["a second result", [released, released], /not running/],
   [
@@ -71,7 +71,7 @@ const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][
     [encodeAnswer({ isFinal: false, answer: outputsOf(`{"a":"${"x".repeat(5_000_000)}"}`) })],
     /bytes of an answer/,
   ],
-  ["parameters that nest", [encodeAnswer({ isFinal: false, answer: outputsOf('{"a":{}}') })], /no JSON object/],
+  ["parameters that nest", [encodeAnswer({ isFinal: false, answer: outputsOf('{"a":{}}') })], /not a JSON object/],
 ];
 
 for (const [what, frames, told] of attacks) {
@@ -88,20 +88,20 @@ for (const [what, frames, told] of attacks) {
 const later = encodeResult(1, [{ status: 2, count: 0, text: "", outputs: [] }], { released: [1] });
 
 const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
-  ["a response before the result", [plain(true)], /has had all of them/],
-  ["a response that is not the last", [later, plain()], /not its one response/],
-  ["a final flag alone", [later, final], /not its one response/],
-  ["a second response", [later, plain(true), plain(true)], /has had all of them/],
+  ["a response before the result", [plain(true)], /had all of its responses/],
+  ["a response that is not the last", [later, plain()], /not its only one/],
+  ["a final flag alone", [later, final], /not its only one/],
+  ["a second response", [later, plain(true), plain(true)], /had all of its responses/],
   ["a second result", [later, later], /not running/],
   [
-    "a response that comes later still",
+    "a response marked as deferred",
     [later, encodeAnswer({ isFinal: true, answer: { status: 2, count: 0, text: "", outputs: [] } })],
-    /comes later/,
+    /marked as deferred/,
   ],
   [
     "wishes without end",
     [later, ...Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1))],
-    /again and again/,
+    /too often/,
   ],
 ];
 

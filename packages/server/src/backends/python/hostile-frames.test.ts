@@ -22,13 +22,13 @@ const logOf = (body: string) => encodeFrame(kinds.log, Buffer.from(body));
 
 /** Each is sent while execution 1, of one request whose input is loan 1, is running. */
 const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
-  ["parameters that are null", () => encodeResult(1, [outputsOf("null")]), /no JSON object of texts/],
-  ["parameters that are a list", () => encodeResult(1, [outputsOf("[1]")]), /no JSON object of texts/],
-  ["parameters that nest", () => encodeResult(1, [outputsOf('{"a":{}}')]), /no JSON object of texts/],
+  ["parameters that are null", () => encodeResult(1, [outputsOf("null")]), /not a JSON object of strings/],
+  ["parameters that are a list", () => encodeResult(1, [outputsOf("[1]")]), /not a JSON object of strings/],
+  ["parameters that nest", () => encodeResult(1, [outputsOf('{"a":{}}')]), /not a JSON object of strings/],
   [
     "an integer of 40 million digits",
     () => encodeResult(1, [outputsOf(`{"a":${"9".repeat(40_000_000)}}`)]),
-    /no JSON object of texts/,
+    /not a JSON object of strings/,
   ],
   [
     "parameters of millions of members",
@@ -38,12 +38,12 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   [
     "parameters that are nested 20 million deep",
     () => encodeResult(1, [outputsOf(`{"a":${deepJson(20_000_000)}}`)]),
-    /no JSON object of texts/,
+    /not a JSON object of strings/,
   ],
-  ["a LOG whose message is an object", () => logOf('{"message":{"toString":1}}'), /no JSON object of texts/],
-  ["a LOG nested a million deep", () => logOf(`{"message":${deepJson(1_000_000)}}`), /no JSON object of texts/],
+  ["a LOG whose message is an object", () => logOf('{"message":{"toString":1}}'), /not a JSON object of strings/],
+  ["a LOG nested a million deep", () => logOf(`{"message":${deepJson(1_000_000)}}`), /not a JSON object of strings/],
   ["a LOG of 60 MB", () => logOf(`{"message":"${"x".repeat(60_000_000)}"}`), /bytes of a text/],
-  ["a LOG that is no JSON", () => logOf("{"), /no JSON object of texts/],
+  ["a LOG that is no JSON", () => logOf("{"), /not a JSON object of strings/],
   ["a RAISED without its requests", () => raisedOf('{"message":"why"}'), /without its text or its requests/],
   ["a RAISED of 60 MB", () => raisedOf(`{"message":"${"x".repeat(60_000_000)}"}`), /bytes of a text/],
   ["an ASK of 2^63 bytes", () => encodeAsk(1, [2n ** 63n]), /beyond 2\^53/],
@@ -96,22 +96,22 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
     /not lent/,
   ],
   [
-    "a tensor beyond its block",
+    "a tensor outside its block",
     () =>
       encodeResult(1, [outputsOf("", [output({ place: 1, shape: [1024n], byteOffset: 1n, byteLength: 4096n })])], {
         released: [1],
       }),
-    /beyond its block/,
+    /outside its block/,
   ],
   [
     "a tensor in an input that is not given back",
     () => encodeResult(1, [outputsOf("", [output({ place: 1, shape: [1024n], byteLength: 4096n })])]),
-    /not given back/,
+    /not released/,
   ],
   [
     "a tensor beyond the frame",
     () => encodeResult(1, [outputsOf("", [output({ shape: [1n], byteOffset: 2n ** 40n, byteLength: 4n })])]),
-    /beyond the frame/,
+    /outside the frame/,
   ],
   [
     "durations that overflow",
@@ -169,7 +169,7 @@ test("an output that fits no arena is refused to the worker, which lives on; one
   assert.ok(hostile.worker.alive);
   for (let count = 0; count < 16; count++) await send(hostile, encodeAsk(1, [65_536n]));
   const { outcomes } = await running.settled;
-  assert.match((outcomes[0] as InferenceError).message, /asks for space again and again/);
+  assert.match((outcomes[0] as InferenceError).message, /requests space too often/);
   assert.equal(hostile.arena.usedBytes, 0);
 });
 
@@ -195,7 +195,7 @@ test("many outputs over the same elements are not looked through again and again
     );
     return await running.settled;
   });
-  assert.match((execution.outcomes[0] as InferenceError).message, /the same elements again and again/);
+  assert.match((execution.outcomes[0] as InferenceError).message, /the same elements too often/);
   assert.equal(hostile.arena.usedBytes, 0);
 });
 

@@ -48,27 +48,27 @@ const many = (count: number) => Object.fromEntries(Array.from({ length: count },
 
 const attacks: readonly [what: string, frames: () => readonly Buffer[], told: RegExp][] = [
   ["a family of an unknown kind", () => [family(1, undefined, 3)], /of kind 3/],
-  ["a family that is no JSON", () => [family(1, "{")], /no JSON object/],
+  ["a family that is no JSON", () => [family(1, "{")], /not a JSON object/],
   ["a family without a name", () => [family(1, { description: "" })], /without its name/],
   ["a family whose name is a number", () => [family(1, { name: 7, description: "" })], /without its name/],
   ["a family with more than that", () => [family(1, { name: "m", description: "", more: 1 })], /without its name/],
   ["a family of three megabytes", () => [family(1, { name: "x".repeat(3e6), description: "" })], /bytes of a text/],
-  ["the same family twice", () => [family(1), family(1)], /family 1 of metrics, which is there/],
-  ["a metric of no family", () => [metric(1, 7)], /family 7 of metrics, which is not there/],
-  ["the same metric twice", () => [family(1), metric(1, 1), metric(1, 1)], /metric 1, which is there/],
-  ["a label that is a number", () => [family(1), metric(1, 1, { a: 7 })], /a label that is no text/],
-  ["labels that nest", () => [family(1), metric(1, 1, { a: { b: "" } })], /no JSON object of texts/],
+  ["the same family twice", () => [family(1), family(1)], /family 1 of metrics, which already exists/],
+  ["a metric of no family", () => [metric(1, 7)], /family 7 of metrics, which does not exist/],
+  ["the same metric twice", () => [family(1), metric(1, 1), metric(1, 1)], /metric 1, which already exists/],
+  ["a label that is a number", () => [family(1), metric(1, 1, { a: 7 })], /a label that is not a string/],
+  ["labels that nest", () => [family(1), metric(1, 1, { a: { b: "" } })], /not a JSON object of strings/],
   ["a million labels", () => [family(1), metric(1, 1, many(100_000))], /JSON of more members/],
   ["labels of three megabytes", () => [family(1), metric(1, 1, { a: "x".repeat(3e6) })], /bytes of a metric/],
   ["bounds that are not in the frame", () => [family(1), metric(1, 1, {}, [], 65_535)], /ends before/],
   ["a frame of a metric that ends in its head", () => [encodeFrame(kinds.metric, Buffer.alloc(4))], /ends before/],
-  ["the value of no metric", () => [value(9)], /metric 9, which is not there/],
-  ["the end of no family", () => [gone(1)], /family 1 of metrics, which is not there/],
+  ["the value of no metric", () => [value(9)], /metric 9, which does not exist/],
+  ["the end of no family", () => [gone(1)], /family 1 of metrics, which does not exist/],
   ["a metric of a family that has gone", () => [family(1), gone(1), metric(1, 1)], /family 1 of metrics/],
   [
     "the value of a metric whose family has gone",
     () => [family(1), metric(1, 1), gone(1), value(1)],
-    /metric 1, which is/,
+    /metric 1, which does not exist/,
   ],
 ];
 
@@ -118,9 +118,9 @@ test("what is too much is refused in words, and the worker lives", async () => {
   const texts = (await told).map((frame) =>
     frame.readUInt32LE(12) === 1 ? frame.toString("utf8", headerBytes) : "made",
   );
-  assert.equal(texts[1], "20 bucket boundaries; 10 at most are taken");
+  assert.equal(texts[1], "20 bucket boundaries; at most 10 are accepted");
   assert.equal(texts.filter((text) => text === "made").length, 1 + 16);
-  assert.equal(texts.at(-1), "the models here have 50 lines of metrics, and no more are taken");
+  assert.equal(texts.at(-1), "the models of this namespace have 50 lines of metrics, and no more are accepted");
   assert.ok(hostile.worker.alive);
 });
 
@@ -149,5 +149,5 @@ test("questions without end, whose answers nobody reads, end the worker", async 
     await send(hostile, questions);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.match(await hostile.worker.ended, /whose answers it does not read/);
+  assert.match(await hostile.worker.ended, /whose responses it does not read/);
 });

@@ -67,7 +67,7 @@ class TritonPythonModel:
 const frames: readonly [what: string, frame: string][] = [
   ["a LOG whose message is an object", `frame(72, b'{"message":{"toString":1}}')`],
   ["a LOG a million deep", `frame(72, b'{"message":' + b"[" * 1000000 + b"]" * 1000000 + b"}")`],
-  ["a failure that is no text", `frame(74, b'{"message":{}}')`],
+  ["a failure that is not a string", `frame(74, b'{"message":{}}')`],
   ["an ASK of 2^52 bytes, without end", `frame(70, struct.pack("<Q", 2**52), 1, execution) * 50`],
   [
     "a result whose parameters are null",

@@ -24,7 +24,10 @@ for (const [words, reason] of [
     "ERROR: Could not find a version that satisfies six==9 (from versions: none)\nERROR: No matching distribution found for six==9",
     "No matching distribution found for six==9; name an index",
   ],
-  ["error: dns error: failed to lookup address information", "no package index gave numpy, tokenizers; name an index"],
+  [
+    "error: dns error: failed to lookup address information",
+    "no package index provided numpy, tokenizers; name an index",
+  ],
   ["error: the wheel is broken\n", "error: the wheel is broken"],
 ] as const)
   test(`of an installer that says ${JSON.stringify(words)} one sentence is told`, () => {

@@ -12,7 +12,7 @@ const circumstances: readonly (readonly [
   [
     /Failed to establish a new connection|NewConnectionError|ConnectTimeout|name resolution|dns error|error sending request|Could not connect|No solution found/i,
     ({ packages }) =>
-      `no package index gave ${packages.join(", ")}; name an index with PIP_INDEX_URL, or an interpreter that has them with --python`,
+      `no package index provided ${packages.join(", ")}; name an index with PIP_INDEX_URL, or an interpreter that has them with --python`,
   ],
   [
     /No matching distribution found for ([^\s(]+)/,

@@ -50,7 +50,7 @@ export function decodeMetric(frame: Buffer): WireMetric {
   const text = reader.text(frame.byteLength - reader.at);
   const labels = new Map<string, string>();
   for (const [name, value] of readFlatObject(text, { left: frameLimits.metricLabelsMax })) {
-    if (typeof value !== "string") throw new MalformedRecord("a label that is no text");
+    if (typeof value !== "string") throw new MalformedRecord("a label that is not a string");
     labels.set(name, value);
   }
   return { question, metricId, familyId, bounds, labels };

@@ -264,7 +264,7 @@ class PythonBackend implements Backend {
   #warnOfGpus(config: ModelConfig): void {
     if (this.#options.gpuCount > 0 || config.instanceGroups.every(({ kind }) => kind !== "KIND_GPU")) return;
     this.#options.logger.warning(
-      `model '${config.name}' asks for KIND_GPU; its instances run, and are told to run, on the CPU`,
+      `model '${config.name}' asks for KIND_GPU; its instances run on the CPU, and its model is told so`,
     );
   }
 

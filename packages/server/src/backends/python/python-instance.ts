@@ -271,7 +271,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id, extra: askId } = readHeader(frame);
     const answers = this.#answers.get(id);
-    if (answers === undefined) throw new MalformedRecord(`answers of execution ${id}, which has had all of them`);
+    if (answers === undefined)
+      throw new MalformedRecord(`a result of execution ${id}, which has had all of its responses`);
     if (kind === kinds.response) {
       answers.answered(decodeResponse(frame));
       // A model that continues to respond is not hung.
@@ -288,7 +289,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Handles the end of `execute` of a decoupled model: the instance is free. */
   #onReleased(worker: PythonWorker, pending: Pending, result: WireResult): void {
     const answers = this.#answers.get(pending.executionId);
-    assert(answers !== undefined, "an execution that was not released has answers to come");
+    assert(answers !== undefined, "an execution that was not released has pending responses");
     if (result.responses !== null && result.responses.length > 0)
       throw new MalformedRecord(`${result.responses.length} responses in the result of a decoupled model`);
     worker.lent.giveBack(result.released);
@@ -325,7 +326,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
     // A correct worker waits for each response; one that only sends requests would accumulate unread responses.
     if (++pending.askCount > frameLimits.asksMax)
-      throw new MalformedRecord(`execution ${pending.executionId} asks for space again and again`);
+      throw new MalformedRecord(`execution ${pending.executionId} requests space too often`);
     const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
     if (asked instanceof InferenceError) {
       pending.refusal = asked;

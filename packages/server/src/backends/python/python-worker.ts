@@ -155,7 +155,7 @@ export class PythonWorker {
     if (frame.byteLength > frameBytesMax)
       throw new InferenceError(
         "INVALID_ARG",
-        `the model's configuration takes ${frame.byteLength} bytes; the Python backend takes ${frameBytesMax} at most`,
+        `the model's configuration takes ${frame.byteLength} bytes; the Python backend accepts at most ${frameBytesMax}`,
       );
     if (!this.#alive) throw new InferenceError("INTERNAL", await this.ended);
     const onAbort = () => this.kill("the load was given up");
@@ -231,7 +231,7 @@ export class PythonWorker {
   /** A correct worker waits for each response; one that only sends requests would accumulate unread responses. */
   #answer(frame: Uint8Array): void {
     if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
-      throw new MalformedRecord("questions about metrics whose answers it does not read");
+      throw new MalformedRecord("requests about metrics whose responses it does not read");
     this.send(frame);
   }
 

@@ -228,7 +228,7 @@ export PYTHONPATH=${python.packages}
   if (isRoot) await until(() => processesOf(Number(user)).length === 0);
   for (const path of [join(environment), "../../packed", `${place}/packed`])
     await assert.rejects(fixture.load("packed", telling("1"), setting(path)), {
-      message: /leaves the model's archive|does not exist/,
+      message: /is outside the model's archive|does not exist/,
     });
 });
 

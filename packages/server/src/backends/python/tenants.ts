@@ -140,7 +140,7 @@ export class Tenants implements Disposable {
     this.#users = users;
     this.#options.onConfinement(rows);
     const missing = rows.flatMap((row) => (row.missing === null ? [] : [`${row.what} (${row.missing})`]));
-    if (missing.length > 0) logger.warning(`tenants are not kept apart in full on this machine: ${missing.join("; ")}`);
+    if (missing.length > 0) logger.warning(`tenants are not fully isolated on this machine: ${missing.join("; ")}`);
     return { facts, users, groups, rows };
   }
 

@@ -127,7 +127,7 @@ function isEnd(code: number): boolean {
 }
 
 function notFlat(): MalformedRecord {
-  return new MalformedRecord("a body that is no JSON object of texts, numbers and truth values");
+  return new MalformedRecord("a body that is not a JSON object of strings, numbers and booleans");
 }
 
 /** Reads an object of any shape within the limits on bytes and depth. */
@@ -140,7 +140,7 @@ export function readBoundedObject(bytes: Uint8Array): Record<string, unknown> {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new MalformedRecord("a body that is no JSON object");
+  throw new MalformedRecord("a body that is not a JSON object");
 }
 
 /** Bytes of brackets are never part of other characters in UTF-8. */

@@ -169,13 +169,13 @@ export class WorkerCalls {
     if (datatype === undefined) throw new MalformedRecord(`an input of datatype ${number}`);
     if (data !== null) return { name, datatype, shape, data, block: null };
     const lent = call.spaces.find(({ lentId }) => lentId === place) ?? this.#options.worker.lent.input(place!);
-    if (byteOffset + byteLength > lent.byteLength) throw new MalformedRecord("an input beyond its block");
+    if (byteOffset + byteLength > lent.byteLength) throw new MalformedRecord("an input outside its block");
     const { block } = lent;
     return { name, datatype, shape, data: block.bytes.subarray(byteOffset, byteOffset + byteLength), block };
   }
 
   #taken(call: OpenCall, count: number): void {
-    if (count > call.untaken.length) throw new MalformedRecord("answers taken that were never sent");
+    if (count > call.untaken.length) throw new MalformedRecord("responses acknowledged that were never sent");
     for (const taken of call.untaken.splice(0, count)) taken();
   }
 
@@ -221,8 +221,8 @@ export class WorkerCalls {
       if (data.byteLength <= this.#options.inlineBytesMax) bytes += data.byteLength;
     }
     if (bytes <= frameBytesMax && outputs.length <= frameLimits.callNamesMax) return null;
-    const what = `the answer's ${outputs.length} small tensors and its parameters take ${bytes} bytes or more`;
-    return new InferenceError("INTERNAL", `${what}; the Python backend takes ${frameBytesMax} at most`);
+    const what = `the response's ${outputs.length} small tensors and its parameters take ${bytes} bytes or more`;
+    return new InferenceError("INTERNAL", `${what}; the Python backend accepts at most ${frameBytesMax}`);
   }
 
   /** Lends large outputs. The response's references pass to the loans, or are released. */

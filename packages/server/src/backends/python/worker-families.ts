@@ -51,7 +51,7 @@ export class WorkerFamilies {
           ({ family, user }) => this.#isUserGone(user) || (family !== null && !this.#living.has(family)),
         );
       } catch (error) {
-        this.#logger.error(`ending what a model left running: ${(error as Error).message}`);
+        this.#logger.error(`ending the processes that a model left running: ${(error as Error).message}`);
       }
     }
   }

@@ -57,13 +57,13 @@ export class WorkerMetrics {
     if (kind === kinds.metric) return this.#metric(frame);
     const { extra: metricId } = readHeader(frame);
     const part = this.#parts.get(metricId);
-    if (part === undefined) throw new MalformedRecord(`metric ${metricId}, which is not there`);
+    if (part === undefined) throw new MalformedRecord(`metric ${metricId}, which does not exist`);
     return encodeValueAnswer(question, part.value());
   }
 
   #family(frame: Buffer): Buffer {
     const { question, familyId, ...head } = decodeMetricFamily(frame);
-    if (this.#families.has(familyId)) throw new MalformedRecord(`family ${familyId} of metrics, which is there`);
+    if (this.#families.has(familyId)) throw new MalformedRecord(`family ${familyId} of metrics, which already exists`);
     this.#families.set(familyId, { held: this.#metrics.family(head), metricIds: [] });
     return encodeFamilyAnswer(question);
   }
@@ -71,8 +71,8 @@ export class WorkerMetrics {
   #metric(frame: Buffer): Buffer {
     const { question, metricId, familyId, labels, bounds } = decodeMetric(frame);
     const family = this.#families.get(familyId);
-    if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which is not there`);
-    if (this.#parts.has(metricId)) throw new MalformedRecord(`metric ${metricId}, which is there`);
+    if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which does not exist`);
+    if (this.#parts.has(metricId)) throw new MalformedRecord(`metric ${metricId}, which already exists`);
     const part = family.held.part(labels, bounds);
     this.#parts.set(metricId, part);
     family.metricIds.push(metricId);
@@ -81,7 +81,7 @@ export class WorkerMetrics {
 
   #gone(familyId: number): void {
     const family = this.#families.get(familyId);
-    if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which is not there`);
+    if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which does not exist`);
     this.#families.delete(familyId);
     for (const metricId of family.metricIds) this.#parts.delete(metricId);
     family.held[Symbol.dispose]();

@@ -146,7 +146,10 @@ export async function completedConfig(
   const reply = await worker.call(kinds.complete, kinds.completed, { config: printConfigJson(config) }, signal);
   const completed = reply["config"];
   if (typeof completed !== "object" || completed === null || Array.isArray(completed))
-    throw new InferenceError("INTERNAL", `model '${worker.name}' completed its configuration with no object`);
+    throw new InferenceError(
+      "INTERNAL",
+      `model '${worker.name}' completed its configuration with something that is not an object`,
+    );
   return completed as Record<string, unknown>;
 }
 

@@ -64,7 +64,7 @@ export class ZygotePool implements AsyncDisposable {
   /** Returns the facts about this machine that the environment's zygote determined. */
   async machineFacts(environment: PythonEnvironment): Promise<MachineFacts> {
     const facts = await this.#using(environment, (zygote) => Promise.resolve(zygote.machine));
-    assert(facts !== null, "a zygote of tenants' workers tells what the machine allows");
+    assert(facts !== null, "a zygote of tenants' workers reports what the machine allows");
     return facts;
   }
 
@@ -198,7 +198,7 @@ export class ZygotePool implements AsyncDisposable {
     if (zygote.unconfined !== null && !this.#isUnconfinedSaid) {
       this.#isUnconfinedSaid = true;
       const consequence = "the code of one model can reach the memory of others; host only models that you trust";
-      logger.warning(`Python models are not kept apart by Landlock (${zygote.unconfined}): ${consequence}`);
+      logger.warning(`Python models are not isolated by Landlock (${zygote.unconfined}): ${consequence}`);
     }
     return zygote;
   }

@@ -65,7 +65,7 @@ interface ReadyFacts {
 /** Parses the body. The interpreter may belong to a user, so its messages are untrusted, like a worker's. */
 function readyFacts(frame: Buffer): ReadyFacts {
   if (readHeader(frame).kind !== kinds.zygoteReady)
-    throw new MalformedRecord("a zygote that does not say that it is ready");
+    throw new MalformedRecord("a zygote that does not report that it is ready");
   const body = decodeJson(frame);
   const { python, numpy, failed, threads, unconfined } = body;
   const isRead =
@@ -75,7 +75,7 @@ function readyFacts(frame: Buffer): ReadyFacts {
     (unconfined === null || typeof unconfined === "string") &&
     Array.isArray(failed) &&
     failed.every((one) => typeof one === "string");
-  if (!isRead) throw new MalformedRecord("a zygote whose facts are none");
+  if (!isRead) throw new MalformedRecord("a zygote that reports invalid facts");
   // Sent only by an interpreter of the operator, which is trusted.
   const machine = (body["machine"] ?? null) as MachineFacts | null;
   return { python, numpy, threads, unconfined, failed, machine };

@@ -59,10 +59,10 @@ export class OpenAiCalls {
       using answer = ownedOutcome(outcome);
       if (answer.outcome instanceof InferenceError) throw answer.outcome;
       if (body !== null)
-        throw new InferenceError("INTERNAL", "the model gave several answers where no stream was asked for");
+        throw new InferenceError("INTERNAL", "the model returned several responses to a request without streaming");
       body = Buffer.from(documentOf(answer.outcome));
     }
-    if (body === null) throw new InferenceError("INTERNAL", "the model gave no answer");
+    if (body === null) throw new InferenceError("INTERNAL", "the model returned no response");
     reply(exchange, 200, jsonType, body);
   }
 
@@ -99,7 +99,7 @@ function checkSpeaks({ view: { config } }: ServedModel): void {
   const has = (tensors: readonly { readonly name: string }[], name: string) =>
     tensors.some((tensor) => tensor.name === name);
   if (has(config.inputs, openAiInput) && has(config.outputs, openAiOutput)) return;
-  const text = `model '${config.name}' takes no requests of OpenAI's API: it has no input '${openAiInput}' and output '${openAiOutput}'`;
+  const text = `model '${config.name}' does not support OpenAI's API: it has no input '${openAiInput}' and output '${openAiOutput}'`;
   throw new InferenceError("NOT_FOUND", text);
 }
 
@@ -134,7 +134,7 @@ function inferenceRequest(
 function documentOf({ outputs }: InferenceResponse): Uint8Array {
   const output = outputs.find(({ name }) => name === openAiOutput);
   if (output === undefined || output.data.length < lengthBytes) {
-    throw new InferenceError("INTERNAL", `the model's answer has no element of '${openAiOutput}'`);
+    throw new InferenceError("INTERNAL", `the model's response has no element of '${openAiOutput}'`);
   }
   const { data } = output;
   const byteLength = new DataView(data.buffer, data.byteOffset).getUint32(0, true);

@@ -110,7 +110,7 @@ export class PayloadCalls implements ContainerCalls {
       await stream.write([part]);
     }
     if (exchange.signal.aborted) return;
-    if (stream === null) throw new InferenceError("INTERNAL", "the model gave no answer");
+    if (stream === null) throw new InferenceError("INTERNAL", "the model returned no response");
     stream.end();
   }
 

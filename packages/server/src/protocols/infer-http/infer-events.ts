@@ -95,6 +95,6 @@ function refuseBinaryOutputs({ header, tensors }: DecodedBody): void {
       : header.outputs.some((output) => output.binary ?? header.binaryOutputs);
   if (!isWanted) return;
   releaseTensors(tensors);
-  const text = "a model with decoupled transaction policy answers in events, which hold no binary outputs";
+  const text = "a model with decoupled transaction policy responds with events, which cannot contain binary outputs";
   throw new InferCallError(new InferenceError("INVALID_ARG", text), "application/json");
 }

@@ -63,7 +63,7 @@ export class StreamedAnswers implements AsyncIterableIterator<Outcome, undefined
       release(outcome);
       taken();
     }
-    if (!this.#isOver) this.#leaving.abort(new Error("nobody waits for the other answers"));
+    if (!this.#isOver) this.#leaving.abort(new Error("the client no longer waits for the other responses"));
     return Promise.resolve({ done: true, value: undefined });
   }
 

@@ -176,12 +176,12 @@ class OneRequest implements CallReceiver {
   }
 
   begin(byteLength: number): MessageSink {
-    if (this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message, and got another");
+    if (this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message; a second one was sent");
     this.#hasBegun = true;
     return this.#open(byteLength);
   }
 
   halfClosed(): void {
-    if (!this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message, and got none");
+    if (!this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message; none was sent");
   }
 }

@@ -4,7 +4,7 @@ import { GrpcError } from "../grpc-listener/index.ts";
 export const wireTypes = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
 export function malformedMessage(detail: string): GrpcError {
-  return new GrpcError("INTERNAL", `the request message is no valid protobuf: ${detail}`);
+  return new GrpcError("INTERNAL", `the request message is not valid protobuf: ${detail}`);
 }
 
 /** Reads protobuf between two offsets of a buffer, field by field, without creating objects. Throws GrpcError. */

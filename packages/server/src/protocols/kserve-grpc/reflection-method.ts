@@ -91,9 +91,9 @@ function respond({ messageRequest }: ServerReflectionRequest, { services, files,
     case "allExtensionNumbersOfType":
       return { case: "allExtensionNumbersResponse" as const, value: { baseTypeName: messageRequest.value } };
     case "fileContainingExtension":
-      return failed(notFound, "the protocol has no extensions");
+      return failed(notFound, "this server has no protobuf extensions");
     default:
-      return failed(unimplemented, "the request asks for nothing that this server knows");
+      return failed(unimplemented, "the request is of no kind that this server supports");
   }
 }
 
@@ -105,7 +105,7 @@ function fileOf(symbol: string, types: Registry): DescFile | undefined {
 
 /** Returns the file and all its imports, which saves the client further requests. */
 function described(file: DescFile | undefined, name: string) {
-  if (file === undefined) return failed(notFound, `'${name}' is not known`);
+  if (file === undefined) return failed(notFound, `'${name}' is unknown`);
   const fileDescriptorProto = withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
   return { case: "fileDescriptorResponse" as const, value: { fileDescriptorProto } };
 }

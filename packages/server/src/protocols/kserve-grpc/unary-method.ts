@@ -30,7 +30,7 @@ export function unaryMethod<const Method extends DescMethod>(
         });
       },
       halfClosed: () => {
-        if (!hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message, and got none");
+        if (!hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message; none was sent");
       },
     });
   };
@@ -54,12 +54,12 @@ function parse<Method extends DescMethod>(method: Method, bytes: Uint8Array): Me
   try {
     return fromBinary(method.input, bytes) as MessageShape<Method["input"]>;
   } catch (error) {
-    throw new GrpcError("INTERNAL", `the request message is no valid protobuf: ${(error as Error).message}`);
+    throw new GrpcError("INTERNAL", `the request message is not valid protobuf: ${(error as Error).message}`);
   }
 }
 
 function tooMany(): GrpcError {
-  return new GrpcError("INTERNAL", "the method takes one request message, and got another");
+  return new GrpcError("INTERNAL", "the method takes one request message; a second one was sent");
 }
 
 /**

@@ -163,7 +163,7 @@ async function installAnyBuild({ options, place, installer, install }: Making): 
   const [command, ...args] = install;
   const pins = groups.flatMap((group) => group.pins);
   const file = await requirementsFile(place, { pins, bytes: 0 }, constraintLine);
-  installer.onProgress(`installing ${options.framework.packages.join(", ")}, whoever built them`);
+  installer.onProgress(`installing ${options.framework.packages.join(", ")} from any publisher`);
   const own = ["--only-binary", ":all:", "--constraint", file, ...options.framework.packages];
   await runInstaller(command, [...args, ...fromWheels(options), ...own], installer);
 }

@@ -6,6 +6,6 @@ from __future__ import annotations
 def __getattr__(name: str) -> object:
     """Raises AttributeError for all other names."""
     raise AttributeError(
-        "module 'sagemaker' has no attribute '%s': this container has of SageMaker's SDK what the scripts of its ModelBuilder need. "
+        "module 'sagemaker' has no attribute '%s': this container has only the part of SageMaker's SDK that the scripts of its ModelBuilder need. "
         "Write `sagemaker` into the requirements.txt beside the script to have all of it." % name
     )
