@@ -45,7 +45,9 @@ after(() => rmSync(scratch, { recursive: true }));
 function copyCheckout(directory: string): void {
   const isElsewhere = (path: string) => /\/(\.git|\.galatea|node_modules|dist|\.venv)$/.test(path);
   const filter = (path: string) => !isElsewhere(path);
-  for (const path of readdirSync(root).map((name) => join(root, name)).filter(filter))
+  for (const path of readdirSync(root)
+    .map((name) => join(root, name))
+    .filter(filter))
     cpSync(path, join(directory, relative(root, path)), { recursive: true, filter });
   renameSync(packages, join(directory, "node_modules"));
   packages = join(directory, "node_modules");
