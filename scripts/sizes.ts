@@ -7,7 +7,7 @@ import { filesBelow, isGenerated, moduleOf, packages, programs, root, type Sourc
  * types, large folders, circles of imports between files, and imports of a package from one above it.
  */
 const listed = 10;
-/** From here on a folder has a row in ARCHITECTURE.md. */
+/** A folder of so many lines has a row in docs/architecture/large-folders.md. */
 const largeFolderLines = 1500;
 /** The packages in the order of their imports: each imports only those before it. */
 const order = ["base", "server", "runtimes", "hosting", "aws", "tools", "galatea"];
