@@ -24,7 +24,7 @@ def main():
 '''
 
 
-def write(wheel, name, content, executable=False):
+def write(wheel: zipfile.ZipFile, name: str, content: bytes, executable: bool = False) -> str:
     """Adds a file, and returns its line of RECORD."""
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.external_attr = (0o100755 if executable else 0o100644) << 16
@@ -34,7 +34,7 @@ def write(wheel, name, content, executable=False):
     return f"{name},sha256={digest},{len(content)}\n"
 
 
-def main():
+def main() -> None:
     files, version, target = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     information = f"galatea-{version}.dist-info"
     metadata = {
