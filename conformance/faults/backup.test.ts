@@ -66,7 +66,7 @@ test("a backup holds what was acknowledged before it, and a restore brings the p
   assert.deepEqual(await galatea("restore", file), {
     code: 1,
     stdout: "",
-    stderr: `galatea restore: a platform runs over '${data}'; stop it first\n`,
+    stderr: `galatea restore: a platform uses '${data}'; stop it first\n`,
   });
   assert.deepEqual(await models(), created);
   await platform.stop();
@@ -95,11 +95,11 @@ test("a backup over a file, and a restore of what is no backup, are refused in o
   });
   await platform.stop();
   for (const [path, reason] of [
-    [file, `'${file}' is no backup of records: Error: file is not a database`],
+    [file, `'${file}' is not a backup of records: Error: file is not a database`],
     [join(directory, "none"), `'${join(directory, "none")}' does not exist`],
     [
       join(data, "records", "metrics.db"),
-      `'${join(data, "records", "metrics.db")}' is no backup of records: it lists migrations that are none of ours: metrics-1`,
+      `'${join(data, "records", "metrics.db")}' is not a backup of records: it lists unknown migrations: metrics-1`,
     ],
   ] as const) {
     assert.deepEqual(await galatea("restore", path), { code: 1, stdout: "", stderr: `galatea restore: ${reason}\n` });

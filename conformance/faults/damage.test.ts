@@ -187,11 +187,11 @@ test("empty and garbage files and things put there by nobody, in every directory
   assert.deepEqual(has(found), { ...whole, partCount: 1 });
   for (const named of [
     /a part of an unfinished upload is damaged and is set aside/,
-    /the platform's certificate is damaged; it is kept aside and made anew/,
+    /the platform's certificate is damaged; it is kept aside and replaced by a new one/,
     /a database is damaged: it continues from its newest snapshot.*galatea\.db/,
     /a database is damaged.*metrics\.db/,
     /a bucket's description is damaged and is set aside/,
-    /something lies among the objects that was put there by nobody/,
+    /an unknown file is among the objects/,
   ]) {
     assert.match(found.log, named);
   }

@@ -90,7 +90,7 @@ test("a model with a file that was altered meanwhile is unpacked again", async (
   const now = await inodes("model.py");
   assert.ok(now.length === 2 && !now.includes(ino), `${ino} is not among ${now.join(" ")}`);
   for (const path of await pathsBelow("model.py")) assert.deepEqual(readFileSync(path), program);
-  await until("it is told", () => platform.log().includes("files are not what was unpacked"));
+  await until("it is told", () => platform.log().includes("files have changed since they were unpacked"));
 });
 
 test("what kill -9 leaves half done is removed: trees without a description, instances of nobody, files of no tree", async () => {

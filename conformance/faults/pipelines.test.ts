@@ -126,7 +126,7 @@ test("ten thousand times larger answers pass while they may, and are refused wit
   assert.equal(grown, `${"first:grows first".repeat(10_000)} middle last`);
   const { status, message } = await refused(ask("middle:explodes"));
   assert.equal(status, 413);
-  assert.equal(message, "HTTP content length exceeded 6291456 bytes. They are the answer of container middle.");
+  assert.equal(message, "HTTP content length exceeded 6291456 bytes. They are the response of container middle.");
   assert.equal(await ask("hello"), "hello first middle last");
 });
 
@@ -171,7 +171,7 @@ test("a container that is being started again keeps no other of a Direct endpoin
   assert.equal(await ask("hello", "direct", "first"), "hello first");
   // Until the platform has noticed, a request may still be lost with it.
   await until("the end is noticed", () =>
-    /a container ended and is started again.*container=middle/.test(platform.log().slice(before)),
+    /a container ended and is restarted.*container=middle/.test(platform.log().slice(before)),
   );
   assert.equal(await ask("hello", "direct", "middle"), "hello middle");
 });

@@ -248,7 +248,7 @@ test("a second platform over the same data is refused and harms nothing of the f
     () => assert.fail("it started"),
     (reason: Error) => reason.message,
   );
-  const sentence = `another platform runs over ${platform.place.data}; stop it, or choose another directory with --data`;
+  const sentence = `another platform uses ${platform.place.data}; stop it, or choose another directory with --data`;
   assert.ok(error.includes(`galatea up: ${sentence}\n`), error);
   assert.match(await call("echo"), /"OUT"/);
 });

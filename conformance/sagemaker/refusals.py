@@ -15,7 +15,7 @@ from statements import finish, proven
 
 # Refusals come before members are looked at, so none have to be given.
 client = boto3.client("sagemaker", config=Config(parameter_validation=False, retries={"total_max_attempts": 1}))
-WORDS = r"^The operation sagemaker\.%s is not built in this server: .+\.$"
+WORDS = r"^The operation sagemaker\.%s is not implemented by this server: .+\.$"
 # What the SDK's Estimator, Processor, HyperparameterTuner, AutoML, Model.compile, Model.register, ModelMonitor and Pipeline call.
 NAMED = {
     "CreateTrainingJob": "models are trained elsewhere",

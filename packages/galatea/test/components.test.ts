@@ -184,7 +184,7 @@ test("a copy that answers what it holds takes its memory until it is gone: what 
   assert.equal(second.code, "ResourceLimitExceeded");
   assert.match(
     second.message,
-    /current utilization of 2304 MiB and a request delta of 2304 MiB.* 576 MiB are missing.* 1152 MiB of the utilization leave when the requests that they hold are answered \(inference component "a"\), at the latest at 2\S+Z: trying again then is enough\.$/,
+    /current utilization of 2304 MiB and a request delta of 2304 MiB.* 576 MiB are missing.* 1152 MiB of the utilization are freed when draining instances have ended \(inference component "a"\), at the latest at 2\S+Z: trying again then is enough\.$/,
   );
   const third = await refused(createComponent(bench, "shared", "c", spec("c"), 3));
   assert.match(third.message, /\(inference component "a"\), at the latest at 2\S+Z\.$/);

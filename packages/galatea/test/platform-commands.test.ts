@@ -160,7 +160,7 @@ test("without a platform each command says so, where it looked, and what to do",
     assert.match(
       stderr,
       new RegExp(
-        `^galatea ${words[0]}: no platform runs over '/\\S+/galatea': start one with \`galatea up\`, or say which with --data or --port\n$`,
+        `^galatea ${words[0]}: no platform uses '/\\S+/galatea': start one with \`galatea up\`, or say which with --data or --port\n$`,
       ),
     );
   }

@@ -131,5 +131,5 @@ test("an AWS service is its folder and one row, and an action is a row of its se
   };
   assert.deepEqual(await send("SendParcel", '{"Grams":7}'), { Cents: 21 });
   assert.match(JSON.stringify(await send("SendParcel", '{"Grams":0}')), /ValidationException/);
-  assert.match(JSON.stringify(await send("LoseParcel", "{}")), /is not built in this server/);
+  assert.match(JSON.stringify(await send("LoseParcel", "{}")), /is not implemented by this server/);
 });

@@ -42,7 +42,7 @@ test("what is no session, what is over, and what is on another variant is refuse
   await assert.rejects(asked, { name: "ValidationError", message: /'sessionId' failed to satisfy constraint/ });
   await assert.rejects(bench.invoke("e", {}, { SessionId: "s_1" }), { name: "ValidationError", message: /sessionId/ });
   const wrong = bench.invoke("e", { opens: "s1" }, { SessionId: "NEW_SESSION" });
-  await assert.rejects(wrong, { name: "ModelError", message: /is no session with the time that it expires/ });
+  await assert.rejects(wrong, { name: "ModelError", message: /is not a session id with an expiry time/ });
   await open(bench, "s2");
   const other = bench.invoke("e", {}, { SessionId: "s2", TargetVariant: "b" });
   await assert.rejects(other, { name: "ValidationError", message: /Session s2 is on variant all, not on variant b/ });

@@ -123,7 +123,7 @@ test("an endpoint that the node has no memory for is refused with how much is mi
       `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
       "A model counts with what it took before, or else with the size of its data. " +
       `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
-      "containers, or the end of other endpoints and transform jobs would make room.",
+      "containers, or deleting other endpoints and transform jobs would free it.",
   });
   // Two containers of 128 MiB in addition to the guaranteed memory of their models.
   await config("small", 2, 3 * gibi);

@@ -72,7 +72,7 @@ test("clients without the token, or of another version, are refused with a sente
   await using world = await openWorld();
   await using server = world.server;
   const authorization = `Bearer ${token}`;
-  const unknown = "The agent does not know the token of this client";
+  const unknown = "The token of this client is not valid";
   assert.deepEqual(await status(world.port, { "x-agent-protocol": "1" }), [400, unknown]);
   assert.deepEqual(await status(world.port, { "x-agent-protocol": "1", authorization: "Bearer no" }), [400, unknown]);
   assert.deepEqual(await status(world.port, { "x-agent-protocol": "2", authorization }), [
@@ -141,5 +141,5 @@ test("a client that leaves gives up the models that it held, and a lease that is
   await eventually(() => pins() === 1);
   model[Symbol.dispose]();
   await eventually(() => pins() === 0);
-  await assert.rejects(model.invoke(asked("echo")), /the model is not held any more/);
+  await assert.rejects(model.invoke(asked("echo")), /the model is no longer leased/);
 });

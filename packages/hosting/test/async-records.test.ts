@@ -28,8 +28,8 @@ test("each invocation is a line of its instance's data-log, in SageMaker's words
   await bench.result(await bench.ask("q", "die", { inferenceId: "ends" }));
   await eventually(() => logged(bench).length === 5);
   const ends = logged(bench).slice(2);
-  assert.match(ends[0] ?? "", /\[ends\] .* The request is made again \(2 of 3\)\.$/);
-  assert.match(ends[1] ?? "", /\[ends\] .* The request is made again \(3 of 3\)\.$/);
+  assert.match(ends[0] ?? "", /\[ends\] .* The request is repeated \(2 of 3\)\.$/);
+  assert.match(ends[1] ?? "", /\[ends\] .* The request is repeated \(3 of 3\)\.$/);
   assert.doesNotMatch(ends[2] ?? "", /made again/);
   // Of a request that came to no instance, there is none that could say it.
   const inputUrl = `s3://${bucket}/nothing`;

@@ -27,7 +27,7 @@ test("state changes are kept in their order, over a restart, until the endpoint 
     assert.deepEqual(await statuses(bench), expected);
     await assert.rejects(bench.ask("e", "x"), {
       code: "ValidationError",
-      message: `Endpoint e of account ${owner.accountId} is stopped. \`galatea endpoint start e\` has it come up again.`,
+      message: `Endpoint e of account ${owner.accountId} is stopped. \`galatea endpoint start e\` starts it again.`,
     });
   }
   await using bench = await TrafficBench.open(documents);

@@ -31,9 +31,9 @@ test("instances are spread over nodes; one that no node has room for is refused 
   await assert.rejects(bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 3 }], owner), {
     code: "ResourceLimitExceeded",
     message:
-      "The nodes have enough free memory together, but none has room for an instance of 128 MiB: the node a, which comes closest, lacks 56 MiB of " +
+      "The nodes have enough free memory together, but none can hold an instance of 128 MiB: the node a, which comes closest, lacks 56 MiB of " +
       "memory. Instances do not move between nodes: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's " +
-      "containers, or the end of other endpoints and transform jobs on one node would make room.",
+      "containers, or deleting other endpoints and transform jobs on one node would free enough.",
   });
   assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
   assert.equal((await bench.ask("e", "x")).container, "one");
@@ -53,7 +53,7 @@ test("an instance and a copy of a component that are larger than each node are r
     code: "ResourceLimitExceeded",
     message:
       "No node is large enough for an instance of 328 MiB: the node a, which comes closest, lacks 28 MiB of memory. A lower " +
-      "GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's containers or a larger node would make room.",
+      "GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's containers or a larger node would be enough.",
   };
   await assert.rejects(bench.deploy("large", [{ name: "one", VariantName: "v", modelBytes: 200 * mebi }]), refusal);
   await bench.deploy("e", [{ name: "two", VariantName: "v" }]);
@@ -79,7 +79,7 @@ test("a new endpoint is refused while instances of another one drain on the only
     bench.hosting.endpoints.create({ name: "new", configName: "new", owner, tags: [], deploymentConfig: null });
   await assert.rejects(create(), {
     code: "ResourceLimitExceeded",
-    message: /none has room for an instance of 128 MiB/,
+    message: /none can hold an instance of 128 MiB/,
   });
   bench.signal("SIGUSR2");
   await held;
@@ -99,7 +99,7 @@ test("of two endpoints that are created at the same moment, with room for one of
     bench.hosting.endpoints.create({ name, configName: "new", owner, tags: [], deploymentConfig: null });
   const [first, second] = await Promise.allSettled([create("first"), create("second")]);
   assert.equal(first.status, "fulfilled");
-  assert.match(String(second.status === "rejected" && second.reason), /none has room for an instance of 128 MiB/);
+  assert.match(String(second.status === "rejected" && second.reason), /none can hold an instance of 128 MiB/);
   await bench.settled("first");
   assert.deepEqual([(await bench.status("first"))[0], given], ["InService", ["a", "b"]]);
   // Its record is there, and its instance is not placed yet.

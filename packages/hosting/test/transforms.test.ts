@@ -219,7 +219,7 @@ test("a request is made again where that may help, and an error says what the co
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   assert.equal((await bench.run("unsure", "unsure")).state.at, "Completed");
-  assert.match(bench.logs.get("unsure/data-log") ?? "", /a request is made again \(2 of 3\)/);
+  assert.match(bench.logs.get("unsure/data-log") ?? "", /a request is repeated \(2 of 3\)/);
   assert.equal((await bench.run("dies", "dies")).state.at, "Completed");
   const never = { ModelClientConfig: { InvocationsMaxRetries: 0, InvocationsTimeoutInSeconds: 1 } };
   assert.match(
@@ -228,7 +228,7 @@ test("a request is made again where that may help, and an error says what the co
   );
   assert.match(
     reasonOf(await bench.run("hang", "hang", never)),
-    /no answer within the 1 s of InvocationsTimeoutInSeconds$/,
+    /no response within the 1 s of InvocationsTimeoutInSeconds$/,
   );
   await bench.put("in/x", "bad");
   assert.match(

@@ -126,12 +126,12 @@ test("a rolling update for which the node has room for one batch is taken, never
       assert.match(error.message, advice);
       return true;
     });
-  const both = /both fleets at once: by a RollingUpdatePolicy with a MaximumBatchSize and a RollbackMaximumBatchSize/;
+  const both = /both fleets at once: with a MaximumBatchSize and a RollbackMaximumBatchSize of a RollingUpdatePolicy/;
   await refused(null, 4, both);
   await refused(blueGreen({ Type: "CANARY", CanarySize: percent(25) }), 4, both);
   const { RollbackMaximumBatchSize: _back, ...policy } = rollingBothWays().RollingUpdatePolicy ?? assert.fail();
   await refused({ RollingUpdatePolicy: policy }, 4, /the update would need 3 instances and 384 MiB less\.$/);
-  await refused(rollingBothWays(percent(50)), 2, /would make room\.$/);
+  await refused(rollingBothWays(percent(50)), 2, /would free it\.$/);
   const clients = bench.clients("tight");
   await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
   await bench.settled("tight");

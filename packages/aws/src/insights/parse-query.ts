@@ -100,7 +100,7 @@ function command(reader: QueryReader): QueryCommand {
       };
     default:
       if (refused.has(name))
-        throw new QueryError(`the command ${name} is not built in this server`, word.start, word.end);
+        throw new QueryError(`the command ${name} is not implemented by this server`, word.start, word.end);
       throw reader.error("a command expected", word);
   }
 }

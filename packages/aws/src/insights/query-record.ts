@@ -16,7 +16,7 @@ export interface QueryEvent {
 export class QueryRecord {
   readonly event: QueryEvent | null;
   readonly #values = new Map<string, QueryValue>();
-  /** Undefined: not parsed yet; null: the message is no JSON object. */
+  /** Undefined: not parsed yet; null: the message is not a JSON object. */
   #document: object | null | undefined;
 
   constructor(event: QueryEvent | null) {

@@ -55,7 +55,7 @@ export async function rootKeys(source: KeySource, logger: Logger): Promise<reado
     // A generated file that is damaged by a disk is kept aside, and clients get the new key from its replacement.
     const aside = `${path}.damaged-${randomBytes(6).toString("hex")}`;
     await rename(path, aside);
-    logger.error("the platform's credentials are damaged; they are kept aside and made anew", {
+    logger.error("the platform's credentials are damaged; they are kept aside and replaced by new ones", {
       path,
       aside,
       reason: error.message,

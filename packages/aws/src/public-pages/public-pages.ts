@@ -54,7 +54,7 @@ export function publicPages(options: PublicPagesOptions): Gateway {
     void found
       .catch((error: unknown): Page => {
         if (error instanceof AwsError) return { status: 404, type: plain, text: `${error.message}\n` };
-        options.logger.error("a page was not answered", { error: String(error) });
+        options.logger.error("a page request failed", { error: String(error) });
         return { status: 500, type: plain, text: "The platform's log has the details.\n" };
       })
       .then((page) => (page === null ? gateway.handle(request, response) : send(request, response, page)));
@@ -94,7 +94,7 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   }
   if (access.endpointMetrics) return allMetrics(options);
   if (access.platformMetrics) return page(200, options.metrics.text(), prometheus);
-  return page(403, "Metrics are told to programs of this machine.\n");
+  return page(403, "Metrics are available to programs of this machine only.\n");
 }
 
 /** Sends names to the owner, figures to programs of this machine, and to others how to sign in. */

@@ -46,6 +46,6 @@ export function checkBearer({ url }: SignedRequest): void {
   if (isForCalls && seconds <= secondsMax) return;
   throw new SignatureFailure(
     "malformed",
-    "The bearer token is none of SageMaker's, or is for longer than twelve hours.",
+    "The bearer token is not one of SageMaker's, or is valid for longer than twelve hours.",
   );
 }

@@ -76,7 +76,7 @@ async function readKept(
   } catch (error) {
     const aside = `${path}.damaged-${clock.epochMs()}`;
     await rename(path, aside);
-    logger.error("the key of topics' messages is damaged; it is kept aside and made anew", {
+    logger.error("the key of topics' messages is damaged; it is kept aside and replaced by a new one", {
       path,
       aside,
       reason: String(error),

@@ -34,7 +34,7 @@ async function confirmed(topics: Topics, query: URLSearchParams): Promise<TopicP
 async function left(topics: Topics, query: URLSearchParams): Promise<TopicPage> {
   const { arn, state } = topics.subscription(query.get("SubscriptionArn") ?? "");
   if (state.at === "pending" || !state.mayLeaveByLink) {
-    throw new AwsError("AuthorizationError", "This subscription is ended by a signed request alone.");
+    throw new AwsError("AuthorizationError", "This subscription can only be deleted by a signed request.");
   }
   await topics.unsubscribe(arn);
   return answer("Unsubscribe", null);

@@ -127,7 +127,7 @@ export class Deliveries implements AsyncDisposable {
         line !== undefined && (line.waiting.size >= limits.waitingMax || line.bytes + bytes > limits.waitingBytesMax);
       if (isFull) {
         const { messageId, topicArn } = message;
-        logger.warning("a message is given up: too many are on their way to its endpoint", {
+        logger.warning("a message is dropped: too many are waiting for its endpoint", {
           messageId,
           subscription: arn,
         });
@@ -136,7 +136,7 @@ export class Deliveries implements AsyncDisposable {
         entered.push(() => {
           buried.written();
           this.#options.record(topicArn, "NumberOfNotificationsFailed", 1);
-          const why = "too many messages are on their way to the endpoint";
+          const why = "too many messages are waiting for the endpoint";
           this.#options.ended({ delivery, endpoint, isDelivered: false, outcome: null, why });
         });
         continue;
@@ -214,7 +214,7 @@ export class Deliveries implements AsyncDisposable {
       try {
         const again = await this.#deliver(entry.key, closing).catch((error: unknown) => {
           closing.throwIfAborted();
-          this.#options.logger.error("a delivery failed; it is tried again", { error: String(error) });
+          this.#options.logger.error("a delivery failed; it will be retried", { error: String(error) });
           return this.#options.clock.epochMs() + this.#options.limits.attemptMs;
         });
         if (again === null) line.bytes -= entry.bytes;
@@ -252,7 +252,7 @@ export class Deliveries implements AsyncDisposable {
     const gone: DocumentChange = { do: "delete", kind, key, expects: "any" };
     if (move.do === "forget") await this.#persist(delivery, [gone], closing);
     else {
-      logger.warning("a message is given up", { messageId, subscription: delivery.subscriptionArn, why: move.why });
+      logger.warning("a message could not be delivered", { messageId, subscription: delivery.subscriptionArn, why: move.why });
       const buried = this.#buried(key, JSON.stringify({ ...delivery, why: move.why }));
       await this.#persist(delivery, [gone, ...buried.changes], closing);
       buried.written();
@@ -285,7 +285,7 @@ export class Deliveries implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     const { documents, clock, logger } = this.#options;
-    const what = "what came of a delivery";
+    const what = "the result of a delivery";
     const options = { clock, logger, what, name, retries: "every error", signal } as const;
     await retryWrite(() => documents.write(changes), options);
   }

@@ -144,7 +144,7 @@ export function parseDeliveryPolicy(text: string, level: PolicyLevel, where = ""
     throw refuse("maxReceivesPerSecond must be greater than or equal to 1");
   }
   const { headerContentType: type = null } = objectOf(policy[request] ?? {}, refuse);
-  if (type !== null && !isContentType(type)) throw refuse("headerContentType is none of the supported content types");
+  if (type !== null && !isContentType(type)) throw refuse("headerContentType is not a supported content type");
   const said = policy[retries] ?? null;
   return {
     retries: said === null ? null : retriesOf(objectOf(said, refuse), refuse),
@@ -185,7 +185,7 @@ function retriesOf(json: Readonly<Record<string, unknown>>, refuse: Refuse): Ret
   if (policy.minDelayTarget > policy.maxDelayTarget) throw refuse("minDelayTarget must not exceed maxDelayTarget");
   const { numNoDelayRetries, numMinDelayRetries, numMaxDelayRetries, numRetries } = policy;
   if (numNoDelayRetries + numMinDelayRetries + numMaxDelayRetries > numRetries) {
-    throw refuse("numRetries must be at least the sum of the retries without delay, with the least and with the most");
+    throw refuse("numRetries must be at least the sum of numNoDelayRetries, numMinDelayRetries and numMaxDelayRetries");
   }
   const delays = Array.from({ length: numRetries }, (_, retry) => redeliveryDelayMs(policy, retry + 1) ?? 0);
   if (delays.reduce((sum, each) => sum + each, 0) > 1000 * allSecondsMax) {

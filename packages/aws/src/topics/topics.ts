@@ -120,7 +120,7 @@ export class Topics implements AsyncDisposable {
     await this.#lock.run("", async () => {
       if (this.#topics.has(topic.arn)) return;
       if (this.#topics.size >= this.#options.limits.topicsMax) {
-        throw new AwsError("TopicLimitExceeded", `There are ${this.#topics.size} topics: there may be no more.`, {
+        throw new AwsError("TopicLimitExceeded", `There are ${this.#topics.size} topics, which is the maximum.`, {
           statusFallback: 403,
         });
       }
@@ -173,7 +173,7 @@ export class Topics implements AsyncDisposable {
         same === undefined &&
         (all.length >= limits.perTopicMax || this.#subscriptions.size - over.length >= limits.subscriptionsMax)
       ) {
-        throw new AwsError("SubscriptionLimitExceeded", "There may be no more subscriptions.", { statusFallback: 403 });
+        throw new AwsError("SubscriptionLimitExceeded", "The maximum number of subscriptions is reached.", { statusFallback: 403 });
       }
       const token = newToken();
       const untilMs = nowMs + confirmationMs;

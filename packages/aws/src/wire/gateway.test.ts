@@ -202,7 +202,7 @@ test("errors keep their codes in every protocol", async () => {
 test("what is not built is refused by name", async () => {
   await using server = await gatewayUrl();
   const job = new SageMakerClient(client(server.url)).send(new CreateTrainingJobCommand({} as never));
-  await assert.rejects(job, /The operation sagemaker\.CreateTrainingJob is not built in this server/);
+  await assert.rejects(job, /The operation sagemaker\.CreateTrainingJob is not implemented by this server/);
   assert.match(String((await json(server.url, "AWSEvents.PutRule", "{}")).body["message"]), /'AWSEvents' is not part/);
   assert.match(String((await json(server.url, "SageMaker.Nonsense", "{}")).body["message"]), /Unknown operation/);
   const form = await fetch(server.url, {

@@ -39,7 +39,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     serve(gateway, request, response).catch((error: unknown) => {
-      options.logger.error("a request ended without an answer", { error: String(error) });
+      options.logger.error("a request ended without a response", { error: String(error) });
       response.destroy();
     });
   };
@@ -163,7 +163,7 @@ function resolve(
   }
   // GET would let an image or a link in any page call an action.
   if (method !== "POST") {
-    throw new AwsError("MethodNotAllowed", "Actions are carried out for POST only.", { statusFallback: 405 });
+    throw new AwsError("MethodNotAllowed", "Actions require the method POST.", { statusFallback: 405 });
   }
   if (destination.at === "operation") return destination;
   const isPosted = queryValue(url, "Action") === undefined;
@@ -192,7 +192,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   const { model, validationCodes } = service;
   const { operation, row } = await found(asked);
   if (protocol === "cbor") {
-    throw new AwsError("UnsupportedProtocol", "The protocol rpc-v2-cbor is not built: use awsJson1_0 or query", {
+    throw new AwsError("UnsupportedProtocol", "The protocol rpc-v2-cbor is not implemented: use awsJson1_0 or query", {
       statusFallback: 415,
     });
   }
@@ -244,7 +244,7 @@ function unknownOperation(service: ModelledService, operation: string, protocol:
   }
   const name = `${model.service}.${operation}`;
   const advice = isKnown ? adviceFor(operation, refusals) : null;
-  const notBuilt = `The operation ${name} is not built in this server${advice === null ? "" : `: ${advice}.`}`;
+  const notBuilt = `The operation ${name} is not implemented by this server${advice === null ? "" : `: ${advice}.`}`;
   const message = isKnown ? notBuilt : `Unknown operation ${name}`;
   return new AwsError(protocol === "query" ? "InvalidAction" : "UnknownOperationException", message);
 }

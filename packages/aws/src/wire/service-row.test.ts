@@ -198,7 +198,7 @@ test("a service's errors are told as its row and its model say, in the protocol 
   });
   assert.match(form.bytes.toString(), /<Error><Type>Sender<\/Type><Code>BadParcelForm<\/Code>/);
   const known = await gateway.ask({ headers: target("LoseParcel"), body: "{}" });
-  assert.match(known.bytes.toString(), /The operation parcels\.LoseParcel is not built in this server/);
+  assert.match(known.bytes.toString(), /The operation parcels\.LoseParcel is not implemented by this server/);
   const rpc = { "smithy-protocol": "rpc-v2-cbor" };
   const cbor = await gateway.ask({ path: "/service/Parcels_20261122/operation/SendParcel", headers: rpc });
   assert.deepEqual([cbor.status, cbor.headers.get("content-type")], [415, "application/cbor"]);

@@ -55,7 +55,7 @@ export class ServiceTable {
       if (protocols.includes("query")) this.#byVersion.set(apiVersion, row);
     }
     const fallbacks = rows.filter((row) => row.kind === "raw").filter((row) => row.model === null);
-    assert(fallbacks.length <= 1, "two services take what no other does");
+    assert(fallbacks.length <= 1, "two services take unmatched requests");
     this.#fallback = fallbacks[0] ?? null;
   }
 

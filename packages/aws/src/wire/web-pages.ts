@@ -31,7 +31,7 @@ export function refusedRequest({ url, headers }: RequestTarget, rules: HostAndOr
   if (!isCrossSite(headers)) return null;
   if (headers.origin !== undefined && rules.allowsPage(headers.origin, url)) return null;
   if (rules.verified && queryValue(url, "X-Amz-Signature") !== undefined) return null;
-  return "Requests of web pages from elsewhere are refused.";
+  return "Requests from web pages of other origins are rejected.";
 }
 
 function isCrossSite(headers: IncomingHttpHeaders): boolean {

@@ -14,7 +14,7 @@ export function backup({ file, data }: BackupOptions): number {
   process.umask(platformUmask);
   const directories = dataDirectories(data, process.env);
   const [{ records }, to] = [databasePaths(directories), resolve(file)];
-  if (!existsSync(records)) return refuse("backup", `no records are in '${directories.root}'; say where with --data`);
+  if (!existsSync(records)) return refuse("backup", `there are no records in '${directories.root}'; set the directory with --data`);
   if (existsSync(to)) return refuse("backup", `'${to}' exists; choose another file`);
   try {
     copyDatabase(records, to);
@@ -37,9 +37,9 @@ export async function restore({ file, data }: BackupOptions): Promise<number> {
   try {
     await makeDirectory(directories.records);
     using lock = lockDirectory(directories.records);
-    if (lock === null) return refuse("restore", `a platform runs over '${directories.root}'; stop it first`);
+    if (lock === null) return refuse("restore", `a platform uses '${directories.root}'; stop it first`);
     const restored = restoreDocuments(from, path);
-    if (restored.at === "refused") return refuse("restore", `'${from}' is no backup of records: ${restored.reason}`);
+    if (restored.at === "refused") return refuse("restore", `'${from}' is not a backup of records: ${restored.reason}`);
     const aside = restored.aside.length === 0 ? "" : `; the former ones are kept as ${restored.aside.join(", ")}`;
     process.stdout.write(`The records of '${directories.root}' are those of '${from}'${aside}\n`);
     return 0;

@@ -53,7 +53,7 @@ async function readKept(path: string, logger: Logger): Promise<KeptCertificate |
   } catch (error) {
     const aside = `${path}.damaged-${Date.now()}`;
     await rename(path, aside);
-    logger.error("the platform's certificate is damaged; it is kept aside and made anew", {
+    logger.error("the platform's certificate is damaged; it is kept aside and replaced by a new one", {
       path,
       aside,
       reason: String(error),
@@ -68,9 +68,9 @@ function checkCertificate({ certificatePem, keyPem, names, untilMs }: KeptCertif
   const key = createPrivateKey(keyPem);
   const question = Buffer.from("is this the certificate's key?");
   if (!verify(null, question, certificate.publicKey, sign(null, question, key)))
-    throw new Error("its key is another one");
+    throw new Error("its key does not match");
   if (!certificate.verify(certificate.publicKey)) throw new Error("its signature is wrong");
   createSecureContext({ cert: certificatePem, key: keyPem });
   if (!Array.isArray(names) || typeof untilMs !== "number")
-    throw new Error("it does not say for what and how long it is");
+    throw new Error("its names or its validity are missing");
 }

@@ -39,7 +39,7 @@ const threads = "one event loop serves all connections";
 
 /** Variables of Triton's entry point without effect here, with the reason. */
 const inertVariables: Readonly<Record<string, string>> = {
-  SAGEMAKER_SAFE_PORT_RANGE: "the other listeners are off unless asked for",
+  SAGEMAKER_SAFE_PORT_RANGE: "the other listeners are off unless enabled",
   SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE: noPool,
   SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE: noPool,
   SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT: "tensors are views; nothing is gathered by threads",

@@ -118,10 +118,10 @@ test("what cannot be converted is refused by name, in one sentence", async () =>
   const { stderr } = galatea("convert", empty, target);
   assert.match(stderr, /'.*\/config-only' has neither model\.safetensors nor /);
   await writeFile(join(empty, "config.json"), "[1]");
-  assert.match(galatea("convert", empty, target).stderr, /config\.json' is no JSON object\n$/);
+  assert.match(galatea("convert", empty, target).stderr, /config\.json' is not a JSON object\n$/);
   assert.match(galatea("convert", join(directory, "absent"), target).stderr, /absent' is not there\n$/);
   const file = join(empty, "config.json");
-  assert.match(galatea("convert", file, target).stderr, /is no directory with config\.json and weights\n$/);
+  assert.match(galatea("convert", file, target).stderr, /is not a directory with config\.json and weights\n$/);
 });
 
 test("a command line that does not fit together is told", () => {

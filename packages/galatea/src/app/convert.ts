@@ -27,7 +27,7 @@ export async function convert(options: ConvertOptions): Promise<number> {
     const found = await stat(resolve(options.source)).catch(() => null);
     if (found === null) throw new ConversionError(`'${resolve(options.source)}' is not there`);
     if (!found.isDirectory())
-      throw new ConversionError(`'${resolve(options.source)}' is no directory with config.json and weights`);
+      throw new ConversionError(`'${resolve(options.source)}' is not a directory with config.json and weights`);
     await write(options, stopping.signal);
     return 0;
   } catch (error) {

@@ -105,11 +105,11 @@ test("SIGHUP, also through scripts/start.js, has the platform accept the keys of
     assert.deepEqual(await answers(), ["answered", "answered", "answered", "answered", refused]);
     await writeKeys(keys, ["KEPT", "ADDED"]);
     platform.child.kill("SIGHUP");
-    await platform.seen(/SIGHUP: keys were read again; others are refused from now on path=\S+ keys=2/);
+    await platform.seen(/SIGHUP: keys reloaded; all other keys are rejected from now on path=\S+ keys=2/);
     assert.deepEqual(await answers(), ["answered", refused, refused, refused, "answered"]);
     await writeFile(keys, "[default]\n");
     platform.child.kill("SIGHUP");
-    await platform.seen(/SIGHUP: the keys in use stay: \S+ holds no aws_access_key_id/);
+    await platform.seen(/SIGHUP: keys not reloaded: \S+ holds no aws_access_key_id/);
     assert.deepEqual(await answers(), ["answered", refused, refused, refused, "answered"]);
   }
 });
@@ -169,7 +169,7 @@ test("SIGHUP has a server show new connections the certificate that its files ho
   assert.notEqual(second, first);
   await writeFile(key, "no key");
   server.child.kill("SIGHUP");
-  await logged(/SIGHUP: the certificates in use stay: /);
+  await logged(/SIGHUP: certificates not reloaded: /);
   assert.equal(await shownCertificate(port), second);
 });
 

@@ -39,7 +39,7 @@ export class PlatformClient {
     if (place.host === null && place.port === null && findRunningPlatform(place, process.env) === null) {
       const { root } = dataDirectories(place.data, process.env);
       throw new PlatformRefusal(
-        `no platform runs over '${root}': start one with \`galatea up\`, or say which with --data or --port`,
+        `no platform uses '${root}': start one with \`galatea up\`, or say which with --data or --port`,
       );
     }
     return new PlatformClient(await calledPlatform(place, process.env, log));

@@ -39,5 +39,5 @@ export function startAnew(listeningFd: number): never {
   const env = { ...process.env, [socketVariable]: String(listeningFd) };
   // `execve` is optional in Node's types because Windows has none.
   process.execve?.(process.execPath, [node, ...process.execArgv, script, ...args] as string[], env);
-  throw new Error("the program could not be started anew");
+  throw new Error("the program could not be restarted");
 }

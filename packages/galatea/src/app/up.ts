@@ -87,10 +87,10 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   {
     using _announced = await announced(options, { directories, url: platform.url, log });
     printSummary(options, directories, { url: platform.url, startedNs });
-    if (options.open) log.warning("open: every program that reaches this address may do everything, model code too");
+    if (options.open) log.warning("authentication is disabled (--open): any process that reaches this address has full access, including model code");
     const cause = await Promise.race([stop.stopped, restart.requested]);
     if (cause === "restart") await restartPlatform(platform, log);
-    log.info(`stopping: ${cause}; requests under way have ${graceSecs} s, a second signal ends them at once`);
+    log.info(`stopping: ${cause}; requests in flight get ${graceSecs} s, a second signal ends them at once`);
     void stop.insisted.then((name) => {
       log.info(`stopping at once: ${name}`);
       log.writeNow();
@@ -121,7 +121,7 @@ function printSummary(
 
 /** Stops this platform, leaves its instances running, and replaces the process with the installed program. */
 async function restartPlatform(platform: Platform, log: TritonLog): Promise<never> {
-  log.info("restarting: instances go on, and the platform that starts now takes them over");
+  log.info("restarting: instances keep running, and the new platform process adopts them");
   const listeningFd = platform.detach();
   await platform[Symbol.asyncDispose]();
   log.writeNow();
@@ -164,9 +164,9 @@ async function reloadKeys(platform: Platform, source: () => KeySource, log: Logg
     }
     const keys = await rootKeys(from, log);
     platform.replaceKeys(keys);
-    log.info("SIGHUP: keys were read again; others are refused from now on", { path: from.path, keys: keys.length });
+    log.info("SIGHUP: keys reloaded; all other keys are rejected from now on", { path: from.path, keys: keys.length });
   } catch (error) {
-    log.error(`SIGHUP: the keys in use stay: ${(error as Error).message}`);
+    log.error(`SIGHUP: keys not reloaded: ${(error as Error).message}`);
   }
 }
 
@@ -204,7 +204,7 @@ function refusedEndpoint({ invokableEndpoint }: UpOptions): string | null {
 function refusedExposure({ host, open, insecure }: UpOptions): string | null {
   if (!open || insecure || isLoopbackName(host)) return null;
   return (
-    `without credentials everybody who reaches ${host} could run code on this machine: ` +
-    "leave out --open, or say --insecure instead if that is what you want"
+    `without authentication, anyone who reaches ${host} could run code on this machine: ` +
+    "remove --open, or use --insecure to allow it"
   );
 }

@@ -76,7 +76,7 @@ export class AlarmActing {
   #begin(arn: string, act: AlarmAct, event: AlarmEvent): void {
     if (this.#places.waitingCount >= waitingMax) {
       const alarm = event.definition.name;
-      this.#options.logger.error("an alarm's action is left out: too many wait", { alarm, action: arn });
+      this.#options.logger.error("an alarm's action is dropped: too many actions are waiting", { alarm, action: arn });
       return;
     }
     this.#options.tasks.run(async (closing) => {

@@ -84,8 +84,8 @@ export class Alarms implements AsyncDisposable {
     this.#options = options;
     this.#store = new AlarmStore(options);
     const { logger } = options;
-    this.#tasks = new TaskGroup((error) => logger.error("alarms are no longer looked at", { error: String(error) }));
-    this.#actions = new TaskGroup((error) => logger.error("an alarm's action is not told", { error: String(error) }));
+    this.#tasks = new TaskGroup((error) => logger.error("the evaluation of alarms has stopped", { error: String(error) }));
+    this.#actions = new TaskGroup((error) => logger.error("an alarm's action could not be recorded", { error: String(error) }));
     this.#acting = new AlarmActing({ ...options, tasks: this.#actions, done: (...of) => this.#done(...of) });
   }
 
@@ -139,12 +139,12 @@ export class Alarms implements AsyncDisposable {
       const known = this.#entries.get(definition.name);
       if (known !== undefined && known.definition.kind !== definition.kind) {
         const is = known.definition.kind === "metric" ? "metric" : "composite";
-        throw new AwsError("ValidationError", `The alarm ${definition.name} is a ${is} alarm and stays one.`);
+        throw new AwsError("ValidationError", `The alarm ${definition.name} is a ${is} alarm, which cannot be changed.`);
       }
       if (known === undefined && this.#entries.size >= this.#options.limits.alarmsMax) {
         throw new AwsError(
           "LimitExceeded",
-          `There are ${this.#options.limits.alarmsMax} alarms, and no more are possible.`,
+          `There are ${this.#options.limits.alarmsMax} alarms, which is the maximum.`,
         );
       }
       if (rule !== null) this.#checkRule(definition.name, rule);
@@ -234,13 +234,13 @@ export class Alarms implements AsyncDisposable {
   /** Evaluates all alarms now. Rejects with the signal's reason. */
   async look(signal: AbortSignal): Promise<void> {
     await this.#forgetGone().catch((error: unknown) => {
-      this.#options.logger.error("histories of deleted alarms were not forgotten", { error: String(error) });
+      this.#options.logger.error("histories of deleted alarms could not be removed", { error: String(error) });
     });
     for (const name of this.#entries.keys()) {
       signal.throwIfAborted();
       // An alarm that cannot be written now, on a full disk, is evaluated again at the next tick.
       await this.#evaluate(name).catch((error: unknown) => {
-        this.#options.logger.error("an alarm was not looked at", { alarm: name, error: String(error) });
+        this.#options.logger.error("an alarm could not be evaluated", { alarm: name, error: String(error) });
       });
     }
   }
@@ -424,17 +424,17 @@ export class Alarms implements AsyncDisposable {
   #checkRule(name: string, rule: AlarmRule): void {
     const absent = alarmsOfRule(rule).filter((each) => each !== name && !this.#entries.has(each));
     if (absent.length > 0) {
-      throw new AwsError("ValidationError", `AlarmRule names alarms that are not there: ${absent.join(", ")}.`);
+      throw new AwsError("ValidationError", `AlarmRule names unknown alarms: ${absent.join(", ")}.`);
     }
     // An alarm is visited again only at a greater depth: otherwise the time grows with the number of paths to each
     // alarm.
     const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)
-        throw new AwsError("ValidationError", `Composite alarms read each other ${rulesDeep} deep at most.`);
+        throw new AwsError("ValidationError", `Composite alarms can be nested at most ${rulesDeep} levels deep.`);
       for (const read of alarmsOfRule(each)) {
         if (read === name)
-          throw new AwsError("ValidationError", `AlarmRule reads ${name} itself, by way of the alarms it names.`);
+          throw new AwsError("ValidationError", `AlarmRule reads ${name} itself, through the alarms that it names.`);
         const next = this.#entries.get(read)?.rule ?? null;
         if (next === null || depth <= (deepest.get(read) ?? -1)) continue;
         deepest.set(read, depth);
@@ -446,9 +446,9 @@ export class Alarms implements AsyncDisposable {
 
   #checkSuppressor({ name, suppressor }: CompositeAlarm): void {
     if (suppressor === undefined) return;
-    if (suppressor.alarm === name) throw new AwsError("ValidationError", "An alarm does not suppress its own actions.");
+    if (suppressor.alarm === name) throw new AwsError("ValidationError", "An alarm cannot suppress its own actions.");
     if (this.#entries.has(suppressor.alarm)) return;
-    throw new AwsError("ValidationError", `ActionsSuppressor names an alarm that is not there: ${suppressor.alarm}.`);
+    throw new AwsError("ValidationError", `ActionsSuppressor names an unknown alarm: ${suppressor.alarm}.`);
   }
 
   async #done({ definition: { name }, atMs }: AlarmEvent, arn: string, item: HistoryItem): Promise<void> {

@@ -71,7 +71,7 @@ function inputOf({ inputUrl, body }: AsyncRequest): AsyncInput {
   if (inputUrl === null) return { at: "record", byteLength: body?.length ?? 0 };
   const place = parseS3Uri(inputUrl);
   if (place === null || place.key === "") {
-    throw new AwsError("ValidationError", `${inputUrl} is no object in Amazon S3.`);
+    throw new AwsError("ValidationError", `${inputUrl} is not an object in Amazon S3.`);
   }
   return { at: "object", url: inputUrl, location: place };
 }

@@ -30,7 +30,7 @@ export const urlOf = ({ bucket, key }: S3ObjectLocation): string => `s3://${buck
 function locationBelow(path: string | undefined, extension: string | null, name: string): S3ObjectLocation | null {
   if (path === undefined || path === "") return null;
   const parsed = parseS3Uri(path);
-  if (parsed === null) throw new AwsError("ValidationError", `${path} is no location in Amazon S3.`);
+  if (parsed === null) throw new AwsError("ValidationError", `${path} is not a location in Amazon S3.`);
   const key = [parsed.key, extension ?? "", name]
     .map((part) => part.replace(/^\/+|\/+$/g, ""))
     .filter((part) => part !== "");

@@ -31,7 +31,7 @@ export class ModelMemories implements AsyncDisposable {
   constructor(options: ModelMemoriesOptions) {
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("what a model takes of memory could not be written down", { error: String(error) });
+      options.logger.error("a model's memory could not be recorded", { error: String(error) });
     });
   }
 

@@ -199,14 +199,14 @@ test("what needs nothing more is not refused while more is taken than there is; 
     error.message.includes(` ${missingMebi} MiB are missing`) &&
     error.message.endsWith(text);
   const both =
-    '1212 MiB of the utilization leave when the requests that they hold are answered (endpoint "a", endpoint "b"), at the latest at';
-  assert.throws(() => reserve(1), isTold(316, `${both} 1970-01-01T01:01:00.000Z: trying again then is enough.`));
+    '1212 MiB of the utilization are freed when draining instances have ended (endpoint "a", endpoint "b"), at the latest at';
+  assert.throws(() => reserve(1), isTold(316, `${both} 1970-01-01T01:01:00.000Z: retry then.`));
   assert.throws(() => reserve(9), isTold(1340, `${both} 1970-01-01T01:01:00.000Z.`));
   draining.dispose();
   reserve(8)[Symbol.dispose]();
   using _last = drains("b", 700, true);
   assert.throws(
     () => reserve(8),
-    isTold(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: trying again then is enough.'),
+    isTold(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: retry then.'),
   );
 });

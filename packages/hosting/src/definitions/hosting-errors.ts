@@ -66,7 +66,7 @@ export function memoryMissing(
   const text =
     `${message} A model counts with what it took before, or else with the size of its data. ` +
     `${used + wanted - limit} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
-    "Environment of the model's containers, or the end of other endpoints and transform jobs would make room.";
+    "Environment of the model's containers, or deleting other endpoints and transform jobs would free it.";
   return new AwsError(code, text + drainingText(draining, bytes.used + bytes.wanted - bytes.limit));
 }
 
@@ -80,16 +80,16 @@ interface UnplacedInstance {
 export function noNodeLargeEnough({ memoryBytes, shortage }: UnplacedInstance): AwsError {
   const text =
     `No node is large enough for an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. A lower GALATEA_MODEL_MEMORY_BYTES in the ` +
-    "Environment of the model's containers or a larger node would make room.";
+    "Environment of the model's containers or a larger node would be enough.";
   return new AwsError("ResourceLimitExceeded", text);
 }
 
 /** Returns the error for an instance for which the nodes have enough memory in total, but no single node has. */
 export function noNodeWithCapacity({ memoryBytes, shortage }: UnplacedInstance): AwsError {
   const text =
-    `The nodes have enough free memory together, but none has room for an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. ` +
+    `The nodes have enough free memory together, but none can hold an instance of ${Math.ceil(memoryBytes / mebi)} MiB: ${shortage}. ` +
     "Instances do not move between nodes: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's containers, " +
-    "or the end of other endpoints and transform jobs on one node would make room.";
+    "or deleting other endpoints and transform jobs on one node would free enough.";
   return new AwsError("ResourceLimitExceeded", text);
 }
 
@@ -100,7 +100,7 @@ function drainingText(draining: readonly DrainingMemory[], missingBytes: number)
   if (draining.length > namesMax) names.push(`${draining.length - namesMax} more`);
   const until = new Date(Math.max(...draining.map(({ untilMs }) => untilMs))).toISOString();
   return (
-    ` ${Math.ceil(bytes / mebi)} MiB of the utilization leave when the requests that they hold are answered (${names.join(", ")}), ` +
-    `at the latest at ${until}${bytes >= missingBytes ? ": trying again then is enough." : "."}`
+    ` ${Math.ceil(bytes / mebi)} MiB of the utilization are freed when draining instances have ended (${names.join(", ")}), ` +
+    `at the latest at ${until}${bytes >= missingBytes ? ": retry then." : "."}`
   );
 }

@@ -114,7 +114,7 @@ function refusedArgument(variable: string, value: string): string | null {
   for (const word of value.split(/\s+/)) {
     const argument = /^-[^=]*/.exec(word)?.[0];
     if (argument === undefined || (argument.startsWith("--") && modelArguments.has(argument.slice(2)))) continue;
-    return `Environment cannot name ${argument} in ${variable}: it is none of the arguments that say how a container serves its own models.`;
+    return `Environment cannot name ${argument} in ${variable}: it is not an argument for serving a container's own models.`;
   }
   return null;
 }

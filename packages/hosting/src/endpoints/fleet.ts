@@ -140,7 +140,7 @@ export class Fleet implements VariantFleet {
       return new FleetMember({ id, ordinal, fleetKey, logStream, modelOutdated, ...shared, ...own });
     };
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("instances are no longer looked after", { error: String(error) });
+      options.logger.error("the supervision of instances has stopped", { error: String(error) });
     });
     const { clock, logger, invocationLimits } = options;
     this.#concurrency = new ConcurrencySampler({
@@ -431,7 +431,7 @@ export class Fleet implements VariantFleet {
     await Promise.any(this.#members.map((member) => member.ready(targetContainer, limit.signal))).catch(
       (error: unknown) => {
         if (signal.aborted) throw signal.reason;
-        this.#options.logger.warning("no instance came back in time", { error: String(error) });
+        this.#options.logger.warning("no instance restarted in time", { error: String(error) });
       },
     );
   }

@@ -196,7 +196,7 @@ export class ModelRouter {
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      this.#options.logger.info("a further copy of a model did not come", {
+      this.#options.logger.info("an additional copy of a model could not be loaded", {
         instance: to.id,
         target,
         error: String(error),

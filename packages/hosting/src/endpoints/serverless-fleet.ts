@@ -70,7 +70,7 @@ export class ServerlessFleet implements VariantFleet {
     this.#concurrency = concurrency;
     this.#fleet = new Fleet(plan, names, { ...parts, fleet });
     this.#tasks = new TaskGroup((error) => {
-      logger.error("a serverless variant is no longer looked after", { error: String(error) });
+      logger.error("the supervision of a serverless variant has stopped", { error: String(error) });
     });
   }
 
@@ -350,7 +350,7 @@ export class ServerlessFleet implements VariantFleet {
   #notReady(): AwsError {
     const text =
       `The model is not ready for inference: it is being loaded (the instance of serverless variant ${this.variantName} is being started). ` +
-      "Loading goes on; send the request again.";
+      "Loading continues; send the request again.";
     return new AwsError("ModelNotReadyException", text, { statusFallback: 429 });
   }
 

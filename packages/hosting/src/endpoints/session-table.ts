@@ -97,7 +97,7 @@ export class SessionTable<Holder> {
     const nowMs = clock.epochMs();
     for (const [id, { expiresMs }] of this.#open) if (expiresMs <= nowMs) this.#open.delete(id);
     if (this.#open.size + this.#openingCount < max) return;
-    const text = `${max} sessions are open on this variant; there is no place for another one`;
+    const text = `${max} sessions are open on this variant, which is the maximum`;
     throw new AwsError("ServiceUnavailable", text, { statusFallback: 503 });
   }
 }

@@ -51,18 +51,18 @@ export function createPlatformMetrics(
     endpoints.readFrom({ status }, () => hosting.figures().endpoints.get(status) ?? 0);
   const instances = registry.gauge("galatea_instances_in_service", "Instances that answer their health check.");
   instances.readFrom({}, () => hosting.figures().instancesInServiceCount);
-  const mirrored = registry.gauge("galatea_mirrored_bytes", "Held of copies for shadow variants and data capture.");
+  const mirrored = registry.gauge("galatea_mirrored_bytes", "Bytes of copies for shadow variants and data capture.");
   mirrored.readFrom({}, () => hosting.mirrorFigures.bytes);
-  const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were given up.");
+  const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were dropped.");
   for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.mirrorFigures.lost[reason]);
   const gaps = registry.gauge(
     "galatea_tenants_unconfined",
-    "1 where a node or its operator does not allow what keeps tenants apart; /health says why.",
+    "1 if a node lacks a kind of isolation between tenants; /health has the reason.",
   );
   for (const what of confinementKinds) gaps.readFrom({ what }, () => (Object.hasOwn(unconfined(), what) ? 1 : 0));
   const requests = registry.counter(
     "galatea_requests_total",
-    "Requests that ended, by the status they were answered with.",
+    "Requests that ended, by the status of the response.",
   );
   const rows = statusClasses.map((status) => requests.row({ status }));
   return {

@@ -125,7 +125,7 @@ export class AgentServer implements AsyncDisposable {
   #admit({ headers: sent }: IncomingMessage): void {
     const { token, limits } = this.#options;
     if (token !== null && !isToken(sent.authorization ?? "", token)) {
-      throw new AgentProtocolError("The agent does not know the token of this client");
+      throw new AgentProtocolError("The token of this client is not valid");
     }
     const version = sent[headers.protocol];
     if (version !== protocolVersion) {
@@ -133,7 +133,7 @@ export class AgentServer implements AsyncDisposable {
       throw new AgentProtocolError(text);
     }
     if (this.#requestCount > limits.requestsMax) {
-      throw new ContainerConnectionLost(`The agent answers ${limits.requestsMax} requests at a time`);
+      throw new ContainerConnectionLost(`The agent answers ${limits.requestsMax} requests at most at a time`);
     }
   }
 
@@ -173,7 +173,7 @@ export class AgentServer implements AsyncDisposable {
         (await this.#container(id, position)).recheck(query.get("target") ?? "");
         return sendJson(response, null);
       default:
-        throw new AgentProtocolError(`The agent knows no ${request.method} ${request.url}`);
+        throw new AgentProtocolError(`The agent has no route ${request.method} ${request.url}`);
     }
   }
 
@@ -188,7 +188,7 @@ export class AgentServer implements AsyncDisposable {
       readonly spec: AgentInstanceSpec;
       readonly onStartFailure: OnStartFailure;
     };
-    if (spec.id !== id) throw new AgentProtocolError("The spec is another instance's");
+    if (spec.id !== id) throw new AgentProtocolError("The spec belongs to another instance");
     const instance = this.#open(spec);
     const wasThere = await instance.put(onStartFailure);
     this.#instances.set(spec.id, instance);
@@ -199,7 +199,7 @@ export class AgentServer implements AsyncDisposable {
     const { headers: sent } = request;
     const number = sent[headers.lease];
     const invoked = number === undefined ? container : this.#leases.get(String(number));
-    if (invoked === undefined) throw new ContainerConnectionLost("the model is not held any more");
+    if (invoked === undefined) throw new ContainerConnectionLost("the model is no longer leased");
     const isWhole = sent[headers.isWhole] !== undefined;
     const bytesMax = this.#options.limits.wholeBytesMax;
     const tooLong = () => new AgentProtocolError(`A whole body has at most ${bytesMax} bytes`);

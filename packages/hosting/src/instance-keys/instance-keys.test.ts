@@ -164,7 +164,7 @@ test("a key whose record cannot be removed ends at once, and the next start remo
   memory.error = Object.assign(new Error("database or disk is full"), { code: "ENOSPC" });
   await issued[Symbol.asyncDispose]();
   assert.equal(keys.find(idOf(issued)), undefined);
-  assert.match(lines.join("\n"), /the access key of an instance that is gone stays recorded until the next start/);
+  assert.match(lines.join("\n"), /the access key of a removed instance stays recorded until the next start/);
   memory.error = null;
   await (await openKeys(memory)).keepOnly(new Set());
   assert.equal(memory.held.size, 0);

@@ -109,7 +109,7 @@ export class InstanceKeys implements InstanceCredentials {
     await this.#writes.run(name, async () => {
       if (issued.record === "none" || this.#byContainer.has(name)) return;
       await this.#remove([name]).catch((error: unknown) => {
-        this.#options.logger.warning("the access key of an instance that is gone stays recorded until the next start", {
+        this.#options.logger.warning("the access key of a removed instance stays recorded until the next start", {
           instance: issued.key.identity.instanceId,
           error: String(error),
         });

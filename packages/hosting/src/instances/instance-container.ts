@@ -207,7 +207,7 @@ export class InstanceContainer implements AsyncDisposable {
         started = null;
         if (clock.epochMs() - sinceMs >= this.#options.limits.settledMs) this.#failureCount = 0;
         if (closing.aborted) break;
-        logger.warning("a container ended and is started again", { ...this.#who, reason });
+        logger.warning("a container ended and is restarted", { ...this.#who, reason });
         this.#move({ at: "waiting", failure: reason });
       } catch (error) {
         if (closing.aborted) break;
@@ -249,7 +249,7 @@ export class InstanceContainer implements AsyncDisposable {
     } catch (error) {
       await this.#stop(started);
       signal.throwIfAborted();
-      logger.warning("a container could not be taken over", { ...this.#who, error: String(error) });
+      logger.warning("a container could not be adopted", { ...this.#who, error: String(error) });
       return null;
     }
     this.#isPrepared = true;

@@ -135,7 +135,7 @@ export class ContainerChain implements Disposable {
     const length = replyLength(reply);
     if (!canBeSent(contentType)) {
       reply.body.destroy();
-      const text = "The container's content type is none that the next container could be sent";
+      const text = "The container's content type is not valid in the request to the next container";
       throw containerError(502, text, hop.target.place);
     }
     const refusal = () => tooLong(bytesMax, hop.target.place.containerName);
@@ -162,7 +162,7 @@ export class ContainerChain implements Disposable {
 async function held(reply: AgentReply, request: InvocationRequest, length: number): Promise<Buffer> {
   try {
     takeForCall(request.memory, length);
-    return await readToBuffer(reply.body, length, () => new Error("more came than was announced"));
+    return await readToBuffer(reply.body, length, () => new Error("the body is longer than announced"));
   } catch (error) {
     reply.body.destroy();
     throw error;

@@ -250,7 +250,7 @@ function openedBy(reply: AgentReply, { target }: Hop): OpenedSession | null {
   const opened = readOpenedSession(said);
   if (opened !== null) return opened;
   reply.body.destroy();
-  throw containerError(502, `The header ${newSessionHeader} is no session with the time that it expires`, target.place);
+  throw containerError(502, `The header ${newSessionHeader} is not a session id with an expiry time`, target.place);
 }
 
 /**

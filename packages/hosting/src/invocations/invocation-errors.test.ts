@@ -18,6 +18,6 @@ test("a model that is not ready yet is told to be being loaded, with what the lo
   assert.deepEqual([told.code, told.statusFallback], ["ModelNotReadyException", 429]);
   assert.equal(
     told.message,
-    "The model is not ready for inference: it is being loaded (it waits for memory). Loading goes on; send the request again.",
+    "The model is not ready for inference: it is being loaded (it waits for memory). Loading continues; send the request again.",
   );
 });

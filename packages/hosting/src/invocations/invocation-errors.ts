@@ -57,7 +57,7 @@ export function endpointNotFound(name: string, accountId: string): AwsError {
 }
 
 export function endpointStopped(name: string, accountId: string): AwsError {
-  const text = `Endpoint ${name} of account ${accountId} is stopped. \`galatea endpoint start ${name}\` has it come up again.`;
+  const text = `Endpoint ${name} of account ${accountId} is stopped. \`galatea endpoint start ${name}\` starts it again.`;
   return new AwsError("ValidationError", text);
 }
 
@@ -72,7 +72,7 @@ export function checkTargets(
   };
   const { targetModel, targetContainer, containerPath } = request;
   if (containerPath !== undefined && containers.length > 1) {
-    refuse(`Endpoint ${endpointName} has several containers: ${containerPath} is asked of one alone.`);
+    refuse(`Endpoint ${endpointName} has several containers: ${containerPath} requires an endpoint with one container.`);
   }
   const isDirect = executionMode === "Direct";
   if (!isDirect && targetContainer !== null) {
@@ -103,7 +103,7 @@ export function checkTargets(
  * (413)`. `answeredBy`: the container that sent the body.
  */
 export function tooLong(limitBytes: number, answeredBy: string | null = null): AwsError {
-  const whose = answeredBy === null ? "" : ` They are the answer of container ${answeredBy}.`;
+  const whose = answeredBy === null ? "" : ` They are the response of container ${answeredBy}.`;
   return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.${whose}`, { statusFallback: 413 });
 }
 
@@ -121,7 +121,7 @@ export function modelErrorOf(thrown: unknown, dataUrl: string, place: Invocation
   if (thrown instanceof ModelNotReadyError) {
     return new AwsError(
       "ModelNotReadyException",
-      `The model is not ready for inference: it is being loaded (${thrown.reason}). Loading goes on; send the request again.`,
+      `The model is not ready for inference: it is being loaded (${thrown.reason}). Loading continues; send the request again.`,
       { statusFallback: 429, cause: thrown },
     );
   }

@@ -13,7 +13,7 @@ const partBytesMax = 16 * 1024;
  */
 export async function* responseChunks(reply: InvocationReply): AsyncGenerator<Buffer, void> {
   const { body, begun, done, failed } = reply;
-  if (Buffer.isBuffer(body)) throw new Error("bug: the answer was not asked for as a stream");
+  if (Buffer.isBuffer(body)) throw new Error("bug: the response was not requested as a stream");
   let hasBegun = false;
   try {
     for await (const part of bufferedChunks(body)) {
@@ -48,7 +48,7 @@ async function* bufferedChunks(source: Readable): AsyncGenerator<Buffer, void> {
         continue;
       }
       if (source.readableEnded) return;
-      if (error !== null || source.destroyed) throw error ?? new Error("the answer ended before its end");
+      if (error !== null || source.destroyed) throw error ?? new Error("the response was cut short");
       await promise;
     }
   } finally {

@@ -66,7 +66,7 @@ class DirectoryLogStreams implements LogStreams {
     this.#options = options;
     this.#directories = new CompleteDirectories(options.directory);
     this.#followers = new LogFollowers((error) =>
-      options.logger.error("who follows log lines failed", { error: String(error) }),
+      options.logger.error("a follower of log lines failed", { error: String(error) }),
     );
   }
 
@@ -294,7 +294,7 @@ class DirectoryLogStreams implements LogStreams {
     const { birthtimeMs } = await stat(path);
     const facts = { createdMs: Math.floor(birthtimeMs), retentionDays: null };
     await rename(path, `${path}.damaged-${this.#options.clock.epochMs()}`);
-    this.#options.logger.error("a log group's description is damaged, set aside and made anew without a retention", {
+    this.#options.logger.error("a log group's description is damaged; it is kept aside and replaced by one without a retention", {
       path,
     });
     await this.#writeFacts(group, facts);

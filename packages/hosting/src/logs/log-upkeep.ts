@@ -19,7 +19,7 @@ export async function keepPruned(
     try {
       await logs.prune();
     } catch (error) {
-      logger.error("old log lines cannot be deleted; it is tried again in an hour", { error: String(error) });
+      logger.error("old log lines cannot be deleted; this is retried in an hour", { error: String(error) });
     }
   }
 }

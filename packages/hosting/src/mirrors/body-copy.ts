@@ -66,7 +66,7 @@ export class BodyCopy {
     });
     body.once("error", (error) => passing.destroy(error));
     body.once("close", () => {
-      if (!body.readableEnded) passing.destroy(new Error("the body ended before its end"));
+      if (!body.readableEnded) passing.destroy(new Error("the body was cut short"));
     });
     body.pipe(passing);
     return passing;

@@ -92,7 +92,7 @@ export class CaptureWriter implements AsyncDisposable {
     this.#options = options;
     this.#writes = new Semaphore(options.limits.writesMax);
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("captured data is no longer written", { error: String(error) });
+      options.logger.error("writing captured data has stopped", { error: String(error) });
     });
   }
 
@@ -180,7 +180,7 @@ export class CaptureWriter implements AsyncDisposable {
   #tell(whose: string, { key, calls }: CaptureFile, error: unknown): void {
     if (this.#failing.has(whose)) return;
     this.#failing.add(whose);
-    const message = "captured data cannot be written; it is tried again";
+    const message = "captured data cannot be written; the write is retried";
     this.#options.logger.warning(message, { key, count: calls.length, error: String(error) });
   }
 }

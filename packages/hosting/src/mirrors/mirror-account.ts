@@ -113,7 +113,7 @@ export class MirrorAccount {
     this.#untoldCount += callCount;
     const nowMs = this.#clock.epochMs();
     if (nowMs - this.#toldMs < toldAgainMs) return;
-    const message = "copies of requests for shadow variants or data capture were given up";
+    const message = "copies of requests for shadow variants or data capture were dropped";
     this.#logger.warning(message, { count: this.#untoldCount, lastEndpoint: endpointName, lastReason: loss });
     this.#toldMs = nowMs;
     this.#untoldCount = 0;

@@ -301,7 +301,7 @@ export class ModelCache implements AsyncDisposable {
         // Another model may have ended the container, so the load is tried again; a second end is blamed on this model.
         const message = `the container ended while it loaded the model: ${String(error.cause)}`;
         if (attempt >= loadAttemptsMax) throw new ModelLoadError(503, message, { cause: error });
-        this.#options.logger.warning("a model's load is tried again", { target: version.target, reason: message });
+        this.#options.logger.warning("a model's load is retried", { target: version.target, reason: message });
       }
     }
   }

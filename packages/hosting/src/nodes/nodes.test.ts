@@ -72,7 +72,7 @@ test("a new instance without room is rejected with SageMaker's failure reason an
   assert.throws(() => nodes.place(request), {
     code: "InsufficientInstanceCapacity",
     message:
-      "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error: no node has room for the instance: " +
+      "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error: no node can hold the instance: " +
       "the node node-0, which comes closest, lacks 100 MiB of memory. Use a smaller instance, or delete what is no longer needed.",
   });
   using restored = nodes.restore(request);

@@ -82,7 +82,7 @@ test("a refusal names the node that lacks least, and what it lacks", () => {
   assert.ok(typeof refusal !== "string");
   assert.equal(
     refusalText(refusal),
-    "no node has room for the instance: the node large, which comes closest, lacks 1 vCPUs and 100 MiB of memory",
+    "no node can hold the instance: the node large, which comes closest, lacks 1 vCPUs and 100 MiB of memory",
   );
   const unlabelled = placeInstance(nodes, { needs: {}, labels: { zone: "a" } });
   assert.deepEqual(unlabelled, { closest: null, missing: [] });

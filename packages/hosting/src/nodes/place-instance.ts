@@ -88,8 +88,8 @@ function missingOf(node: Node, needs: Partial<NodeResources>) {
 
 /** Returns a refusal as text: the shortages of the closest node. */
 export function refusalText(refusal: Refusal): string {
-  if (refusal.closest === null) return "no node is one that the instance may come to";
-  return `no node has room for the instance: ${shortageText(refusal)}`;
+  if (refusal.closest === null) return "no node is eligible for the instance";
+  return `no node can hold the instance: ${shortageText(refusal)}`;
 }
 
 export function shortageText({ closest, missing }: Refusal): string {

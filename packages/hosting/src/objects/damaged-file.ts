@@ -18,7 +18,7 @@ export function checksummedText(content: unknown): string {
 export async function readChecksummed<Content>(path: string): Promise<ChecksummedFile<Content>> {
   const bytes = await readFile(path);
   const unsealed = parseChecksummedLine(bytes.subarray(0, bytes.length - 1));
-  if (unsealed === null) throw new Error("its checksum is another one");
+  if (unsealed === null) throw new Error("its checksum does not match");
   return { content: JSON.parse(unsealed.text) as Content, isRepaired: unsealed.isRepaired };
 }
 

@@ -233,7 +233,7 @@ async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<
     const folder = join(objects, shard.name);
     if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name))
       shards.set(shard.name, await listShard(folder, logger));
-    else await quarantine(folder, "something lies among the objects that was put there by nobody", "", logger);
+    else await quarantine(folder, "an unknown file is among the objects", "", logger);
   }
   return shards;
 }

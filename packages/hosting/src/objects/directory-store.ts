@@ -113,7 +113,7 @@ class DirectoryStore implements BucketStore {
       if (isQuarantined(name)) continue;
       const folder = join(this.#folder, "buckets", name);
       if (!entry.isDirectory() || !isBucketName(name) || !(await isBucketFolder(folder))) {
-        await quarantine(folder, "something lies among the buckets that was put there by nobody", "", this.#logger);
+        await quarantine(folder, "an unknown file is among the buckets", "", this.#logger);
         continue;
       }
       const bucket = this.#opened(await this.#readHead(folder), folder);
@@ -134,13 +134,13 @@ class DirectoryStore implements BucketStore {
     try {
       const { content, isRepaired } = await readChecksummed<BucketHead>(path);
       if (content.bucket === bucket && Number.isFinite(content.createdMs) && !isRepaired) return content;
-      reason = isRepaired ? "one of its bits had flipped" : "it is another bucket's";
+      reason = isRepaired ? "one of its bits had flipped" : "it belongs to another bucket";
     } catch (error) {
       reason = String(error);
     }
     const damaged = await stat(path).catch(() => null);
     if (damaged !== null) await quarantine(path, "a bucket's description is damaged", reason, this.#logger);
-    else this.#logger.error("a bucket's description is missing and is made anew", { path, reason });
+    else this.#logger.error("a bucket's description is missing and is created again", { path, reason });
     const head = { bucket, createdMs: Math.floor((damaged ?? (await stat(folder))).birthtimeMs) };
     await createDurably(path, [Buffer.from(checksummedText(head))]);
     return head;

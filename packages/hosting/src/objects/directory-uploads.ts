@@ -74,7 +74,7 @@ export class DirectoryUploads {
       const folder = join(this.#folder, name);
       const names = entry.isDirectory() ? await readdir(folder) : null;
       if (names === null) {
-        await quarantine(folder, "something lies among the uploads that was put there by nobody", "", logger);
+        await quarantine(folder, "an unknown file is among the uploads", "", logger);
         continue;
       }
       if (!names.includes("upload.json")) {

@@ -99,7 +99,7 @@ test("a process that is killed fails the bodies that it had, and the next body h
   process.kill(killed, "SIGSTOP");
   using second = pool.follow(path, ["md5"], 0);
   const failed = assert.rejects(second.end(body.byteLength), {
-    message: /the process that hashes has ended: .*SIGKILL/,
+    message: /the hashing process has ended: .*SIGKILL/,
   });
   process.kill(killed, "SIGKILL");
   await failed;

@@ -102,7 +102,7 @@ class HashProcess implements AsyncDisposable {
         const reply = stream === "stdout" ? parseHashReply(line) : null;
         if (reply !== null) this.#settle(reply);
       },
-      onExit: (end) => this.#ended(new Error(`the process that hashes has ended: ${describeEnd(end)}`)),
+      onExit: (end) => this.#ended(new Error(`the hashing process has ended: ${describeEnd(end)}`)),
       clock,
     });
     this.#started.then(

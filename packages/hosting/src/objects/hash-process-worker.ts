@@ -32,7 +32,7 @@ function giveWay(): void {
     if (existsSync(autogroup)) writeFileSync(autogroup, String(niceness));
   } catch (error) {
     // Linux accepts one such write per 100 ms from an unprivileged user, and a container's /proc may be read-only.
-    process.stderr.write(`hashing is nice within its own session only: ${String(error)}\n`);
+    process.stderr.write(`hashing has a low priority only within its own session: ${String(error)}\n`);
   }
 }
 

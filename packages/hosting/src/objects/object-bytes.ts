@@ -43,7 +43,7 @@ export function objectBytes(
     }
     if (isWhole) {
       sum = crc32(chunk, sum);
-      if (at === end && sum !== entry.crc32) throw damaged("their CRC is another one");
+      if (at === end && sum !== entry.crc32) throw damaged("their CRC does not match");
     }
     return chunk;
   };

@@ -83,11 +83,11 @@ export async function readEntryFile(
   const { stored, isRepaired, byteLength, size } = await readLines(file);
   const offset = stored.data === null ? byteLength : 0;
   const entry = { ...stored, version, offset };
-  if (hashOf(entry.head.key) !== hash) throw new Error("it is another key's");
+  if (hashOf(entry.head.key) !== hash) throw new Error("it belongs to another key");
   if (stored.data !== null) return { entry, isRepaired };
-  if (size !== offset + entry.head.byteLength) throw new Error("its bytes are not as many as it says");
+  if (size !== offset + entry.head.byteLength) throw new Error("its length does not match");
   if (checksBytes && crc32(await readExactly(file, offset, entry.head.byteLength)) !== entry.crc32) {
-    throw new Error("its bytes are others");
+    throw new Error("its bytes do not match their checksum");
   }
   return { entry, isRepaired };
 }
@@ -103,17 +103,17 @@ interface EntryLines {
 async function readLines(file: FileHandle): Promise<EntryLines> {
   const ahead = Buffer.allocUnsafe(readAheadBytes);
   const { bytesRead } = await file.read(ahead, 0, readAheadBytes, 0);
-  if (bytesRead === 0) throw new Error("it is empty, as a power failure leaves a write that was not yet answered");
+  if (bytesRead === 0) throw new Error("it is empty, as after a power failure during a write");
   const first = parseChecksummedLine(ahead.subarray(0, Math.min(bytesRead, firstLineBytes - 1)));
   const lineBytes = Number(first?.text);
   if (first === null || !Number.isInteger(lineBytes) || lineBytes > lineBytesMax) {
-    throw new Error("the checksum of its beginning is another one");
+    throw new Error("the checksum of its first line does not match");
   }
   const end = firstLineBytes + lineBytes;
   const line =
     end <= bytesRead ? ahead.subarray(firstLineBytes, end) : await readExactly(file, firstLineBytes, lineBytes);
   const second = parseChecksummedLine(line.subarray(0, -1));
-  if (second === null) throw new Error("its checksum is another one");
+  if (second === null) throw new Error("its checksum does not match");
   const stored = JSON.parse(second.text) as StoredEntry;
   const size = bytesRead < readAheadBytes ? bytesRead : (await file.stat()).size;
   // The checksums do not cover the line feeds.

@@ -34,7 +34,7 @@ export async function listShard(folder: string, logger: Logger): Promise<ListedS
     else
       await quarantine(
         join(folder, each.name),
-        "something lies among the objects that was put there by nobody",
+        "an unknown file is among the objects",
         "",
         logger,
       );

@@ -49,7 +49,7 @@ export async function readUpload(
   let record: UploadRecord;
   try {
     record = await readDescription<UploadRecord>(join(folder, "upload.json"), logger);
-    if (record.head.uploadId !== uploadId) throw new Error("it is another upload's");
+    if (record.head.uploadId !== uploadId) throw new Error("it belongs to another upload");
   } catch (error) {
     await quarantine(folder, "an unfinished upload is damaged", String(error), logger);
     return null;

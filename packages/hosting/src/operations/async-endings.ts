@@ -107,7 +107,7 @@ export class AsyncEndings {
   ): Promise<void> {
     const { fleet, limits: pauses } = this.#options;
     const { clock, logger } = fleet;
-    const what = "what came of an invocation";
+    const what = "the result of an invocation";
     await retryWrite(write, { clock, logger, what, name, retries: "every error", pauses, signal });
   }
 }

@@ -123,7 +123,7 @@ export class AsyncInferences implements AsyncDisposable {
     if (isFull) {
       const text =
         `Rate exceeded: ${queue.count} requests wait in the queue of endpoint ${queue.endpoint.name} ` +
-        `(${allCount} in all queues), which is as many as there may be. Try again when some of them are processed.`;
+        `(${allCount} in all queues), which is the maximum. Retry when some of them are processed.`;
       throw new AwsError("ThrottlingException", text, { statusFallback: 429 });
     }
     return queue.reserve(inlineBytes);
@@ -263,7 +263,7 @@ export class AsyncInferences implements AsyncDisposable {
     if (closing.aborted) return;
     if (end.kind === "interrupted") {
       const forMs = queue.pause.begin(fleet.clock.epochMs(), limits);
-      fleet.logger.warning("an asynchronous invocation is made again later", {
+      fleet.logger.warning("an asynchronous invocation is repeated later", {
         endpoint: queue.endpoint.name,
         error: String(end.why),
         pauseMs: forMs,
@@ -326,7 +326,7 @@ export class AsyncInferences implements AsyncDisposable {
 }
 
 const againText = (why: string, lostCount: number) =>
-  `${why} The request is made again (${lostCount + 1} of ${lostCountMax}).`;
+  `${why} The request is repeated (${lostCount + 1} of ${lostCountMax}).`;
 
 function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedEntry {
   return { key, receivedMs, expiresMs, inlineBytes: input.at === "record" ? input.byteLength : 0 };

@@ -304,7 +304,7 @@ export class Components implements AsyncDisposable {
       }
       if (group?.plan.variant.ModelName === "" && used <= instances.length && !isTooMuch) continue;
       throw invalid(
-        `Inference component "${component.name}" is on variant "${variantName}", for which configuration "${configName}" has no such room.`,
+        `Inference component "${component.name}" is on variant "${variantName}", on which configuration "${configName}" cannot hold its copies.`,
       );
     }
   }

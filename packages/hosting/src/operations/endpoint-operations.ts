@@ -82,7 +82,7 @@ export class Endpoints {
   async resume(): Promise<void> {
     const records = await this.#all();
     for (const record of records) this.#options.reconciler.resume(record);
-    if (records.length > 0) this.#options.logger.info("endpoints are brought back", endpointCounts(records));
+    if (records.length > 0) this.#options.logger.info("endpoints are started again", endpointCounts(records));
   }
 
   /** Resolves when the endpoint is recorded as `Creating`; later failures are in its status. */

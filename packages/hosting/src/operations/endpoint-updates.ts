@@ -139,8 +139,8 @@ export function smallerUpdate(updating: EndpointRecord): string | null {
   if (rolling === undefined) {
     if (productionCount(next) < 2) return null;
     return (
-      "The update has both fleets at once: by a RollingUpdatePolicy with a MaximumBatchSize and a RollbackMaximumBatchSize it has no more " +
-      "than a batch beside what there is."
+      "The update runs both fleets at once: with a MaximumBatchSize and a RollbackMaximumBatchSize of a RollingUpdatePolicy it adds at " +
+      "most one batch of instances."
     );
   }
   if (rolling.RollbackMaximumBatchSize !== undefined) return null;
@@ -152,7 +152,7 @@ export function smallerUpdate(updating: EndpointRecord): string | null {
   );
   if (less.instanceCount === 0) return null;
   return (
-    "Without a RollbackMaximumBatchSize a roll-back has all old instances at once beside the new ones: with one that is as large as the " +
+    "Without a RollbackMaximumBatchSize a roll-back starts all old instances while the new ones still run: with one that is as large as the " +
     `MaximumBatchSize the update would need ${less.instanceCount} instances and ${Math.floor(footprintBytes(less) / 2 ** 20)} MiB less.`
   );
 }

@@ -262,7 +262,7 @@ type Placed =
   /** `freed`: resolves when draining copies make room; null where none drain. */
   | { readonly do: "no-memory"; readonly missingCount: number; readonly freed: Promise<void> | null };
 
-const goneReason = "Its endpoint or variant is gone.";
+const goneReason = "Its endpoint or variant was deleted.";
 const again: Approach = { do: "again" };
 const missed = (reason: string) => ({ do: "missed", reason }) as const;
 
@@ -278,7 +278,7 @@ const noResources =
 function noRoom(record: Approaching, missingCount: number): string {
   const { cpuCores, memoryBytes, acceleratorCount } = goalClaim(record);
   return (
-    `${noResources} No instance has room for the next of ${missingCount} more copies, which takes ${cpuCores} CPU cores, ` +
+    `${noResources} No instance can hold the next of ${missingCount} more copies, which needs ${cpuCores} CPU cores, ` +
     `${Math.round(memoryBytes / 2 ** 20)} MiB of memory and ${acceleratorCount} accelerators. ` +
     "Lower the resource requirements, delete other inference components, or give the endpoint more instances."
   );

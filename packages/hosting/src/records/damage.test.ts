@@ -226,7 +226,7 @@ test("a database of another release is refused, and nothing is changed", async (
   const before = contents();
   await assert.rejects(open(directory), {
     message:
-      /^'.*records\.db' is of another release of Galatea: it lists migrations that are none of ours: of-another-release; start that release/,
+      /^'.*records\.db' is from another release of Galatea: it lists unknown migrations: of-another-release; start that release/,
   });
   assert.deepEqual(contents(), before);
   assert.deepEqual(

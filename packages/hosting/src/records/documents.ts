@@ -98,7 +98,7 @@ export class DocumentConflict extends Error {
   readonly key: string;
 
   constructor(kind: string, key: string) {
-    super(`the document ${kind} ${key} is of another version`);
+    super(`the document ${kind} ${key} has another version`);
     this.name = "DocumentConflict";
     this.kind = kind;
     this.key = key;
@@ -108,7 +108,7 @@ export class DocumentConflict extends Error {
 /** Deletions after the requested version are forgotten. */
 export class ChangesForgotten extends Error {
   constructor(sinceVersion: number) {
-    super(`the changes after version ${sinceVersion} are not all known any more`);
+    super(`the changes after version ${sinceVersion} are no longer all available`);
     this.name = "ChangesForgotten";
   }
 }

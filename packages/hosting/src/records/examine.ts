@@ -78,7 +78,7 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
   const known = migrations.map(({ id }) => id);
   const length = Math.min(applied.length, known.length);
   if (applied.slice(0, length).join("\n") !== known.slice(0, length).join("\n")) {
-    return { at: "foreign", reason: `it lists migrations that are none of ours: ${applied.join(", ").slice(0, 200)}` };
+    return { at: "foreign", reason: `it lists unknown migrations: ${applied.join(", ").slice(0, 200)}` };
   }
   if (applied.length > known.length) {
     return {
@@ -88,7 +88,7 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
   }
   return schemaOf(database) === expectedSchema(migrations.slice(0, length))
     ? null
-    : { at: "damaged", reason: "its tables are not those it was made with" };
+    : { at: "damaged", reason: "its tables do not match its migrations" };
 }
 
 /**

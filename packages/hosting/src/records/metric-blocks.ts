@@ -54,7 +54,7 @@ export function* decodeBlock(place: BlockPeriod, block: Uint8Array): Generator<S
   const found = bytes.readUInt8(0);
   if (found !== version && found !== versionBefore) throw new RangeError(`a block of version ${found}`);
   if (found === version && bytes.readUInt32LE(1) !== checksumOf(place, bytes)) {
-    throw new RangeError("a block whose checksum is another one");
+    throw new RangeError("a block with a wrong checksum");
   }
   for (let at = found === version ? headerBytes : 1; at < bytes.byteLength;) {
     const flags = bytes.readUInt8(at + 40);

@@ -65,7 +65,7 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
   if (examined.at === "foreign" && source === null && options.snapshots !== null) {
     examined.database.close();
     throw new Error(
-      `'${path}' is of another release of Galatea: ${examined.reason}; start that release, choose another directory with --data, ` +
+      `'${path}' is from another release of Galatea: ${examined.reason}; start that release, choose another directory with --data, ` +
         "or restore a backup with `galatea restore`",
     );
   }

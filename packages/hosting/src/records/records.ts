@@ -162,7 +162,7 @@ class Writer {
         opened.resolve();
         return;
       case "unmarked":
-        this.#logger.warning("a commit to the records is not marked: its loss would not be noticed", {
+        this.#logger.warning("the commit count of the records could not be written: a loss of this commit would not be noticed", {
           error: message.message,
         });
         return;

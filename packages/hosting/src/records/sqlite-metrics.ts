@@ -103,7 +103,7 @@ export class SqliteMetrics implements MetricStore, AsyncDisposable {
     const { clock, logger } = options;
     this.#options = options;
     this.#byteCount = byteCount;
-    this.#upkeep = new TaskGroup((error) => logger.error("metrics are no longer written", { error: String(error) }));
+    this.#upkeep = new TaskGroup((error) => logger.error("writing metrics has stopped", { error: String(error) }));
     this.#upkeep.run(async (closing) => {
       for (;;) {
         await delay(clock, minuteMs - (clock.epochMs() % minuteMs) + afterMinuteMs, closing);
@@ -243,7 +243,7 @@ async function storedSeries(records: Records, logger: Logger): Promise<readonly 
       last = Number(number);
       try {
         const unsealed = parseChecksummedLine(Buffer.from(String(body)));
-        if (unsealed === null) throw new RangeError("its checksum is another one");
+        if (unsealed === null) throw new RangeError("its checksum does not match");
         const stored = JSON.parse(unsealed.text) as StoredSeries;
         if (stored.number !== last) throw new RangeError(`it is number ${stored.number}`);
         found.push(stored);

@@ -96,7 +96,7 @@ export class Scaling implements AsyncDisposable {
   async register(target: ScalableTarget): Promise<void> {
     await this.#change(target, async (known) => {
       if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
-        throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets.`);
+        throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets, which is the maximum.`);
       }
       const correcting = await this.#correctionOf(target, null);
       const fresh = { policies: [], scheduled: [], lastOut: null, lastIn: null, activities: [] };
@@ -118,7 +118,7 @@ export class Scaling implements AsyncDisposable {
   /** Throws AwsError. */
   async putPolicy(policy: ScalingPolicy, alarmArn: (name: string) => string): Promise<void> {
     await this.#change(policy, async (known) => {
-      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target is gone.");
+      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target was deleted.");
       const others = known.policies.filter(({ name }) => name !== policy.name);
       if (others.length >= this.#options.limits.policiesMax) {
         throw new AwsError(
@@ -159,7 +159,7 @@ export class Scaling implements AsyncDisposable {
   /** Throws AwsError. */
   async putScheduled(action: ScheduledAction): Promise<void> {
     await this.#change(action, async (known) => {
-      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target is gone.");
+      if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target was deleted.");
       const others = known.scheduled.filter(({ name }) => name !== action.name);
       if (others.length >= this.#options.limits.scheduledMax) {
         const text = `A target has ${this.#options.limits.scheduledMax} scheduled actions at most.`;
@@ -265,7 +265,7 @@ export class Scaling implements AsyncDisposable {
       const maxCapacity = action.maxCapacity ?? target.maxCapacity;
       if (target.suspended.scheduled) return this.#put({ ...known, scheduled });
       if (minCapacity > maxCapacity) {
-        this.#options.logger.error("a scheduled action would set a minimum above the maximum; it is left out", {
+        this.#options.logger.error("a scheduled action would set a minimum above the maximum; it is skipped", {
           action: action.name,
           resource: target.resourceId,
         });
@@ -291,7 +291,7 @@ export class Scaling implements AsyncDisposable {
 
   async #alarmed(arn: string, event: AlarmEvent, signal: AbortSignal): Promise<void> {
     const found = this.#policy(arn);
-    if (found === null) throw new Error("there is no such policy any more");
+    if (found === null) throw new Error("the policy was deleted");
     await this.#locks.run(keyOf(found.record.target), async () => {
       const now = this.#policy(arn);
       if (now === null) return;
@@ -416,7 +416,7 @@ export class Scaling implements AsyncDisposable {
   async #settleAlarms(works: readonly Promise<void>[]): Promise<void> {
     const { logger } = this.#options;
     for (const work of await Promise.allSettled(works)) {
-      if (work.status === "rejected") logger.error("alarms of a policy are not right", { error: String(work.reason) });
+      if (work.status === "rejected") logger.error("the alarms of a policy could not be repaired", { error: String(work.reason) });
     }
   }
 

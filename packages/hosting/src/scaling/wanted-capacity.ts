@@ -71,7 +71,7 @@ export async function steppedByAlarm(
   state: CapacityState,
 ): Promise<number | null> {
   if (definition.kind !== "metric") {
-    throw new Error("a composite alarm has no metric, of whose distance from a threshold a step policy makes its step");
+    throw new Error("a step policy needs an alarm on a metric, not a composite alarm");
   }
   const { watched, threshold, evaluationPeriods } = definition;
   // The periods of the alarm's evaluation: they end on full minutes; short ones, every ten seconds.

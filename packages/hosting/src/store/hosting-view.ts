@@ -69,7 +69,7 @@ export class HostingView implements AsyncDisposable {
     this.#kinds = [models, configs, endpoints, transformJobs, components].map(({ kind }) => kind);
     this.#facts = new KnownRecords(this.#kinds);
     this.#following = new TaskGroup((error) => {
-      options.logger.error("changes of the records are no longer heard of", { error: String(error) });
+      options.logger.error("the change feed of the records has stopped", { error: String(error) });
     });
   }
 
@@ -174,7 +174,7 @@ export class HostingView implements AsyncDisposable {
           this.#stateChanged.open();
           continue;
         }
-        logger.error("the records do not tell of changes; they are asked again", { error: String(error) });
+        logger.error("the change feed of the records failed; it is read again", { error: String(error) });
         await delay(clock, heardAgainMs, closing);
       }
     }

@@ -69,7 +69,7 @@ export class StateChangeLog {
   /** Returns the changes after a number, oldest first. */
   async after(number: number, limit: number): Promise<readonly NumberedStateChange[]> {
     if (!Number.isSafeInteger(number) || number < 0 || String(number).length > digits) {
-      throw new AwsError("ValidationException", "after is not a cursor that an earlier answer gave.");
+      throw new AwsError("ValidationException", "after is not a cursor from an earlier response.");
     }
     const end = Math.min(this.#last + 1, ...this.#underWay);
     const key = keyOf(number);

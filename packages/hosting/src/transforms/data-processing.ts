@@ -77,7 +77,7 @@ export async function processedResponse(
   const rowCount = countOf(linesOf(rows ?? Buffer.alloc(0)));
   if (answeredCount !== rowCount) {
     throw clientError(
-      `the container answered ${answeredCount} rows to ${rowCount}: the input cannot be joined to its output`,
+      `the container returned ${answeredCount} rows for ${rowCount}: the input cannot be joined to its output`,
     );
   }
   return processed.whole();

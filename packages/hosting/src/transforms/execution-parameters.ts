@@ -16,7 +16,7 @@ export function readExecutionParameters(text: string | null): ExecutionParameter
   try {
     told = JSON.parse(text);
   } catch (error) {
-    throw clientError("the container's /execution-parameters is no JSON", { cause: error });
+    throw clientError("the container's /execution-parameters is not JSON", { cause: error });
   }
   if (typeof told !== "object" || told === null) return {};
   const { MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy } = told as Record<string, unknown>;

@@ -89,13 +89,13 @@ export function readManifest(text: string): { readonly prefix: S3Location; reado
   try {
     entries = JSON.parse(text);
   } catch (error) {
-    throw clientError("the manifest is no JSON", { cause: error });
+    throw clientError("the manifest is not JSON", { cause: error });
   }
   const [head, ...names] = Array.isArray(entries) ? (entries as unknown[]) : [];
   const uri = (head as { readonly prefix?: unknown } | undefined)?.prefix;
   const prefix = typeof uri === "string" ? parseS3Uri(uri) : null;
   if (prefix === null) throw clientError('the manifest does not begin with {"prefix": "s3://..."}');
   const isName = (name: unknown): name is string => typeof name === "string" && name !== "";
-  if (!names.every(isName)) throw clientError("the manifest has an entry that is no name of an object");
+  if (!names.every(isName)) throw clientError("the manifest has an entry that is not the name of an object");
   return { prefix, names: [...new Set(names)] };
 }

@@ -75,7 +75,7 @@ function one(selector: Selector | undefined, value: unknown): unknown {
   if (selector?.kind === "index" && Array.isArray(value)) {
     const found = value.at(selector.index) as unknown;
     if (found !== undefined) return found;
-    throw clientError(`the filter's index ${selector.index} is beyond the ${value.length} entries that there are`);
+    throw clientError(`the filter's index ${selector.index} is beyond the ${value.length} entries`);
   }
   if (selector?.kind === "name" && isObject(value) && Object.hasOwn(value, selector.name)) return value[selector.name];
   throw clientError(`the filter finds no ${describe(selector)}`);
@@ -89,7 +89,7 @@ function several(selectors: readonly Selector[], value: unknown): unknown {
       ),
     );
   }
-  if (!Array.isArray(value)) throw clientError("the filter picks several of what is neither an array nor an object");
+  if (!Array.isArray(value)) throw clientError("the filter selects several values, and the value is neither an array nor an object");
   const entries = value as readonly unknown[];
   return selectors.flatMap((selector) => {
     if (selector.kind === "all") return entries;

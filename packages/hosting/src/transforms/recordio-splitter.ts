@@ -46,7 +46,7 @@ export class RecordIoSplitter implements RecordSplitter {
   #add(part: RecordIoHeader["part"], framed: Buffer, content: Buffer): void {
     const hasBegun = this.#framed.length > 0;
     const continues = part === "middle" || part === "last";
-    if (part === null || hasBegun !== continues) throw this.#damaged("has parts in an order that no record has");
+    if (part === null || hasBegun !== continues) throw this.#damaged("has parts in an invalid order");
     if (hasBegun) {
       const number = Buffer.alloc(4);
       number.writeUInt32LE(recordIoMagic);

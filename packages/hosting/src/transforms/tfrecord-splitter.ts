@@ -26,7 +26,7 @@ export class TfRecordSplitter implements RecordSplitter {
       const header = this.#queue.peek(headerBytes);
       if (header === null) return records;
       if (header.readUInt32LE(8) !== maskedChecksum(header.subarray(0, 8))) {
-        throw this.#damaged("has a length with another checksum than it says");
+        throw this.#damaged("has a wrong checksum of its length");
       }
       const length = header.readBigUInt64LE(0);
       if (length > BigInt(this.#recordBytesMax)) {
@@ -37,7 +37,7 @@ export class TfRecordSplitter implements RecordSplitter {
       if (framed === null) return records;
       const content = framed.subarray(headerBytes, headerBytes + contentBytes);
       if (framed.readUInt32LE(headerBytes + contentBytes) !== maskedChecksum(content)) {
-        throw this.#damaged("has another checksum than it says");
+        throw this.#damaged("has a wrong checksum");
       }
       records.push({ framed, content });
       this.#recordCount += 1;

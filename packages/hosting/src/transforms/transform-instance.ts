@@ -64,7 +64,7 @@ export interface BufferedResponse {
 /** A response that needs more reserved memory before the request is repeated. */
 export class ResponseOutgrown extends NotAdmitted {
   constructor() {
-    super("the answer is longer than what is held for it");
+    super("the response is longer than the memory reserved for it");
     this.name = "ResponseOutgrown";
   }
 }
@@ -181,7 +181,7 @@ export class TransformInstance implements AsyncDisposable {
           !mayDiffer(error) ||
           count >= plan.retriesMax;
         if (isFinal) throw error;
-        tell(`a request is made again (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
+        tell(`a request is repeated (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
         await delay(fleet.clock, retryDelayMs(count), signal);
       }
     }
@@ -238,7 +238,7 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   readonly #late = (): Error =>
-    new Error(`no answer within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
+    new Error(`no response within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
 
   #deadline(signal: AbortSignal): Deadline {
     const { plan, fleet } = this.#options;
@@ -314,7 +314,7 @@ function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instance
 }
 
 function answerTooLong(bytesMax: number): TransformError {
-  const text = `the container's answer is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
+  const text = `the container's response is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
   return clientError(text);
 }
 

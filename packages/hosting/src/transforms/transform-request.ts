@@ -63,7 +63,7 @@ export function transformPlan(request: TransformRequest): TransformPlan {
   const target = placeOf(output.S3OutputPath);
   if (source.kind === "prefix" && source.bucket === target.bucket && target.key.startsWith(source.key)) {
     throw invalid(
-      `The S3OutputPath ${output.S3OutputPath} lies within the input ${uri}: what a job writes would be its own input.`,
+      `The S3OutputPath ${output.S3OutputPath} lies within the input ${uri}: the job would read its own output.`,
     );
   }
   const { MaxConcurrentTransforms: concurrency = 0, MaxPayloadInMB: mebibytes } = request;
@@ -87,7 +87,7 @@ export function transformPlan(request: TransformRequest): TransformPlan {
 
 function placeOf(uri: string): S3Location {
   const place = parseS3Uri(uri);
-  if (place === null) throw invalid(`${uri} is no S3 URI.`);
+  if (place === null) throw invalid(`${uri} is not an S3 URI.`);
   return place;
 }
 

@@ -79,7 +79,7 @@ async function indexedPaths(directory: string, name: string): Promise<readonly s
   return [...names].map((each) => {
     // The name has to be that of a file beside the index.
     if (typeof each !== "string" || basename(each) !== each || each === "" || each.startsWith("."))
-      throw new ConversionError(`'${indexPath}' names ${JSON.stringify(each)}, which is no file beside it`);
+      throw new ConversionError(`'${indexPath}' names ${JSON.stringify(each)}, which is not a file beside it`);
     return join(directory, each);
   });
 }
@@ -100,7 +100,7 @@ async function readJsonObject(path: string): Promise<Record<string, unknown> | n
     throw new ConversionError(`'${path}' is no JSON: ${(error as Error).message}`, { cause: error });
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw new ConversionError(`'${path}' is no JSON object`);
+    throw new ConversionError(`'${path}' is not a JSON object`);
   return parsed as Record<string, unknown>;
 }
 

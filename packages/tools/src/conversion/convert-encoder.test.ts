@@ -180,7 +180,7 @@ test("a target that cannot be written is told, and nothing of it stays", async (
   const source = join(directory, "unwritten");
   await writeCheckpoint(source, golden);
   const nowhere = { ...asked, source, target: "/dev/full/model.onnx" };
-  await assert.rejects(convertEncoder(nowhere), /'\/dev\/full' is no directory to write 'model\.onnx' in/);
+  await assert.rejects(convertEncoder(nowhere), /'\/dev\/full' is not a directory in which to write 'model\.onnx' in/);
   const huge = { ...golden, config: { ...golden.config, vocab_size: 49 } };
   await writeCheckpoint(source, huge);
   await assert.rejects(

@@ -49,7 +49,7 @@ export const onnxFileBytesMax = 2 ** 31 - 2 ** 20;
 export async function convertEncoder(conversion: EncoderConversion): Promise<ConvertedEncoder> {
   const target = resolve(conversion.target);
   if ((await stat(dirname(target)).catch(() => null))?.isDirectory() !== true)
-    throw new ConversionError(`'${dirname(target)}' is no directory to write '${basename(target)}' in`);
+    throw new ConversionError(`'${dirname(target)}' is not a directory in which to write '${basename(target)}' in`);
   await using checkpoint = await openCheckpoint(conversion.source);
   const plan = planEncoder(checkpoint.config);
   const { model, left } = encoderGraph(plan, checkpoint, conversion);

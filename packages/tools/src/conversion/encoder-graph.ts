@@ -78,7 +78,7 @@ function renamed(names: readonly string[], wanted: ReadonlyMap<string, string>):
       throw new ConversionError(
         `the graph has no '${name}' that could be called '${other}'; it has ${names.join(", ")}`,
       );
-    if (!nameForm.test(other)) throw new ConversionError(`'${other}' is no name for an input or an output`);
+    if (!nameForm.test(other)) throw new ConversionError(`'${other}' is not a valid name for an input or an output`);
   }
   const named = new Map(names.map((name) => [name, wanted.get(name) ?? name]));
   if (new Set(named.values()).size < named.size)

@@ -79,10 +79,10 @@ test("what a header says is believed where it fits the file, and refused where i
   );
   assert.match(await changed('"shape":[48,16]', '"shape":[16,48]'), /is \[16, 48\], and config\.json says \[48, 16\]/);
   assert.match(await changed('"data_offsets":[0,3072]', '"data_offsets":[3072,0]'), /lies in bytes 3072 to 0/);
-  assert.match(await changed('"data_offsets":[0,3072]', '"data_offsets":[-1,3071]'), /has no place in the file/);
+  assert.match(await changed('"data_offsets":[0,3072]', '"data_offsets":[-1,3071]'), /has no offsets in the file/);
   assert.match(
     await changed('"data_offsets":[0,3072]', '"data_offsets":[0,9007199254740993]'),
-    /has no place in the file/,
+    /has no offsets in the file/,
   );
   assert.match(
     await changed('"data_offsets":[0,3072]', '"data_offsets":[999996928,1000000000]'),
@@ -92,7 +92,7 @@ test("what a header says is believed where it fits the file, and refused where i
   assert.match(await changed('"shape":[48,16]', `"shape":${"[".repeat(9)}${"]".repeat(9)}`), /has no shape/);
   assert.match(await changed(/"dtype":"F32"/, '"dtype":"F8_E5M2"'), new RegExp(`have no '${words}'`));
   assert.match(await changed(`"${words}"`, '"__proto__"'), new RegExp(`have no '${words}'`));
-  assert.match(await changed(/^.*$/s, "[]"), /its header is no JSON object/);
+  assert.match(await changed(/^.*$/s, "[]"), /its header is not a JSON object/);
   const far = Buffer.from(whole);
   far.writeBigUInt64LE(2n ** 63n, 0);
   await writeFile(path, far);
@@ -122,7 +122,7 @@ test("an index leads to no other directory, and no tensor is in two files", asyn
   const index = join(other, "model.safetensors.index.json");
   const text = await readFile(index, "utf8");
   await writeFile(index, text.replace("model-1-of-2.safetensors", "../source/model.safetensors"));
-  assert.match((await refusal(other))!, /names "\.\.\/source\/model\.safetensors", which is no file beside it/);
+  assert.match((await refusal(other))!, /names "\.\.\/source\/model\.safetensors", which is not a file beside it/);
   await writeFile(index, text);
   await writeFile(join(other, "model-2-of-2.safetensors"), await readFile(join(other, "model-1-of-2.safetensors")));
   assert.match((await refusal(other))!, /the tensor '.*' is in '.*1-of-2.safetensors' and in '.*2-of-2.safetensors'/);

@@ -28,7 +28,7 @@ export async function addToRepository<Written extends WrittenTensors>(
   batchMax: number,
   write: (target: string) => Promise<Written>,
 ): Promise<Written> {
-  if (!nameForm.test(name)) throw new ConversionError(`'${name}' is no name for a model`);
+  if (!nameForm.test(name)) throw new ConversionError(`'${name}' is not a valid name for a model`);
   const repository = resolve(place.repository);
   const target = join(repository, name);
   await makeDirectory(repository);
@@ -44,7 +44,7 @@ export async function addToRepository<Written extends WrittenTensors>(
   } catch (error) {
     await rm(making, { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? ""))
-      throw new ConversionError(`'${target}' has come to be meanwhile; remove it, or take another --name`);
+      throw new ConversionError(`'${target}' was created meanwhile; remove it, or take another --name`);
     // A disk error names the requested path.
     throw asDiskError(error instanceof DiskError ? error.cause : error, `'${target}'`);
   }

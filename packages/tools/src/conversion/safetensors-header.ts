@@ -14,12 +14,12 @@ const dimsMax = 8;
 export async function readSafetensors(file: WeightFile): Promise<readonly StoredTensor[]> {
   const { path, handle } = file;
   const fileBytes = (await handle.stat()).size;
-  const wrong = (why: string) => new ConversionError(`'${path}' is no safetensors file: ${why}`);
+  const wrong = (why: string) => new ConversionError(`'${path}' is not a safetensors file: ${why}`);
   const head = Buffer.alloc(8);
   if ((await handle.read(head, 0, 8, 0)).bytesRead < 8) throw wrong(`it has only ${fileBytes} bytes`);
   const headerBytes = head.readBigUInt64LE(0);
   if (headerBytes > BigInt(headerBytesMax))
-    throw wrong(`its header would have ${headerBytes} bytes, and ${headerBytesMax} are the most`);
+    throw wrong(`its header would have ${headerBytes} bytes, more than the maximum of ${headerBytesMax}`);
   const dataStart = 8 + Number(headerBytes);
   if (dataStart > fileBytes) throw wrong(`its header ends at byte ${dataStart}, and it has ${fileBytes}`);
   const text = Buffer.alloc(dataStart - 8);
@@ -43,10 +43,10 @@ function parseHeader(text: Buffer, wrong: (why: string) => ConversionError): Rec
   try {
     parsed = JSON.parse(text.toString("utf8"));
   } catch (error) {
-    throw wrong(`its header is no JSON (${(error as Error).message})`);
+    throw wrong(`its header is not JSON (${(error as Error).message})`);
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw wrong("its header is no JSON object");
+    throw wrong("its header is not a JSON object");
   return parsed as Record<string, unknown>;
 }
 
@@ -62,7 +62,7 @@ function tensorOf(name: string, entry: unknown, { file, dataStart, dataBytes }: 
   if (typeof entry !== "object" || entry === null) throw wrong("has no description");
   const { dtype, shape, data_offsets: offsets } = entry as Record<string, unknown>;
   if (!isCounts(shape) || shape.length > dimsMax) throw wrong("has no shape");
-  if (!isCounts(offsets) || offsets.length !== 2) throw wrong("has no place in the file");
+  if (!isCounts(offsets) || offsets.length !== 2) throw wrong("has no offsets in the file");
   const [start, end] = offsets as [number, number];
   if (start > end || end > dataBytes)
     throw wrong(`lies in bytes ${start} to ${end} of the data, which has ${dataBytes}`);

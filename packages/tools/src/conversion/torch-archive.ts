@@ -25,7 +25,7 @@ export async function readTorchArchive(file: WeightFile): Promise<readonly Store
     }
   } catch (error) {
     if (!(error instanceof ZipError)) throw error;
-    throw new ConversionError(`'${file.path}' is no file of PyTorch's: it ${error.message}`, { cause: error });
+    throw new ConversionError(`'${file.path}' is not a file of PyTorch's: it ${error.message}`, { cause: error });
   }
   return stored;
 }

@@ -78,8 +78,8 @@ test("a name that no weights need is not looked up, and ends the reading", async
   }
 });
 
-test("what is no file of weights is told what it is", async () => {
-  assert.match((await refusal(file("old")))!, /is no file of PyTorch's: it is not a zip archive, or is truncated$/);
+test("a file that is not a file of weights is named by its content", async () => {
+  assert.match((await refusal(file("old")))!, /is not a file of PyTorch's: it is not a zip archive, or is truncated$/);
   assert.match(
     (await refusal(file("turned")))!,
     /its pickle has 'turned' in another order than row by row; save it with \.contiguous\(\)$/,
@@ -89,7 +89,7 @@ test("what is no file of weights is told what it is", async () => {
   for (let at = 0; (at = program.indexOf("/data/1", at)) !== -1;) program.write("/code/1", at);
   assert.match(
     (await refusal(program))!,
-    /is no file of weights, but a TorchScript program, which backend 'pytorch' serves as it is$/,
+    /is not a file of weights, but a TorchScript program, which backend 'pytorch' serves as it is$/,
   );
 });
 

@@ -60,7 +60,7 @@ export async function readTorchTensors(file: WeightFile): Promise<readonly Store
   const pickle = entries.find(({ name }) => name.endsWith("/data.pkl"));
   if (pickle === undefined || entries.some(({ name }) => name.includes("/code/")))
     throw new ConversionError(
-      `'${file.path}' is no file of weights` +
+      `'${file.path}' is not a file of weights` +
         (pickle === undefined ? "" : ", but a TorchScript program, which backend 'pytorch' serves as it is"),
     );
   if (pickle.byteLength > pickleBytesMax)
@@ -103,8 +103,8 @@ function isCounts(value: Pickled): value is readonly number[] {
 
 function rebuild([storage, first, shape, strides]: readonly Pickled[]): Unnamed {
   if (!(storage instanceof Storage) || !isCounts([first]) || !isCounts(shape) || !isCounts(strides))
-    throw new PickleError("has a tensor that is none");
-  if (shape.length !== strides.length || shape.length > 8) throw new PickleError("has a tensor that is none");
+    throw new PickleError("has an invalid tensor");
+  if (shape.length !== strides.length || shape.length > 8) throw new PickleError("has an invalid tensor");
   return new Unnamed(storage, [first as number, shape, strides]);
 }
 
@@ -124,14 +124,14 @@ function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, Stored
   const made =
     kind instanceof Object && "call" in kind ? (kind.call as (args: readonly Pickled[]) => Pickled)([]) : null;
   if (word !== "storage" || !(made instanceof StorageKind) || typeof key !== "string")
-    throw new PickleError("has a storage that is none");
+    throw new PickleError("has an invalid storage");
   const entry = byName.get(`${root}data/${key}`);
   if (entry === undefined) throw new PickleError(`has a storage 'data/${key.slice(0, 100)}', which is not there`);
   return new Storage(made.type, entry);
 }
 
 function tensorsOf(file: WeightFile, read: Pickled): readonly StoredTensor[] {
-  if (!(read instanceof Map)) throw new PickleError("is no dictionary of tensors");
+  if (!(read instanceof Map)) throw new PickleError("is not a dictionary of tensors");
   const tensors: StoredTensor[] = [];
   for (const [name, value] of read) {
     if (typeof name !== "string" || !(value instanceof Unnamed)) continue;

@@ -30,7 +30,7 @@ export function parsePlan(text: string): Load {
   const segments = parts.map(parseSegment);
   for (const [index, { fromMs }] of segments.entries()) {
     if (fromMs < (segments[index - 1]?.toMs ?? 0))
-      throw new LoadError(`'${parts[index]}' begins before the part before it ends`);
+      throw new LoadError(`'${parts[index]}' begins before the previous part ends`);
   }
   return { durationMs: boundedDuration(segments.at(-1)?.toMs ?? 0), at: (timeMs) => valueIn(segments, timeMs) };
 }
@@ -69,6 +69,6 @@ function valueIn(segments: readonly Segment[], timeMs: number): number {
 
 /** Throws LoadError for a duration above the maximum. */
 export function boundedDuration(durationMs: number): number {
-  if (durationMs > durationMsMax) throw new LoadError("a simulation is of seven days at most");
+  if (durationMs > durationMsMax) throw new LoadError("a simulation lasts at most seven days");
   return durationMs;
 }

@@ -51,7 +51,7 @@ function plannedFeed(
   if (metric === undefined || metrics.length > 1) {
     const ids = metrics.map(({ id }) => id).join(", ");
     throw new LoadError(
-      `a plan is of one metric, and the policy looks at ${ids}: take --series FILE with a column for each`,
+      `a plan is for one metric, but the policy evaluates ${ids}: use --series FILE with a column for each`,
     );
   }
   const countsRequests = metric.metric.metricName.startsWith("Invocations");

@@ -207,7 +207,7 @@ test("a metric without a column, names of no metric, and what cannot be replayed
   ]);
   await refused(asked(twice, text), /a and b are one metric, Latency/);
   const planned = { kind: "planned", load: { durationMs: minuteMs, at: () => 1 }, metricPerLoad: 1 } as const;
-  await refused({ ...asked(backlogPerInstance, text), source: planned }, /a plan is of one metric.*m1, m2.*--series/);
+  await refused({ ...asked(backlogPerInstance, text), source: planned }, /a plan is for one metric.*m1, m2.*--series/);
   const single = {
     TargetValue: 1,
     CustomizedMetricSpecification: { Namespace: "Mine", MetricName: "Waiting", Statistic: "Average" },

@@ -15,7 +15,7 @@ export function chartText(simulation: Simulation, width = widthDefault): string 
     columns.map((column) => Math.max(0, ...column.map(valueOf)));
   const parts = [
     graph(
-      "asked of all instances",
+      "load of all instances",
       most(({ load }) => load),
       null,
     ),

@@ -54,7 +54,7 @@ export function watchedMetrics(watched: Watched): readonly WatchedMetric[] {
     }
     seen.set(text, id);
   }
-  if (found.length === 0) throw new LoadError("the policy looks at no metric");
+  if (found.length === 0) throw new LoadError("the policy evaluates no metric");
   return found;
 }
 

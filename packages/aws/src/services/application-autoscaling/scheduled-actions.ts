@@ -93,7 +93,7 @@ function scheduledAction(
   };
   try {
     if (nextRunMs(action, nowMs) === null)
-      throw invalid(`The schedule ${expression} has no time that is still to come.`);
+      throw invalid(`The schedule ${expression} has no future time.`);
   } catch (error) {
     if (error instanceof ScheduleError) throw invalid(`The schedule ${expression} cannot be read: ${error.message}.`);
     throw error;

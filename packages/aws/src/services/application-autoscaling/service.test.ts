@@ -130,7 +130,7 @@ async function served(memory = new DocumentMemory()) {
           },
         }),
       ),
-    /** Minutes in each of which so much was asked of all instances together. */
+    /** Minutes in each of which so much was load of all instances together. */
     async minutes(count: number, total: number, key = invocations): Promise<void> {
       for (let left = count; left > 0; left -= 1) {
         const value = total / (instances.found?.running ?? 1);
@@ -455,9 +455,9 @@ test("a scheduled action whose time cannot be is refused", async () => {
   await at.register();
   const bounds = { ScalableTargetAction: { MinCapacity: 1 } };
   for (const [more, message] of [
-    [{ ...bounds, Schedule: "at(2020-01-01T00:00:00)" }, /has no time that is still to come/],
+    [{ ...bounds, Schedule: "at(2020-01-01T00:00:00)" }, /has no future time/],
     [{ ...bounds, Schedule: "cron(0 10 * * *)" }, /cannot be read: cron takes six fields/],
-    [{ ...bounds, Schedule: "rate(5 minutes)", EndTime: new Date(0) }, /has no time that is still to come/],
+    [{ ...bounds, Schedule: "rate(5 minutes)", EndTime: new Date(0) }, /has no future time/],
     [{ ...bounds, Schedule: "cron(0 10 * * ? *)", Timezone: "Mars/Crater" }, /cannot be read/],
     [bounds, /Schedule must be specified/],
     [{ Schedule: "rate(5 minutes)" }, /MinCapacity, MaxCapacity or both/],

@@ -98,7 +98,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependen
         const { tracked } = scaledTarget(input);
         const type = input.PolicyType ?? before?.type ?? "StepScaling";
         if (before !== null && before.type !== type) {
-          throw invalid(`The policy ${input.PolicyName} is of type ${before.type} and stays so.`);
+          throw invalid(`The policy ${input.PolicyName} is of type ${before.type}, which cannot be changed.`);
         }
         const facing = {
           arn: before?.arn ?? policyArn(input, context, newId()),

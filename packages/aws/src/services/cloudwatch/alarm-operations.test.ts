@@ -228,7 +228,7 @@ test("a composite alarm follows the alarms it reads, which cannot be deleted und
     name: "ValidationException",
     message: /reads either itself/,
   });
-  await assert.rejects(composite("x", "ALARM(nobody)"), { message: /not there: nobody/ });
+  await assert.rejects(composite("x", "ALARM(nobody)"), { message: /unknown alarms: nobody/ });
   await assert.rejects(composite("x", "ALARM(errors) AND"), { message: /cannot be read: the rule ends too early/ });
   const remove = (...AlarmNames: string[]) => at.client.send(new DeleteAlarmsCommand({ AlarmNames }));
   await assert.rejects(remove("errors"), {
@@ -402,9 +402,9 @@ test("a composite alarm's actions wait for its suppressor, and are told where th
     await at.put({ AlarmName: "upkeep", AlarmActions: [], OKActions: [], Threshold: 1e9 });
     await assert.rejects(
       put({ ActionsSuppressor: "nobody", ...periods }),
-      /ActionsSuppressor names an alarm that is not there: nobody/,
+      /ActionsSuppressor names an unknown alarm: nobody/,
     );
-    await assert.rejects(put({ ActionsSuppressor: "main", ...periods }), /does not suppress its own actions/);
+    await assert.rejects(put({ ActionsSuppressor: "main", ...periods }), /cannot suppress its own actions/);
     await assert.rejects(put({ ActionsSuppressor: "upkeep" }), /The parameter ActionsSuppressorWaitPeriod is required/);
     await assert.rejects(put({ ActionsSuppressorWaitPeriod: 60 }), /need an ActionsSuppressor/);
     await put({ ActionsSuppressor: "arn:aws:cloudwatch:us-east-1:111122223333:alarm:upkeep", ...periods });

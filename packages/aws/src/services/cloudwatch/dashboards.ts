@@ -29,7 +29,7 @@ export function dashboardOperations(store: DashboardStore, clock: Clock) {
         checkDashboard(name, body);
         const all = await store.all();
         if (all.length >= dashboardsMax && !all.some((each) => each.name === name)) {
-          throw new AwsError("LimitExceeded", `There are ${dashboardsMax} dashboards, and no more are possible.`);
+          throw new AwsError("LimitExceeded", `Dashboard limit (${dashboardsMax}) reached.`);
         }
         await store.put(name, { name, body, changedMs: clock.epochMs() });
         return { DashboardValidationMessages: [] };

@@ -172,7 +172,7 @@ function* evaluate(node: Node, scope: MathScope): Steps<MathValue> {
     case "number":
       return node.value;
     case "text":
-      throw mathError(`a text cannot stand here: ${node.value}`);
+      throw mathError(`a text is not allowed here: ${node.value}`);
     case "name": {
       const value = yield* scope.resolve(node.value);
       if (value === undefined) throw mathError(`there is no metric or expression with the id ${node.value}`);

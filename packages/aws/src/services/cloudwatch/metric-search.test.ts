@@ -48,12 +48,12 @@ test("searches by namespace and dimensions, whole values, words, and what is put
 
 test("a search that is none is refused with why", () => {
   for (const [text, message] of [
-    ["(a", /a \( too many/],
-    ["a)", /a \) too many/],
+    ["(a", /an unmatched \(/],
+    ["a)", /an unmatched \)/],
     ["a OR", /no term at its end/],
     ["NOT", /no term at its end/],
     ["AND a", /no term before AND/],
-    ['a="', /what is no term/],
+    ['a="', /an invalid term/],
     ["(".repeat(40), /nested too deeply/],
     ["NOT ".repeat(40), /nested too deeply/],
     ["a".repeat(2000), /1024 characters/],

@@ -38,7 +38,7 @@ function tokensOf(text: string): readonly SearchToken[] {
   while (pattern.lastIndex < trimmed.length) {
     const at = pattern.lastIndex;
     const match = pattern.exec(trimmed);
-    if (match === null) throw mathError(`a search has what is no term: ${trimmed.slice(at, at + 12)}`);
+    if (match === null) throw mathError(`a search has an invalid term: ${trimmed.slice(at, at + 12)}`);
     const [, sign, name, value = ""] = match;
     if (sign !== undefined) found.push({ kind: "sign", text: sign as "(" | ")" });
     else if (name === undefined && /^(?:AND|OR|NOT)$/.test(value)) {
@@ -67,7 +67,7 @@ class SearchTerms {
   all(): MetricMatch {
     if (this.#tokens.length === 0) return () => true;
     const matches = this.#anyOf(0);
-    if (this.#at < this.#tokens.length) throw mathError("a search has a ) too many");
+    if (this.#at < this.#tokens.length) throw mathError("a search has an unmatched )");
     return matches;
   }
 
@@ -97,7 +97,7 @@ class SearchTerms {
     }
     if (this.#takes("(")) {
       const matches = this.#anyOf(depth + 1);
-      if (!this.#takes(")")) throw mathError("a search has a ( too many");
+      if (!this.#takes(")")) throw mathError("a search has an unmatched (");
       return matches;
     }
     const token = this.#tokens[this.#at];

@@ -79,7 +79,7 @@ export class QueryEvaluation {
     if (known !== undefined) return known;
     const query = this.#queries.get(id);
     if (query === undefined) throw mathError(`there is no metric or expression with the id ${id}`);
-    if (this.#open.has(id)) throw mathError(`the expressions around ${id} read each other in a circle`);
+    if (this.#open.has(id)) throw mathError(`the expressions around ${id} refer to each other in a cycle`);
     this.#open.add(id);
     const value = query.kind === "metric" ? yield* this.#metric(query.stat) : yield* this.#expression(query);
     this.#open.delete(id);
@@ -150,7 +150,7 @@ export class QueryEvaluation {
       const { done, value: batch } = yield* resolved(batches.next());
       if (done === true) break;
       for (const metric of batch.filter(matches)) names.push({ id: labelOf(metric), metric });
-      if (names.length > foundMax) throw mathError(`SEARCH finds more than ${foundMax} metrics: ask for fewer`);
+      if (names.length > foundMax) throw mathError(`SEARCH finds more than ${foundMax} metrics: narrow it down`);
     }
     const found: TimeSeries[] = [];
     for (const { id, metric } of names.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {

@@ -259,7 +259,7 @@ test("expressions that are wrong, circular, nested too deeply or unsupported are
   for (const [text, reason] of [
     ["SUM(", /it ends too early/],
     ["nobody * 2", /no metric or expression with the id nobody/],
-    ["x + 1", /read each other in a circle/],
+    ["x + 1", /refer to each other in a cycle/],
     ["SEARCH('a', 'b')", /The value b for parameter SEARCH is not supported/],
     ["SEARCH('a (', 'Sum')", /a search has no term at its end/],
     ["DIFF(m1)", /the function DIFF is not supported here/],

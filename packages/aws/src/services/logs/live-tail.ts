@@ -54,7 +54,7 @@ export class LiveTails {
    */
   open(tailed: TailedLogs, signal: AbortSignal): AsyncIterable<TailUpdate> {
     if (this.#sessionCount >= sessionsMax) {
-      const text = `There are ${sessionsMax} live tail sessions, and no more are possible.`;
+      const text = `Live tail session limit (${sessionsMax}) reached.`;
       throw new AwsError("LimitExceededException", text);
     }
     const next = new NextUpdate(tailed, this.#options.clock);

@@ -77,7 +77,7 @@ export function algorithmOf(text: string | undefined): ChecksumAlgorithm | null 
 function builtAlgorithm(name: string): ChecksumAlgorithm {
   const found = checksumAlgorithms.find((algorithm) => name === `${prefix}${algorithm}`);
   if (found !== undefined) return found;
-  throw new AwsError("NotImplemented", `${name} is not built in this server`, { statusFallback: 501 });
+  throw new AwsError("NotImplemented", `${name} is not implemented by this server`, { statusFallback: 501 });
 }
 
 /** Checks base64 of the algorithm's length; a composite checksum is followed by its number of parts. */

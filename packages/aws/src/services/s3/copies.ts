@@ -77,7 +77,7 @@ export function copySource(request: S3Request): { bucket: string; key: string } 
   const text = request.headers["x-amz-copy-source"] ?? "";
   const [path = "", version] = text.split("?versionId=");
   if (version !== undefined && version !== "null")
-    throw new AwsError("NotImplemented", "Versions are not built", { statusFallback: 501 });
+    throw new AwsError("NotImplemented", "Versions are not implemented", { statusFallback: 501 });
   let decoded: string;
   try {
     decoded = decodeURIComponent(path).replace(/^\//, "");

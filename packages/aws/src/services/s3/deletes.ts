@@ -30,7 +30,7 @@ export async function deleteObject(request: S3Request): Promise<void> {
   const { store, bucket, key, headers } = request;
   const refused = refusedConditions.find((name) => headers[name] !== undefined);
   if (refused !== undefined) {
-    throw new AwsError("NotImplemented", `${refused} on a deletion is not built`, { statusFallback: 501 });
+    throw new AwsError("NotImplemented", `${refused} on a deletion is not implemented`, { statusFallback: 501 });
   }
   const condition = parseCondition({
     etag: headers["if-match"],
@@ -44,7 +44,7 @@ export async function deleteObject(request: S3Request): Promise<void> {
 function parseCondition({ etag, lastModified, byteLength }: WrittenCondition): DeleteCondition {
   const lastModifiedMs = lastModified === undefined ? 0 : Date.parse(lastModified);
   if (Number.isNaN(lastModifiedMs) || !/^\d{1,15}$/.test(byteLength ?? "0")) {
-    throw new AwsError("InvalidArgument", "The condition of a deletion is no date or no number of bytes");
+    throw new AwsError("InvalidArgument", "The condition of the deletion has an invalid date or size");
   }
   return {
     ...(etag === undefined ? {} : { ifMatch: quotedEtag(etag) }),

@@ -49,6 +49,6 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
     body.push(null);
   };
   const fail = (error: Error) => void body.destroy(error);
-  const cut = () => fail(new Error("the body ended before its end"));
+  const cut = () => fail(new Error("the body was cut short"));
   return body;
 }

@@ -11,7 +11,7 @@ import type { S3Request } from "./s3-request.ts";
 export async function getObject(request: S3Request): Promise<void> {
   const { store, bucket, key, response, headers } = request;
   if (request.query.has("partNumber"))
-    throw new AwsError("NotImplemented", "GetObject by partNumber is not built", { statusFallback: 501 });
+    throw new AwsError("NotImplemented", "GetObject by partNumber is not implemented", { statusFallback: 501 });
   const head = await store.head(bucket, key);
   if (served(request, head) === "not-modified") return sendEmpty(request, 304, { ETag: head.etag });
   const range = parseRange(headers["range"], head.byteLength);
@@ -69,7 +69,7 @@ export function writeCondition(request: S3Request): Pick<PutOptions, "condition"
   const refused = ["if-modified-since", "if-unmodified-since"].find((name) => request.headers[name] !== undefined);
   if (refused !== undefined || (ifNoneMatch !== undefined && ifNoneMatch !== "*")) {
     const message =
-      refused === undefined ? "If-None-Match on a write takes only *" : `${refused} on a write is not built`;
+      refused === undefined ? "If-None-Match on a write takes only *" : `${refused} on a write is not implemented`;
     throw new AwsError("NotImplemented", message, { statusFallback: 501 });
   }
   if (ifMatch === undefined && ifNoneMatch === undefined) return {};

@@ -10,7 +10,7 @@ interface RefusedHeader {
 }
 
 const notBuilt = (name: string) =>
-  new AwsError("NotImplemented", `${name} is not built in this server`, { statusFallback: 501 });
+  new AwsError("NotImplemented", `${name} is not implemented by this server`, { statusFallback: 501 });
 const notLocked = () => new AwsError("InvalidRequest", "Bucket is missing Object Lock Configuration");
 
 /** Headers that would store or encrypt the bytes differently: rejected, never ignored. */

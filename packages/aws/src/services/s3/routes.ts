@@ -141,7 +141,7 @@ function routeOf(request: S3Request): Route {
     if (asked.every((name) => wanted.some(([known]) => known === name))) return route;
   }
   if (asked.length > 0) {
-    throw new AwsError("NotImplemented", `${method} ?${asked.join("&")} is not built in this server`, {
+    throw new AwsError("NotImplemented", `${method} ?${asked.join("&")} is not implemented by this server`, {
       statusFallback: 501,
     });
   }

@@ -210,7 +210,7 @@ export async function listParts(request: S3Request): Promise<void> {
 export async function listUploads(request: S3Request): Promise<void> {
   const { store, bucket, query } = request;
   if (query.has("delimiter"))
-    throw new AwsError("NotImplemented", "ListMultipartUploads with a delimiter is not built", { statusFallback: 501 });
+    throw new AwsError("NotImplemented", "ListMultipartUploads with a delimiter is not implemented", { statusFallback: 501 });
   const prefix = query.get("prefix") ?? "";
   const keyMarker = query.get("key-marker") ?? "";
   const idMarker = query.get("upload-id-marker") ?? "";

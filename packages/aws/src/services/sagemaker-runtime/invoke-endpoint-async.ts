@@ -96,7 +96,7 @@ async function readRequest({ request, context }: InvokeCall): Promise<AsyncReque
   const take = memory.bytes > 0 ? null : (bytes: number) => takeForCall(memory, bytes);
   const body = await readToBuffer(request, inlineBytesMax, refusal, take);
   if ((inputUrl === null) === (body.length === 0)) {
-    const text = "Provide exactly one of Body and InputLocation: the input itself, or where it lies in Amazon S3.";
+    const text = "Provide exactly one of Body and InputLocation: the input itself, or its location in Amazon S3.";
     throw new AwsError("ValidationError", text);
   }
   const { contentType, accept, customAttributes } = texts;

@@ -49,7 +49,7 @@ export const refusedOperations: readonly RefusedOperations[] = [
     area: "monitoring of models",
     named: on("Monitoring|DataQualityJobDefinition|ModelBiasJob|ModelExplainabilityJob|ModelQualityJob"),
     advice:
-      "what endpoints do is told by CloudWatch's metrics and logs, and by captured data (DataCaptureConfig), which nothing here analyses",
+      "use CloudWatch's metrics and logs, and captured data (DataCaptureConfig), which has to be analysed elsewhere",
   },
   {
     area: "shadow tests",

@@ -204,7 +204,7 @@ test("a key that a disk has damaged is kept aside and made anew, and told", asyn
     createLogger((_, message) => told.push(message)),
   );
   assert.deepEqual(await rootKeys(source, silentLogger), [made]);
-  assert.deepEqual(told, ["the platform's credentials are damaged; they are kept aside and made anew"]);
+  assert.deepEqual(told, ["the platform's credentials are damaged; they are kept aside and replaced by new ones"]);
   assert.equal((await readdir(join(root, "damaged"))).length, 2);
 });
 

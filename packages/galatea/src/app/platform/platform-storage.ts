@@ -43,7 +43,7 @@ export async function openStorage(
   for (const directory of platformDirectories(directories)) await makeDirectory(directory);
   const lock = lockDirectory(directories.records);
   if (lock === null) {
-    throw new Error(`another platform runs over ${directories.root}; stop it, or choose another directory with --data`);
+    throw new Error(`another platform uses ${directories.root}; stop it, or choose another directory with --data`);
   }
   opening.use(lock);
   await migrateDataFormat(directories, { release: serverVersion });

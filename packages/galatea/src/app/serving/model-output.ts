@@ -11,7 +11,7 @@ export function modelOutput(stream: Writable): (line: string) => void {
       droppedLines++;
       return;
     }
-    if (droppedLines > 0) stream.write(`... ${droppedLines} lines of models not shown: nobody reads fast enough\n`);
+    if (droppedLines > 0) stream.write(`... ${droppedLines} lines of model output dropped: the reader is too slow\n`);
     droppedLines = 0;
     // Lines of one tick are written together, because each write to a pipe blocks the server.
     if (stream.writableCorked === 0) {

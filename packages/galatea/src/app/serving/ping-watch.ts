@@ -47,7 +47,7 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
 export function endWithoutPings(graceSecs: number | null, log: Logger): PingWatch | null {
   if (graceSecs === null) return null;
   const end = () => {
-    log.warning(`nobody has pinged this server for ${graceSecs} s: its platform is gone`);
+    log.warning(`no ping has arrived for ${graceSecs} s: the platform has ended`);
     process.kill(process.pid, "SIGTERM");
   };
   return watchPings(graceSecs, end, systemClock);

@@ -88,7 +88,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
   // Warms up in the background what all tenants share, before the first one arrives.
   if (plan?.multiModel === true)
-    engine.warmUp().catch((error: unknown) => log.verbose(`nothing is warm yet: ${(error as Error).message}`));
+    engine.warmUp().catch((error: unknown) => log.verbose(`the warm-up failed: ${(error as Error).message}`));
   using _released = releaseMemoryWhenIdle(log);
   await stop.stopped;
   // Awaited here: until it ends a second signal must not have its default action.
@@ -118,14 +118,14 @@ function plannedContainer(options: ServeOptions): PlannedContainer | null {
 /** Handles SIGHUP. The log file needs no handling: it is opened for each write, and created again after a rotation. */
 async function reload(certificates: (() => Promise<void>) | null, log: Logger): Promise<void> {
   if (certificates === null) {
-    log.info("SIGHUP: there are no certificates to read again; a log file is opened for each write");
+    log.info("SIGHUP: there are no certificates to reload; a log file is opened for each write");
     return;
   }
   try {
     await certificates();
-    log.info("SIGHUP: certificates were read again; new connections get them");
+    log.info("SIGHUP: certificates reloaded for new connections");
   } catch (error) {
-    log.error(`SIGHUP: the certificates in use stay: ${(error as Error).message}`);
+    log.error(`SIGHUP: certificates not reloaded: ${(error as Error).message}`);
   }
 }
 

@@ -56,10 +56,10 @@ export function createServerMetrics(options: {
   createPinnedMemoryMetrics(registry);
   const { budget } = options;
   registry
-    .gauge("galatea_request_memory_used_bytes", "Memory that requests and answers in flight take, in bytes")
+    .gauge("galatea_request_memory_used_bytes", "Memory used by requests and responses in flight, in bytes")
     .readFrom({}, () => budget.usedBytes);
   registry
-    .gauge("galatea_request_memory_total_bytes", "Memory that requests and answers in flight may take, in bytes")
+    .gauge("galatea_request_memory_total_bytes", "Limit of the memory for requests and responses in flight, in bytes")
     .readFrom({}, () => budget.bytesMax);
   if (options.hostGauges) createHostMetrics(registry, options);
   const { gpus } = options;

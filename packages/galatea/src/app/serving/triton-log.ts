@@ -41,7 +41,7 @@ export function createTritonLog(options: LogOptions): TritonLog {
   };
   const open = (target: LineTarget) => {
     const droppedLine = (count: number) => {
-      const told = `${count} log lines were dropped: nobody took them in time`;
+      const told = `${count} log lines were dropped: the reader is too slow`;
       return `${formatTritonLine(new Date(), "warning", told, undefined, options)}\n`;
     };
     const writer = new LineWriter(target, { waitingCharsMax, droppedLine });

@@ -32,6 +32,6 @@ export function planEncoder(config: Readonly<Record<string, unknown>>): EncoderP
       `config.json has ${plan.headCount} heads for a width of ${plan.hiddenWidth}, which they do not divide`,
     );
   if (plan.paddingId !== null && plan.paddingId + 2 >= plan.positionCount)
-    throw new ConversionError(`config.json leaves no positions behind that of the padding token, ${plan.paddingId}`);
+    throw new ConversionError(`config.json leaves no positions after that of the padding token, ${plan.paddingId}`);
   return plan;
 }

@@ -28,7 +28,7 @@ export function parseFieldsPattern(text: PatternText): FieldsPattern {
   text.expect("]");
   if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing bracket, ${text.place()}`);
   const restAt = fields.indexOf("rest");
-  if (restAt !== fields.lastIndexOf("rest")) throw invalidPattern("... may stand once only");
+  if (restAt !== fields.lastIndexOf("rest")) throw invalidPattern("... may occur only once");
   const known = fields.filter((field) => field !== "rest");
   const placed = (message: string): readonly (readonly [NamedField, string])[] | null => {
     const found = fieldsIn(message);

@@ -36,7 +36,7 @@ export function parseJsonSelector(source: string): (message: string) => unknown 
   };
 }
 
-/** Returns undefined for a message that is no JSON object. */
+/** Returns undefined for a message that is not a JSON object. */
 function documentOf(message: string): unknown {
   if (!/^\s*\{/.test(message)) return undefined;
   try {

@@ -41,7 +41,7 @@ export function metricFilter({
   const pattern = readFilterPattern(source);
   const constant = metric.value.trim() === "" ? NaN : Number(metric.value);
   for (const value of [constant, metric.defaultValue ?? 0]) {
-    if (Math.abs(value) > valueMax) throw invalid(`The value ${value} is beyond what a metric has, which is 2^360.`);
+    if (Math.abs(value) > valueMax) throw invalid(`The value ${value} exceeds the maximum of a metric, 2^360.`);
   }
   const valueAt = Number.isNaN(constant) ? numeric(reader(pattern, metric.value)) : () => constant;
   const dimensions = Object.entries(metric.dimensions).map(([name, at]) => ({ name, at: reader(pattern, at) }));

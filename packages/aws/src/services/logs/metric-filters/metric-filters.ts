@@ -77,7 +77,7 @@ export class MetricFilters implements Disposable {
       await this.#options.logs.retentionDays(group);
       const isNew = this.#groups.get(group)?.has(name) !== true;
       if (isNew && (this.countOf(group) >= ofGroupMax || this.#count >= filtersMax)) {
-        const text = `A log group has ${ofGroupMax} metric filters at most, and all together ${filtersMax}.`;
+        const text = `A log group has ${ofGroupMax} metric filters at most, and all log groups together ${filtersMax}.`;
         throw new AwsError("LimitExceededException", text);
       }
       await this.#options.store.put(keyOf(record), record);
@@ -132,11 +132,11 @@ export class MetricFilters implements Disposable {
     const { logs, logger } = this.#options;
     const there = new Set(await logs.groupNames(""));
     for (const group of [...this.#groups.keys()].filter((each) => !there.has(each))) {
-      logger.warning("the metric filters of a log group that is gone are forgotten", { group });
+      logger.warning("the metric filters of a deleted log group are removed", { group });
       try {
         await this.#dropAll(group);
       } catch (error) {
-        logger.error("the metric filters of a log group that is gone cannot be forgotten", {
+        logger.error("the metric filters of a deleted log group cannot be removed", {
           group,
           error: String(error),
         });

@@ -86,7 +86,7 @@ export class LogQueries implements AsyncDisposable {
     if (this.list().filter(isUnderWay).length >= underWayMax) {
       throw new AwsError(
         "LimitExceededException",
-        `There are ${underWayMax} queries under way, and no more are possible.`,
+        `Query limit (${underWayMax}) reached: wait until a query has ended.`,
       );
     }
     const { clock, newId } = this.#options;
@@ -132,7 +132,7 @@ export class LogQueries implements AsyncDisposable {
       if (signal.aborted) return;
       this.#move(id, { at: "Failed" });
       if (!(error instanceof QueryTooLarge)) throw error;
-      logger.warning("a query of log groups came to a bound", { query: id, bound: error.message });
+      logger.warning("a query of log groups exceeded a limit", { query: id, bound: error.message });
     }
   }
 
