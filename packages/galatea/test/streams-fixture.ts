@@ -171,7 +171,7 @@ export class StreamBench implements AsyncDisposable {
   async configure(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
     const named = containers.map((NAME) => ({ Environment: { NAME } }));
-    await this.hosting.catalogue.createModel({ ...shared, containers: imaged(named), executionMode: "Serial" });
+    await this.hosting.catalog.createModel({ ...shared, containers: imaged(named), executionMode: "Serial" });
     const variant = {
       VariantName: "all",
       ModelName: name,
@@ -179,7 +179,7 @@ export class StreamBench implements AsyncDisposable {
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
-    await this.hosting.catalogue.createConfig({ ...shared, variants: [variant] });
+    await this.hosting.catalog.createConfig({ ...shared, variants: [variant] });
   }
 
   /** Opens a stream; rejects with an error that occurs before the first chunk. */

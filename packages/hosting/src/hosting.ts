@@ -6,7 +6,7 @@ import type { Documents } from "./records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./operations/index.ts";
 import { LocalInstanceAgent } from "./instance-agent/index.ts";
-import { Catalogue } from "./operations/index.ts";
+import { Catalog } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointActions, Reconciler, StateLog, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
 import { EndpointWatch } from "./operations/index.ts";
@@ -62,7 +62,7 @@ export interface HostingFigures {
 
 /** Models, endpoint configurations and endpoints: their records, their reconcilers and their running instances. */
 export class Hosting implements AsyncDisposable {
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly endpoints: Endpoints;
   readonly components: Components;
   readonly transforms: Transforms;
@@ -89,7 +89,7 @@ export class Hosting implements AsyncDisposable {
     this.watch = new EndpointWatch(store, fleet.clock);
     const { store: objects, clock, logger } = fleet;
     this.#memories = new ModelMemories({ store, objects, logger });
-    this.catalogue = new Catalogue({ store, reservations, memories: this.#memories, clock });
+    this.catalog = new Catalog({ store, reservations, memories: this.#memories, clock });
     this.#mirrors = new Mirrors({
       ...fleet,
       requestBytesMax: fleet.requestMemory.bytesMax,
@@ -119,7 +119,7 @@ export class Hosting implements AsyncDisposable {
       newId: randomUUID,
       outbox: options.outbox ?? null,
     });
-    const records = { store, reservations, catalogue: this.catalogue };
+    const records = { store, reservations, catalog: this.catalog };
     const { components, variants } = openComponents({
       ...records,
       reconciling,
@@ -155,7 +155,7 @@ export class Hosting implements AsyncDisposable {
 
   /** Continues the work of the previous run: starts the endpoints in service and resumes unfinished transitions. */
   async resume(): Promise<void> {
-    const wanted = [...(await this.endpoints.wanted()), ...(await this.components.wanted())];
+    const wanted = [...(await this.endpoints.adoptable()), ...(await this.components.adoptable())];
     await this.#credentials.keepOnly(await this.#host.resume(wanted));
     await this.endpoints.resume();
     await this.asyncInferences.resume();

@@ -33,8 +33,8 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
     } as unknown as FleetOptions,
   });
   const model = (name: string) =>
-    hosting.catalogue.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
-  const config = (name: string) => hosting.catalogue.createConfig({ name, owner, variants: [], request: {}, tags: [] });
+    hosting.catalog.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
+  const config = (name: string) => hosting.catalog.createConfig({ name, owner, variants: [], request: {}, tags: [] });
   await model("a");
   await config("a");
   for (const [asked, what, unit, limit] of [
@@ -71,10 +71,10 @@ test("containers are counted over all instances of endpoints and transform jobs,
   });
   const three = [{}, {}, {}] as const;
   const shared = { name: "three", owner, request: {}, tags: [] };
-  await hosting.catalogue.createModel({ ...shared, containers: three, executionMode: "Serial" });
+  await hosting.catalog.createModel({ ...shared, containers: three, executionMode: "Serial" });
   const config = async (name: string, InitialInstanceCount: number) => {
     const variant = { VariantName: "v", ModelName: "three", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
-    await hosting.catalogue.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+    await hosting.catalog.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
     return hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
   };
   const refusal = (used: number, wanted: number) => ({
@@ -105,14 +105,14 @@ test("an endpoint that the node has no memory for is refused with how much is mi
   const shared = { owner, request: {}, tags: [] };
   const withMemory = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
   const config = async (name: string, InitialInstanceCount: number, bytes: number, InstanceType = "ml.m5.xlarge") => {
-    await hosting.catalogue.createModel({
+    await hosting.catalog.createModel({
       ...shared,
       name,
       containers: [withMemory(bytes), {}],
       executionMode: "Serial",
     });
     const variant = { VariantName: "v", ModelName: name, InstanceType, InitialVariantWeight: 1 };
-    await hosting.catalogue.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
+    await hosting.catalog.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
   };
   const create = (name: string) =>
     hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
@@ -136,11 +136,11 @@ test("an endpoint that the node has no memory for is refused with how much is mi
   await assert.rejects(create("clipped"), refusal(6656, 3943, 359));
   await config("tiny", 1, 1);
   await create("tiny");
-  await hosting.catalogue.deleteModel("small", owner);
+  await hosting.catalog.deleteModel("small", owner);
   // A type alone promises nothing.
-  await hosting.catalogue.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
+  await hosting.catalog.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
   const plain = { VariantName: "v", ModelName: "plain", InstanceType: "ml.m5.24xlarge", InitialVariantWeight: 1 };
-  await hosting.catalogue.createConfig({
+  await hosting.catalog.createConfig({
     ...shared,
     name: "plain",
     variants: [{ ...plain, InitialInstanceCount: 26 }],

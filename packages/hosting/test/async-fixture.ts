@@ -148,7 +148,7 @@ export class AsyncBench implements AsyncDisposable {
     InitialInstanceCount = 1,
   ): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
-    await this.hosting.catalogue.createModel({ ...shared, containers: imaged([{}]), executionMode: "Serial" });
+    await this.hosting.catalog.createModel({ ...shared, containers: imaged([{}]), executionMode: "Serial" });
     const variant = {
       VariantName: "v",
       ModelName: name,
@@ -156,7 +156,7 @@ export class AsyncBench implements AsyncDisposable {
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
-    await this.hosting.catalogue.createConfig({ ...shared, variants: [variant], asyncInference: config });
+    await this.hosting.catalog.createConfig({ ...shared, variants: [variant], asyncInference: config });
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);
   }

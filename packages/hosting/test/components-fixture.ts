@@ -33,7 +33,7 @@ export async function deployShared(
     InstanceType: "ml.m5.large",
     InitialVariantWeight: 1,
   };
-  await bench.hosting.catalogue.createConfig({
+  await bench.hosting.catalog.createConfig({
     name,
     owner,
     request: {},

@@ -40,8 +40,8 @@ const modelOf = (name: string, url = `s3://models/${name}.tar.gz`, tags: { Key: 
 test("of two models that are created with one name at the same time one is", async () => {
   await using hosting = await open(new MemoryDocuments());
   const outcomes = await Promise.allSettled([
-    hosting.catalogue.createModel(modelOf("m")),
-    hosting.catalogue.createModel(modelOf("M")),
+    hosting.catalog.createModel(modelOf("m")),
+    hosting.catalog.createModel(modelOf("M")),
   ]);
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
   const [refused] = outcomes.filter((outcome) => outcome.status === "rejected");
@@ -51,42 +51,42 @@ test("of two models that are created with one name at the same time one is", asy
 test("models that are created at the same time do not exceed their limit together, and a place is free after a deletion", async () => {
   await using hosting = await open(new MemoryDocuments(), { modelsMax: 3 });
   const names = ["a", "b", "c", "d", "e"];
-  const outcomes = await Promise.allSettled(names.map((name) => hosting.catalogue.createModel(modelOf(name))));
+  const outcomes = await Promise.allSettled(names.map((name) => hosting.catalog.createModel(modelOf(name))));
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 3);
   const refused = outcomes.filter((outcome) => outcome.status === "rejected");
   assert.ok(refused.every(({ reason }) => reason.code === "ResourceLimitExceeded"));
-  await hosting.catalogue.deleteModel("b", owner);
-  await hosting.catalogue.createModel(modelOf("d"));
-  await assert.rejects(hosting.catalogue.createModel(modelOf("e")), /current utilization of 3 Models/);
+  await hosting.catalog.deleteModel("b", owner);
+  await hosting.catalog.createModel(modelOf("d"));
+  await assert.rejects(hosting.catalog.createModel(modelOf("e")), /current utilization of 3 Models/);
 });
 
 test("a model and its tags are recorded together or not at all, and are deleted together", async () => {
   await using hosting = await open(new MemoryDocuments());
   const tags = Array.from({ length: 51 }, (_, index) => ({ Key: `k${index}`, Value: "v" }));
-  await assert.rejects(hosting.catalogue.createModel(modelOf("m", "s3://b/m", tags)), /cannot have more than 50 tags/);
-  await assert.rejects(hosting.catalogue.model("m", owner), /Could not find model/);
-  const { arn } = await hosting.catalogue.createModel(modelOf("m", "s3://b/m", tags.slice(0, 2)));
-  assert.deepEqual(await hosting.catalogue.tags(arn), tags.slice(0, 2));
+  await assert.rejects(hosting.catalog.createModel(modelOf("m", "s3://b/m", tags)), /cannot have more than 50 tags/);
+  await assert.rejects(hosting.catalog.model("m", owner), /Could not find model/);
+  const { arn } = await hosting.catalog.createModel(modelOf("m", "s3://b/m", tags.slice(0, 2)));
+  assert.deepEqual(await hosting.catalog.tags(arn), tags.slice(0, 2));
   const added = [
     { Key: "k0", Value: "new" },
     { Key: "x", Value: "y" },
   ];
   const expected = [added[0], tags[1], added[1]];
-  assert.deepEqual(await hosting.catalogue.addTags(arn, added), expected);
-  await hosting.catalogue.removeTags(arn, new Set(["k1", "absent"]));
-  assert.deepEqual(await hosting.catalogue.tags(arn), added);
-  await hosting.catalogue.deleteModel("m", owner);
-  await assert.rejects(hosting.catalogue.addTags(arn, added), /Could not find model/);
-  await hosting.catalogue.createModel(modelOf("m"));
-  assert.deepEqual(await hosting.catalogue.tags(arn), []);
+  assert.deepEqual(await hosting.catalog.addTags(arn, added), expected);
+  await hosting.catalog.removeTags(arn, new Set(["k1", "absent"]));
+  assert.deepEqual(await hosting.catalog.tags(arn), added);
+  await hosting.catalog.deleteModel("m", owner);
+  await assert.rejects(hosting.catalog.addTags(arn, added), /Could not find model/);
+  await hosting.catalog.createModel(modelOf("m"));
+  assert.deepEqual(await hosting.catalog.tags(arn), []);
 });
 
 test("tags that are added at the same time are all there", async () => {
   await using hosting = await open(new MemoryDocuments());
-  const { arn } = await hosting.catalogue.createModel(modelOf("m"));
+  const { arn } = await hosting.catalog.createModel(modelOf("m"));
   const keys = Array.from({ length: 8 }, (_, index) => `k${index}`);
-  await Promise.all(keys.map((Key) => hosting.catalogue.addTags(arn, [{ Key, Value: "v" }])));
-  assert.deepEqual((await hosting.catalogue.tags(arn)).map(({ Key }) => Key).toSorted(), keys);
+  await Promise.all(keys.map((Key) => hosting.catalog.addTags(arn, [{ Key, Value: "v" }])));
+  assert.deepEqual((await hosting.catalog.tags(arn)).map(({ Key }) => Key).toSorted(), keys);
 });
 
 test("a record that cannot be read is told once, is not served, and gives way to a new one", async () => {
@@ -95,10 +95,10 @@ test("a record that cannot be read is told once, is not served, and gives way to
   const told: string[] = [];
   const logger = createLogger((_, message, fields) => told.push(`${message} ${String(fields?.["key"])}`));
   await using hosting = await open(documents, {}, logger);
-  await assert.rejects(hosting.catalogue.model("torn", owner), /Could not find model/);
+  await assert.rejects(hosting.catalog.model("torn", owner), /Could not find model/);
   assert.deepEqual(told, ["a record is damaged and left out torn"]);
-  await hosting.catalogue.createModel(modelOf("torn"));
-  assert.equal((await hosting.catalogue.model("torn", owner)).name, "torn");
+  await hosting.catalog.createModel(modelOf("torn"));
+  assert.equal((await hosting.catalog.model("torn", owner)).name, "torn");
 });
 
 for (const [what, deletionsMax] of [
@@ -111,8 +111,8 @@ for (const [what, deletionsMax] of [
     const documents = new MemoryDocuments(memory, options);
     await using mine = await open(documents);
     await using other = await open(documents);
-    for (const name of ["a", "b", "c", "d"]) await other.catalogue.createModel(modelOf(name));
-    for (const name of ["a", "b", "c"]) await other.catalogue.deleteModel(name, owner);
+    for (const name of ["a", "b", "c", "d"]) await other.catalog.createModel(modelOf(name));
+    for (const name of ["a", "b", "c"]) await other.catalog.deleteModel(name, owner);
     const isKnown = (name: string) => mine.isModelData({ bucket: "models", key: `${name}.tar.gz` });
     const known = () => ["a", "b", "c", "d"].filter(isKnown).join();
     for (let turns = 0; known() !== "d"; turns++) {
@@ -142,30 +142,30 @@ class LateDocuments extends MemoryDocuments {
 test("what was deleted here is not brought back by what the records tell late", async () => {
   const documents = new LateDocuments();
   await using hosting = await open(documents);
-  await hosting.catalogue.createModel(modelOf("m"));
+  await hosting.catalog.createModel(modelOf("m"));
   await turn();
-  await hosting.catalogue.deleteModel("m", owner);
+  await hosting.catalog.deleteModel("m", owner);
   for (let batches = 0; batches < 3; batches++) {
     documents.tellOne();
     await turn();
     assert.equal(hosting.isModelData({ bucket: "models", key: "m.tar.gz" }), false);
   }
-  await hosting.catalogue.createModel(modelOf("m", "s3://b/again"));
+  await hosting.catalog.createModel(modelOf("m", "s3://b/again"));
   assert.equal(hosting.isModelData({ bucket: "b", key: "again" }), true);
 });
 
 test("nothing is tagged that is deleted while its tags are read", async () => {
   const documents = new MemoryDocuments();
   await using hosting = await open(documents);
-  const { arn } = await hosting.catalogue.createModel(modelOf("m"));
+  const { arn } = await hosting.catalog.createModel(modelOf("m"));
   const get = documents.get.bind(documents);
   documents.get = async (kind, key) => {
     if (kind === "tags") {
       documents.get = get;
-      await hosting.catalogue.deleteModel("m", owner);
+      await hosting.catalog.deleteModel("m", owner);
     }
     return await get(kind, key);
   };
-  await assert.rejects(hosting.catalogue.addTags(arn, [{ Key: "k", Value: "v" }]), /Could not find model/);
+  await assert.rejects(hosting.catalog.addTags(arn, [{ Key: "k", Value: "v" }]), /Could not find model/);
   assert.equal(await documents.get("tags", arn), null);
 });

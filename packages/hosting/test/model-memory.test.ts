@@ -34,7 +34,7 @@ async function deploy(hosting: Hosting, name: string, instanceCount = 1): Promis
 async function configure(hosting: Hosting, name: string, InitialInstanceCount: number): Promise<void> {
   const variant = { VariantName: "v", ModelName: "heavy", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
   const variants = [{ ...variant, InitialInstanceCount }];
-  await hosting.catalogue.createConfig({ owner, request: {}, tags: [], name, variants });
+  await hosting.catalog.createConfig({ owner, request: {}, tags: [], name, variants });
 }
 
 test("instances that answer what they hold take their memory until they are gone, though the record has them no more", async () => {
@@ -92,7 +92,7 @@ test("what a single model was seen to take counts: beside it, for its next endpo
     const { hosting } = fixture;
     const containers = imaged([{ Environment: { BYTES: String(400 * mebi) } }]);
     const model = { owner, request: {}, tags: [], name: "heavy", containers, executionMode: "Serial" } as const;
-    await hosting.catalogue.createModel(model);
+    await hosting.catalog.createModel(model);
     // Nothing is known of the model: 128 MiB for its container.
     await deploy(hosting, "first");
     const records = new MemoryDocuments(documents);

@@ -140,7 +140,7 @@ export class ModelsBench implements AsyncDisposable {
   async configure(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     const containers = imaged([{ Mode: "MultiModel", ModelDataUrl: "s3://models/", ...container }]);
-    await this.hosting.catalogue.createModel({ ...shared, name, containers, executionMode: "Serial" });
+    await this.hosting.catalog.createModel({ ...shared, name, containers, executionMode: "Serial" });
     const variant = {
       VariantName: "all",
       ModelName: name,
@@ -148,7 +148,7 @@ export class ModelsBench implements AsyncDisposable {
       InstanceType: "ml.m5.large",
       InitialVariantWeight: 1,
     };
-    await this.hosting.catalogue.createConfig({ ...shared, name, variants: [variant] });
+    await this.hosting.catalog.createConfig({ ...shared, name, variants: [variant] });
   }
 
   /** Resolves when the endpoint is in a state that stays. */

@@ -151,7 +151,7 @@ export class PipelineBench implements AsyncDisposable {
     more: Partial<Pick<EndpointConfigRecord, "dataCapture">> = {},
   ): Promise<void> {
     const shared = { name, owner, request: {}, tags: [] };
-    await this.hosting.catalogue.createModel({ ...shared, containers: imaged(containers), executionMode });
+    await this.hosting.catalog.createModel({ ...shared, containers: imaged(containers), executionMode });
     const variant = {
       VariantName: "all",
       ModelName: name,
@@ -159,7 +159,7 @@ export class PipelineBench implements AsyncDisposable {
       InstanceType: "ml.m5.xlarge",
       InitialVariantWeight: 1,
     };
-    await this.hosting.catalogue.createConfig({ ...shared, ...more, variants: [variant] });
+    await this.hosting.catalog.createConfig({ ...shared, ...more, variants: [variant] });
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.hosting.settled(name, { waitMsMax: 30_000, signal: new AbortController().signal });
   }

@@ -171,7 +171,10 @@ test("an answer that is too long for the next container is refused, as its conta
   ]) {
     const error = await refusal(bench.ask("serial", { does }));
     assert.equal(error.code, "413", error.message);
-    assert.equal(error.message, "HTTP content length exceeded 1500000 bytes. They are the response of container clean.");
+    assert.equal(
+      error.message,
+      "HTTP content length exceeded 1500000 bytes. They are the response of container clean.",
+    );
   }
   const last = await refusal(bench.ask("serial", { does: { score: { sends: 1_500_001 } } }));
   assert.equal(last.message, "HTTP content length exceeded 1500000 bytes.");

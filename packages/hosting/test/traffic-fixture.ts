@@ -179,7 +179,7 @@ export class TrafficBench implements AsyncDisposable {
         ...(modelBytes !== undefined && { GALATEA_MODEL_MEMORY_BYTES: String(modelBytes) }),
       };
       const containers = imaged([{ Environment }]);
-      await this.hosting.catalogue.createModel({
+      await this.hosting.catalog.createModel({
         ...shared,
         name: `${name}-${NAME}`,
         containers,
@@ -197,7 +197,7 @@ export class TrafficBench implements AsyncDisposable {
           ...variant,
           ModelName: `${name}-${own}`,
         }));
-    await this.hosting.catalogue.createConfig({
+    await this.hosting.catalog.createConfig({
       ...shared,
       ...more,
       name,

@@ -148,7 +148,7 @@ export class TransformBench implements AsyncDisposable {
     containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
   ): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
-    await this.hosting.catalogue.createModel({
+    await this.hosting.catalog.createModel({
       ...shared,
       name,
       containers: imaged(containers),

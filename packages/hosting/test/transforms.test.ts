@@ -245,7 +245,7 @@ test("the model of a job under way is a model's data, also when the model is del
   const containers = [{ Environment: { DOES: "hang" }, ModelDataSource: sourceOf("s3://bkt/models/") }] as const;
   await bench.put("models/m", "weights");
   await bench.begin("data", "hang", {}, "", containers);
-  await bench.hosting.catalogue.deleteModel("data", owner);
+  await bench.hosting.catalog.deleteModel("data", owner);
   assert(bench.hosting.isModelData(data));
   await bench.hosting.transforms.stop("data");
   await bench.ended("data");

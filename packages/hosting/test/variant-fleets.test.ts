@@ -165,7 +165,7 @@ for (const kind of kinds) {
     fleet.resume(1);
     await fleet.inService(never);
     assert.equal(fleet.inServiceCount, 1);
-    await fleet.leave();
+    await fleet.shutDown();
     assert.equal(claims.size, 0);
     assert.deepEqual(nodes.all[0]?.reserved, noResources);
   });

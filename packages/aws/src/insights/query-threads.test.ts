@@ -51,8 +51,8 @@ test("an abort ends a thread in the middle of an expression, and events come no 
     () => true,
     () => true,
   );
-  const turn = () => new Promise<boolean>((resolve) => setImmediate(() => resolve(false)));
-  while (given.count < 1) assert(!(await Promise.race([ended, turn()])), "it ended before");
+  const nextTick = () => new Promise<boolean>((resolve) => setImmediate(() => resolve(false)));
+  while (given.count < 1) assert(!(await Promise.race([ended, nextTick()])), "it ended before");
   aborter.abort(new Error("too late"));
   await assert.rejects(running, /too late/);
   assert(given.count < 10, `${given.count} batches were read`);

@@ -60,9 +60,9 @@ export async function platformPage(
 }
 
 async function endpointRows(hosting: PlatformPageOptions["hosting"]): Promise<readonly (readonly string[])[]> {
-  const turn = () => nextTurn();
-  const failed = await hosting.endpoints.list({ ...everything, sortBy: "status", status: "Failed" }, turn);
-  const all = await hosting.endpoints.list(everything, turn);
+  const nextTick = () => nextTurn();
+  const failed = await hosting.endpoints.list({ ...everything, sortBy: "status", status: "Failed" }, nextTick);
+  const all = await hosting.endpoints.list(everything, nextTick);
   const names = new Set(failed.page.map(({ name }) => name));
   return [...failed.page, ...all.page.filter(({ name }) => !names.has(name))].map(({ name, state, modifiedMs }) => [
     name,

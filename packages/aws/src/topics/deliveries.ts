@@ -252,7 +252,11 @@ export class Deliveries implements AsyncDisposable {
     const gone: DocumentChange = { do: "delete", kind, key, expects: "any" };
     if (move.do === "forget") await this.#persist(delivery, [gone], closing);
     else {
-      logger.warning("a message could not be delivered", { messageId, subscription: delivery.subscriptionArn, why: move.why });
+      logger.warning("a message could not be delivered", {
+        messageId,
+        subscription: delivery.subscriptionArn,
+        why: move.why,
+      });
       const buried = this.#buried(key, JSON.stringify({ ...delivery, why: move.why }));
       await this.#persist(delivery, [gone, ...buried.changes], closing);
       buried.written();

@@ -173,7 +173,9 @@ export class Topics implements AsyncDisposable {
         same === undefined &&
         (all.length >= limits.perTopicMax || this.#subscriptions.size - over.length >= limits.subscriptionsMax)
       ) {
-        throw new AwsError("SubscriptionLimitExceeded", "The maximum number of subscriptions is reached.", { statusFallback: 403 });
+        throw new AwsError("SubscriptionLimitExceeded", "The maximum number of subscriptions is reached.", {
+          statusFallback: 403,
+        });
       }
       const token = newToken();
       const untilMs = nowMs + confirmationMs;

@@ -13,12 +13,12 @@ export interface Selection<Row, Entry> {
 export async function firstInOrder<Row, Entry>(
   batches: AsyncIterable<readonly Row[]>,
   { entryOf, order, countMax }: Selection<Row, Entry>,
-  turn: () => Promise<void>,
+  nextTick: () => Promise<void>,
 ): Promise<Entry[]> {
   const heldMax = Math.max(4 * countMax, 64);
   let held: Entry[] = [];
   let last: Entry | null = null;
-  await turn();
+  await nextTick();
   for await (const rows of batches) {
     for (const row of rows) {
       const entry = entryOf(row);
@@ -28,7 +28,7 @@ export async function firstInOrder<Row, Entry>(
         last = held.at(-1) ?? null;
       }
     }
-    await turn();
+    await nextTick();
   }
   return held.sort(order).slice(0, countMax);
 }

@@ -62,8 +62,8 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
     if (!response.writableFinished) aborter.abort(new AwsError("RequestCanceled", "The client closed the connection"));
   });
   const userAgent = request.headers["user-agent"] ?? "";
-  const turn = () => gateway.loopQueue.next(signal);
-  const context = contextOf(gateway, scope, { signal, memory, turn, userAgent });
+  const nextTick = () => gateway.loopQueue.next(signal);
+  const context = contextOf(gateway, scope, { signal, memory, nextTick, userAgent });
   // Responses are data, not pages: a browser must not guess their type or run scripts in them.
   response.setHeader("X-Content-Type-Options", "nosniff");
   const { authenticator, logger, clock } = gateway;
@@ -75,7 +75,7 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
 function contextOf(
   gateway: GatewayState,
   scope: CredentialScope | null,
-  call: Pick<CallContext, "signal" | "memory" | "turn" | "userAgent">,
+  call: Pick<CallContext, "signal" | "memory" | "nextTick" | "userAgent">,
 ): CallContext {
   const accessKeyId = scope?.accessKeyId ?? null;
   const credential = accessKeyId === null ? undefined : gateway.credentials?.(accessKeyId);
@@ -211,7 +211,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   if (isForm) {
     const content = queryResult(model, operation, output, context.requestId);
     // A hundred thousand data points take as long to collect as to write.
-    await context.turn();
+    await context.nextTick();
     return send(response, 200, "text/xml", writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null));
   }
   const eventMember = eventMemberOf(model, operation);

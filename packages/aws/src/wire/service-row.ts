@@ -24,7 +24,7 @@ export interface CallContext {
    * Resolves in the call's next tick of the event loop; rejects when the client has disconnected. Awaited before each
    * step of a long computation.
    */
-  readonly turn: () => Promise<void>;
+  readonly nextTick: () => Promise<void>;
 }
 
 /** One AWS API of the platform; a row is all that the gateway knows of a service. */

@@ -11,11 +11,11 @@ const open = '<?xml version="1.0" encoding="UTF-8"?>\n<Upload xmlns="http://s3.a
 /** What a document says, and in how many turns it was read. */
 async function read(text: string) {
   let turnCount = 0;
-  const turn = () => {
+  const nextTick = () => {
     turnCount++;
     return Promise.resolve();
   };
-  const { Part } = await readXml(Buffer.from(text), "Upload", { turn }, "Part");
+  const { Part } = await readXml(Buffer.from(text), "Upload", { nextTick }, "Part");
   return { Part, turnCount };
 }
 

@@ -67,14 +67,14 @@ const pieceLength = 32 * 1024;
 export async function readXml(
   body: Buffer,
   root: string,
-  { turn }: { readonly turn: () => Promise<void> },
+  { nextTick }: { readonly nextTick: () => Promise<void> },
   repeated: string | null = null,
 ): Promise<Record<string, unknown>> {
   const text = body.toString("utf8");
   const pieces = repeated === null || text.length <= pieceLength ? null : documentsOf(text, root, repeated);
-  if (pieces !== null) return await readPieces(pieces, root, turn);
+  if (pieces !== null) return await readPieces(pieces, root, nextTick);
   if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformed();
-  await turn();
+  await nextTick();
   const document = elementOf(text, root);
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
 }
@@ -83,11 +83,11 @@ export async function readXml(
 async function readPieces(
   documents: readonly string[],
   root: string,
-  turn: () => Promise<void>,
+  nextTick: () => Promise<void>,
 ): Promise<Record<string, unknown>> {
   const elements = new Map<string, unknown[]>();
   for (const text of documents) {
-    await turn();
+    await nextTick();
     if (XMLValidator.validate(text) !== true) throw malformed();
     const piece = elementOf(text, root);
     if (typeof piece !== "object" || piece === null) continue;

@@ -14,7 +14,8 @@ export function backup({ file, data }: BackupOptions): number {
   process.umask(platformUmask);
   const directories = dataDirectories(data, process.env);
   const [{ records }, to] = [databasePaths(directories), resolve(file)];
-  if (!existsSync(records)) return refuse("backup", `there are no records in '${directories.root}'; set the directory with --data`);
+  if (!existsSync(records))
+    return refuse("backup", `there are no records in '${directories.root}'; set the directory with --data`);
   if (existsSync(to)) return refuse("backup", `'${to}' exists; choose another file`);
   try {
     copyDatabase(records, to);

@@ -71,6 +71,5 @@ function checkCertificate({ certificatePem, keyPem, names, untilMs }: KeptCertif
     throw new Error("its key does not match");
   if (!certificate.verify(certificate.publicKey)) throw new Error("its signature is wrong");
   createSecureContext({ cert: certificatePem, key: keyPem });
-  if (!Array.isArray(names) || typeof untilMs !== "number")
-    throw new Error("its names or its validity are missing");
+  if (!Array.isArray(names) || typeof untilMs !== "number") throw new Error("its names or its validity are missing");
 }

@@ -15,7 +15,7 @@ export function endpoint(options: EndpointOptions): Promise<number> {
   const { verb, name } = options;
   return withPlatformClient("endpoint", options, async (client) => {
     const path = `/galatea/endpoints/${encodeURIComponent(name)}`;
-    const asked = (await client.ask("POST", `${path}/${verb}`)) as EndpointAnswer;
+    const asked = (await client.request("POST", `${path}/${verb}`)) as EndpointAnswer;
     const settled = verb === "start" ? await started(client, path) : asked;
     const reason = settled.FailureReason === undefined ? "" : `: ${settled.FailureReason}`;
     process.stdout.write(`${name} is ${settled.EndpointStatus}${reason}\n`);
@@ -25,7 +25,7 @@ export function endpoint(options: EndpointOptions): Promise<number> {
 
 async function started(client: PlatformClient, path: string): Promise<EndpointAnswer> {
   for (;;) {
-    const found = (await client.ask("GET", `${path}?wait=${waitSeconds}`)) as EndpointAnswer;
+    const found = (await client.request("GET", `${path}?wait=${waitSeconds}`)) as EndpointAnswer;
     if (found.EndpointStatus !== "Creating") return found;
   }
 }

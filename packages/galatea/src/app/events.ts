@@ -15,7 +15,7 @@ export function events(options: EventsOptions): Promise<number> {
     for (let after = String(options.after); ;) {
       const wait = options.follow ? waitSeconds : 0;
       const query = `after=${after}&limit=${eventsPerPage}&wait=${wait}`;
-      const page = (await client.ask("GET", `/galatea/events?${query}`)) as EventsPage;
+      const page = (await client.request("GET", `/galatea/events?${query}`)) as EventsPage;
       if (page.events.length === 0 && !options.follow) return 0;
       const lines = page.events.map((event) => `${JSON.stringify(event)}\n`).join("");
       if (lines !== "") await written(lines);

@@ -66,7 +66,8 @@ export async function model(options: FrameworkOptions): Promise<number> {
     say(`${framework.name} is set up in ${place.directory}`);
     return 0;
   } catch (error) {
-    if (stopping.signal.aborted) process.stderr.write("galatea model: stopped; run the same command again to continue\n");
+    if (stopping.signal.aborted)
+      process.stderr.write("galatea model: stopped; run the same command again to continue\n");
     else process.stderr.write(`galatea model: ${(error as Error).message}\n`);
     return 1;
   }

@@ -46,7 +46,7 @@ export class PlatformClient {
   }
 
   /** Requests a path below /galatea/. Resolves with the response's JSON; rejects with PlatformRefusal. */
-  async ask(method: "GET" | "POST", path: string): Promise<unknown> {
+  async request(method: "GET" | "POST", path: string): Promise<unknown> {
     return await (await this.#send("sagemaker", { method, path, body: "", headers: {} })).json();
   }
 

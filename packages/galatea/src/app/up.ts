@@ -87,7 +87,10 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   {
     using _announced = await announced(options, { directories, url: platform.url, log });
     printSummary(options, directories, { url: platform.url, startedNs });
-    if (options.open) log.warning("authentication is disabled (--open): any process that reaches this address has full access, including model code");
+    if (options.open)
+      log.warning(
+        "authentication is disabled (--open): any process that reaches this address has full access, including model code",
+      );
     const cause = await Promise.race([stop.stopped, restart.requested]);
     if (cause === "restart") await restartPlatform(platform, log);
     log.info(`stopping: ${cause}; requests in flight get ${graceSecs} s, a second signal ends them at once`);

@@ -116,7 +116,7 @@ function requestOf(
     bounds: {
       answerMsMax: timeLimitMs + 1000,
       answerBytesMax: parts.bodyBytesMax,
-      asking: (logStreamArn) => (parts.trace.instance = instanceOfLog(logStreamArn)),
+      onContainer: (logStreamArn) => (parts.trace.instance = instanceOfLog(logStreamArn)),
     },
     receivedNs: clock.monotonicNs(),
     signal,

@@ -64,8 +64,8 @@ export class ComponentCopies implements AsyncDisposable {
   /**
    * Resolves when the nodes have capacity for the record, or after the component's own draining instances have ended.
    */
-  room(signal: AbortSignal): Promise<void> {
-    return this.#ledger.room(signal);
+  untilCapacity(signal: AbortSignal): Promise<void> {
+    return this.#ledger.untilCapacity(signal);
   }
 
   /** Resolves when a draining copy has freed memory of its node; null where no copy drains. */
@@ -138,9 +138,9 @@ export class ComponentCopies implements AsyncDisposable {
   }
 
   /** Stops everything when the platform ends; records stay. */
-  async leave(): Promise<void> {
+  async shutDown(): Promise<void> {
     this.#ledger[Symbol.dispose]();
-    await Promise.all([...this.fleets].map((fleet) => fleet.leave()));
+    await Promise.all([...this.fleets].map((fleet) => fleet.shutDown()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

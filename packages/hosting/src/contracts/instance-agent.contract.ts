@@ -108,12 +108,12 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const refused = await container.invoke(asked("refuse"));
     assert.deepEqual([refused.status, refused.headers["x-why"], await text(refused.body)], [418, "tea", "a teapot"]);
     const gather = { headers: {}, body: Buffer.from("all of it"), signal: signal() };
-    const whole = await container.invokeWhole({ ...gather, admit: () => {} });
+    const whole = await container.invokeBuffered({ ...gather, admit: () => {} });
     assert.deepEqual([whole.status, whole.body.toString()], [200, "all of it"]);
     const admit = () => {
       throw new Error("too long for me");
     };
-    await assert.rejects(container.invokeWhole({ ...gather, admit }), /too long for me/);
+    await assert.rejects(container.invokeBuffered({ ...gather, admit }), /too long for me/);
   });
 
   test(`${name}: a caller that leaves ends its request in the container, before and amid the reply`, async () => {

@@ -237,13 +237,13 @@ export function logStreamsContract(
     const told: string[] = [];
     const follower = {
       wants: (group: string) => group === "g",
-      take: (_group: string, stream: string, events: readonly { readonly message: string }[]) => {
+      receive: (_group: string, stream: string, events: readonly { readonly message: string }[]) => {
         for (const { message } of events) told.push(`${stream} ${message}`);
       },
     };
     const failing = {
       wants: () => true,
-      take: () => {
+      receive: () => {
         throw new Error("a follower that fails holds nobody up");
       },
     };

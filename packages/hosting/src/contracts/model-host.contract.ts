@@ -150,7 +150,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.deepEqual(await trees.adopt(), []);
     const model = { id: containerModelId("a.tar.gz", etag), target: "a.tar.gz", etag, archiveBytes };
     assert.ok((await trees.unpack(model, { signal: never, onProgress: () => {} })) !== null);
-    await instance.leave();
+    await instance.shutDown();
 
     const host = await subject.reopen();
     await host.resume([owner]);
@@ -214,7 +214,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await answered(subject, container.address);
     subject.host.detach();
     await container.stop(0);
-    await before.leave();
+    await before.shutDown();
     const host = await subject.reopen();
     await host.resume([owner]);
     assert.deepEqual(host.claim(owner), { id: spec.instanceId, node: spec.node });

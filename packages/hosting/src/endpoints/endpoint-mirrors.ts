@@ -35,14 +35,14 @@ export class EndpointMirrors {
   }
 
   /** Cancels the shadow requests of a fleet that ends. */
-  async leave(fleet: VariantFleet): Promise<void> {
+  async shutDown(fleet: VariantFleet): Promise<void> {
     const calls = this.#shadows.get(fleet);
     this.#shadows.delete(fleet);
     await calls?.[Symbol.asyncDispose]();
   }
 
   async leaveAll(): Promise<void> {
-    await Promise.all([...this.#shadows.keys()].map((fleet) => this.leave(fleet)));
+    await Promise.all([...this.#shadows.keys()].map((fleet) => this.shutDown(fleet)));
   }
 
   /** Starts writing the captured records. */
@@ -79,7 +79,7 @@ export class EndpointMirrors {
     const { clock, logger } = this.#mirrors.options;
     const ask = (request: InvocationRequest) => fleet.invoke(request, fleet.inServiceCount);
     const calls = new ShadowCalls({
-      ask,
+      invoke: ask,
       share: this.#share,
       clock,
       logger,

@@ -161,9 +161,9 @@ export class FleetMember implements AsyncDisposable {
   }
 
   /** Stops everything when the platform ends; unpacked models stay for its next run. */
-  async leave(): Promise<void> {
+  async shutDown(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await this.#instance.leave();
+    await this.#instance.shutDown();
     this.#options.placed[Symbol.dispose]();
   }
 

@@ -414,9 +414,9 @@ export class Fleet implements VariantFleet {
     return (isRandom ? anyOf : leastBusy)(candidates, chance) ?? only;
   }
 
-  async leave(): Promise<void> {
+  async shutDown(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await Promise.all([...this.#members, ...this.#draining].map((member) => member.leave()));
+    await Promise.all([...this.#members, ...this.#draining].map((member) => member.shutDown()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -135,8 +135,8 @@ export class RunningEndpoint implements AsyncDisposable {
   /**
    * Resolves when the nodes have capacity for the record, or after the endpoint's own draining instances have ended.
    */
-  room(signal: AbortSignal): Promise<void> {
-    return this.#ledger.room(signal);
+  untilCapacity(signal: AbortSignal): Promise<void> {
+    return this.#ledger.untilCapacity(signal);
   }
 
   /** Loads the models that the variant's other fleets have in use, before requests move to this fleet. */
@@ -178,7 +178,7 @@ export class RunningEndpoint implements AsyncDisposable {
         const size = observed.get(key);
         if (size !== undefined) return await fleet.shrinkTo(size, signal);
         this.#fleets.delete(key);
-        await Promise.all([this.#mirrors.leave(fleet), fleet.drain(signal)]);
+        await Promise.all([this.#mirrors.shutDown(fleet), fleet.drain(signal)]);
       }),
     );
   }
@@ -233,10 +233,10 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /** Stops everything when the platform ends; unpacked models stay for its next run. */
-  async leave(): Promise<void> {
+  async shutDown(): Promise<void> {
     this.#ledger[Symbol.dispose]();
     await this.#mirrors.leaveAll();
-    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.leave()));
+    await Promise.all([...this.#fleets.values()].map((fleet) => fleet.shutDown()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -185,9 +185,9 @@ export class ServerlessFleet implements VariantFleet {
     await this[Symbol.asyncDispose]();
   }
 
-  async leave(): Promise<void> {
+  async shutDown(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await this.#fleet.leave();
+    await this.#fleet.shutDown();
     this.#release();
   }
 

@@ -65,7 +65,7 @@ export class SharedInstances implements VariantFleet {
     return Promise.resolve();
   }
 
-  leave(): Promise<void> {
+  shutDown(): Promise<void> {
     return Promise.resolve();
   }
 

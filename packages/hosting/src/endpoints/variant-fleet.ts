@@ -47,5 +47,5 @@ export interface VariantFleet extends AsyncDisposable {
    */
   drain(signal: AbortSignal): Promise<void>;
   /** Stops everything when the platform ends; unpacked models stay for the next start. */
-  leave(): Promise<void>;
+  shutDown(): Promise<void>;
 }

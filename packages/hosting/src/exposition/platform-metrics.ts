@@ -60,10 +60,7 @@ export function createPlatformMetrics(
     "1 if a node lacks a kind of isolation between tenants; /health has the reason.",
   );
   for (const what of confinementKinds) gaps.readFrom({ what }, () => (Object.hasOwn(unconfined(), what) ? 1 : 0));
-  const requests = registry.counter(
-    "galatea_requests_total",
-    "Requests that ended, by the status of the response.",
-  );
+  const requests = registry.counter("galatea_requests_total", "Requests that ended, by the status of the response.");
   const rows = statusClasses.map((status) => requests.row({ status }));
   return {
     answered: (status) => (rows[Math.floor(status / 100)] as CounterRow).add(1),

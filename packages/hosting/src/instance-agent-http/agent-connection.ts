@@ -100,7 +100,9 @@ export class AgentConnectionLost extends ContainerConnectionLost {
   readonly wasNotSent: boolean;
 
   constructor(cause: unknown) {
-    super(`the connection to the instance agent is lost: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    super(`the connection to the instance agent is lost: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
     this.name = "AgentGone";
     this.wasNotSent = notSentCodes.has((cause as NodeJS.ErrnoException).code ?? "");
   }

@@ -155,7 +155,7 @@ export class AgentServer implements AsyncDisposable {
         return sendJson(response, { wasThere: await this.#put(exchange) });
       case "DELETE instances/id": {
         const instance = await this.#find(id);
-        const how = query.get("how") === "leave" ? "leave" : "delete";
+        const how = query.get("how") === "shutDown" ? "shutDown" : "delete";
         return sendJson(response, { wasThere: (await instance?.[how]()) ?? false });
       }
       case "GET instances/id/usages":

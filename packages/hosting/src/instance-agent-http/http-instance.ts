@@ -83,8 +83,8 @@ export class HttpInstance implements AgentInstance {
     return await this.#end("delete");
   }
 
-  async leave(): Promise<boolean> {
-    return await this.#end("leave");
+  async shutDown(): Promise<boolean> {
+    return await this.#end("shutDown");
   }
 
   /** Called by the agent's client: restores the state as of event `seq`. */
@@ -112,7 +112,7 @@ export class HttpInstance implements AgentInstance {
     return `/instances/${encodeURIComponent(this.spec.id)}`;
   }
 
-  async #end(how: "delete" | "leave"): Promise<boolean> {
+  async #end(how: "delete" | "shutDown"): Promise<boolean> {
     const path = `${this.#path}?how=${how}`;
     return (await this.#agent.connection.json<{ readonly wasThere: boolean }>({ method: "DELETE", path })).wasThere;
   }
@@ -137,7 +137,7 @@ class HttpContainer implements AgentContainer {
     return await this.#invoke(request, {});
   }
 
-  async invokeWhole({ headers: sent, body, admit, signal }: GatheredRequest): Promise<BufferedReply> {
+  async invokeBuffered({ headers: sent, body, admit, signal }: GatheredRequest): Promise<BufferedReply> {
     const request = { headers: sent, body, isStreamed: false, mayGoElsewhere: false, signal };
     const reply = await this.#invoke(request, {});
     const chunks: Buffer[] = [];

@@ -56,7 +56,7 @@ export interface AgentContainer extends Invocable {
   readonly name: string;
   readonly view: ContainerView;
   /** Invokes the container and buffers the response. Rejects like `invoke`, or with the error that `admit` throws. */
-  invokeWhole(request: GatheredRequest): Promise<BufferedReply>;
+  invokeBuffered(request: GatheredRequest): Promise<BufferedReply>;
   /** Resolves with the body of `/execution-parameters` once the container is in service; null where it has none. */
   executionParameters(signal: AbortSignal): Promise<string | null>;
   /** Loads the model unless it is loaded, and pins it. Rejects with ModelMissingError, ModelLoadError, ModelNotReadyError or InstanceFailure. */
@@ -82,7 +82,7 @@ export interface AgentInstance {
   /** Stops and removes the instance. Resolves when it is removed, with whether the agent had it. */
   delete(): Promise<boolean>;
   /** Like `delete`, but keeps unpacked models for the next run of the platform. */
-  leave(): Promise<boolean>;
+  shutDown(): Promise<boolean>;
 }
 
 export interface AgentState {

@@ -69,7 +69,7 @@ export class LocalInstanceAgent implements InstanceAgent {
   }
 
   /** Resolves when the instance is removed, with whether the agent had it. */
-  async end(id: string, how: "delete" | "leave"): Promise<boolean> {
+  async end(id: string, how: "delete" | "shutDown"): Promise<boolean> {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
     await this.#end(entry, how, null);
@@ -108,7 +108,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     });
   }
 
-  #end(entry: Entry, how: "delete" | "leave", error: Error | null): Promise<void> {
+  #end(entry: Entry, how: "delete" | "shutDown", error: Error | null): Promise<void> {
     const { running, clients } = entry;
     entry.ending ??= running.end(how).finally(() => {
       this.#entries.delete(running.spec.id);
@@ -208,13 +208,13 @@ class RunningInstance {
     );
   }
 
-  /** Stops all containers. `leave` keeps unpacked models for the next run of the platform; `delete` removes everything. */
-  async end(how: "delete" | "leave"): Promise<void> {
+  /** Stops all containers. `shutDown` keeps unpacked models for the next run of the platform; `delete` removes everything. */
+  async end(how: "delete" | "shutDown"): Promise<void> {
     this.#starting.abort(new Error("the instance is stopped"));
     // Without this wait, a start in progress could write to directories that are being removed.
     await this.#starts;
     await Promise.all(this.containers.map((container) => container[Symbol.asyncDispose]()));
-    await (how === "leave" ? this.#hosted.leave() : this.#hosted[Symbol.asyncDispose]());
+    await (how === "shutDown" ? this.#hosted.shutDown() : this.#hosted[Symbol.asyncDispose]());
   }
 }
 
@@ -251,8 +251,8 @@ class LocalInstance implements AgentInstance {
     return await this.#agent.end(this.id, "delete");
   }
 
-  async leave(): Promise<boolean> {
-    return await this.#agent.end(this.id, "leave");
+  async shutDown(): Promise<boolean> {
+    return await this.#agent.end(this.id, "shutDown");
   }
 
   attach(): Promise<boolean> {

@@ -89,9 +89,9 @@ export class RunningContainer implements AsyncDisposable {
   }
 
   /** Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once, as in `invoke`. */
-  async invokeWhole(request: GatheredRequest): Promise<BufferedReply> {
+  async invokeBuffered(request: GatheredRequest): Promise<BufferedReply> {
     const { signal } = request;
-    const send = (to: ContainerClient) => to.invokeWhole({ ...request, path: "/invocations" });
+    const send = (to: ContainerClient) => to.invokeBuffered({ ...request, path: "/invocations" });
     try {
       const client = this.#healthyClient ?? (await this.#waitForClient(signal));
       return await this.#withSuccessor({ client, mayRepeat: true, signal }, send);
@@ -229,8 +229,8 @@ export class LocalContainer implements AgentContainer {
     return await this.#started.invoke(request);
   }
 
-  async invokeWhole(request: GatheredRequest): Promise<BufferedReply> {
-    return await this.#started.invokeWhole(request);
+  async invokeBuffered(request: GatheredRequest): Promise<BufferedReply> {
+    return await this.#started.invokeBuffered(request);
   }
 
   async executionParameters(signal: AbortSignal): Promise<string | null> {

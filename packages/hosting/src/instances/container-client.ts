@@ -202,7 +202,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   /** Invokes the container and buffers the response; calls `admit` as it grows. */
-  async invokeWhole({ path, headers, body, ...options }: BufferedRequest): Promise<BufferedReply> {
+  async invokeBuffered({ path, headers, body, ...options }: BufferedRequest): Promise<BufferedReply> {
     const handler = new BufferedReplyHandler(options);
     try {
       this.#pool.dispatch({ method: "POST", path, headers, body }, handler);

@@ -42,7 +42,7 @@ const laterPingsIntervalMs = 100;
 const lateMsMin = 500;
 
 /** Interval of pings after a connection broke. */
-const suspectPingIntervalMs = 20;
+const unhealthyPingIntervalMs = 20;
 
 /** Number of consecutive failed starts after which requests no longer wait for the next one. */
 const failedStartsMax = 3;
@@ -183,7 +183,7 @@ export class InstanceContainer implements AsyncDisposable {
       const client = await this.ready(signal);
       if (client.isUnhealthy) await client.ping(signal);
       if (!client.isUnhealthy) return client;
-      await delay(this.#options.clock, suspectPingIntervalMs, signal);
+      await delay(this.#options.clock, unhealthyPingIntervalMs, signal);
     }
   }
 

@@ -133,7 +133,7 @@ export interface HostedInstance extends AsyncDisposable {
   /** In the order of the instance's `containers`. */
   readonly slots: readonly ContainerSlot[];
   /** Removes everything but unpacked models, which the platform's next run adopts. For shutdown. */
-  leave(): Promise<void>;
+  shutDown(): Promise<void>;
 }
 
 /**

@@ -85,7 +85,7 @@ export class InstanceInvocations {
     if (request.isStreamed) this.#streamCount += 1;
     const hops = this.#targetsOf(request).map(beginHop);
     const outcome = beginOutcome(request, hops);
-    request.bounds?.asking(hops[0]?.target.place.logStreamArn ?? "");
+    request.bounds?.onContainer(hops[0]?.target.place.logStreamArn ?? "");
     let finished = false;
     let isElsewhere = false;
     const finish = () => {

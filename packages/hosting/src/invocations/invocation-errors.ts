@@ -72,7 +72,9 @@ export function checkTargets(
   };
   const { targetModel, targetContainer, containerPath } = request;
   if (containerPath !== undefined && containers.length > 1) {
-    refuse(`Endpoint ${endpointName} has several containers: ${containerPath} requires an endpoint with one container.`);
+    refuse(
+      `Endpoint ${endpointName} has several containers: ${containerPath} requires an endpoint with one container.`,
+    );
   }
   const isDirect = executionMode === "Direct";
   if (!isDirect && targetContainer !== null) {

@@ -47,7 +47,7 @@ export interface InvocationBounds {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
   /** Called with the ARN of the container's log stream before each request to a container. */
-  readonly asking: (logStreamArn: string) => void;
+  readonly onContainer: (logStreamArn: string) => void;
 }
 
 export interface InvocationRequest {

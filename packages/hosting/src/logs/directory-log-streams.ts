@@ -226,7 +226,7 @@ class DirectoryLogStreams implements LogStreams {
 
   async #append(group: string, stream: string, lines: string): Promise<void> {
     await this.#writing(group, stream, (segments) => segments.append(lines));
-    await this.#followers.tell(group, stream, lines);
+    await this.#followers.notify(group, stream, lines);
   }
 
   /** Concurrent changes of a stream's files share its segments, which serialize them. */
@@ -294,9 +294,12 @@ class DirectoryLogStreams implements LogStreams {
     const { birthtimeMs } = await stat(path);
     const facts = { createdMs: Math.floor(birthtimeMs), retentionDays: null };
     await rename(path, `${path}.damaged-${this.#options.clock.epochMs()}`);
-    this.#options.logger.error("a log group's description is damaged; it is kept aside and replaced by one without a retention", {
-      path,
-    });
+    this.#options.logger.error(
+      "a log group's description is damaged; it is kept aside and replaced by one without a retention",
+      {
+        path,
+      },
+    );
     await this.#writeFacts(group, facts);
     return facts;
   }

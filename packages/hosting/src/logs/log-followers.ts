@@ -22,7 +22,7 @@ export class LogFollowers {
   /**
    * Resolves when all followers were notified, so that a fast writer waits. Lines without a follower are not parsed.
    */
-  async tell(group: string, stream: string, lines: string): Promise<void> {
+  async notify(group: string, stream: string, lines: string): Promise<void> {
     const wanting = [...this.#followers].filter((follower) => follower.wants(group, stream));
     if (wanting.length === 0) return;
     for (let start = 0; start < lines.length;) {
@@ -34,7 +34,7 @@ export class LogFollowers {
       }
       for (const follower of wanting) {
         try {
-          await follower.take(group, stream, events);
+          await follower.receive(group, stream, events);
         } catch (error) {
           this.#failed(error);
         }

@@ -12,7 +12,7 @@ export type NewLogEvent = Pick<LogEvent, "timestampMs" | "message">;
 /** Receives new events, in the order of each stream. Writers wait for it, so it must be quick. */
 export interface LogFollower {
   wants(group: string, stream: string): boolean;
-  take(group: string, stream: string, events: readonly NewLogEvent[]): void | Promise<void>;
+  receive(group: string, stream: string, events: readonly NewLogEvent[]): void | Promise<void>;
 }
 
 export interface LogGroup {

@@ -44,7 +44,9 @@ class Bench implements AsyncDisposable {
     const { clock, share, mirrors } = this;
     const { random, newId, logger } = mirrors.options;
     const calls =
-      ask === null ? null : new ShadowCalls({ ask, share, clock, logger, callsMax: 3, answerBytesPerSecond: 1e6 });
+      ask === null
+        ? null
+        : new ShadowCalls({ invoke: ask, share, clock, logger, callsMax: 3, answerBytesPerSecond: 1e6 });
     const settings = captureSettings({
       InitialSamplingPercentage: percentage,
       DestinationS3Uri: "s3://kept/there/",
@@ -358,7 +360,7 @@ test("a shadow that hangs, fails or answers for ever costs its caller nothing, a
   const hanging = new Set<AbortSignal>();
   const { clock, share } = bench;
   const calls = new ShadowCalls({
-    ask: (request) => {
+    invoke: (request) => {
       hanging.add(request.signal);
       const outcome = outcomes.shift();
       assert.ok(outcome !== undefined);

@@ -25,7 +25,7 @@ test("a shadow is asked at the path that its original was asked at, and part by 
     return Promise.resolve(reply);
   };
   const limits = { callsMax: 2, answerBytesPerSecond: 1e6 };
-  await using calls = new ShadowCalls({ ask, share, clock: systemClock, logger: silentLogger, ...limits });
+  await using calls = new ShadowCalls({ invoke: ask, share, clock: systemClock, logger: silentLogger, ...limits });
   const plain = { headers: {}, targetModel: null, targetContainer: null, pieces: [] };
   const send = (request: Pick<InvocationRequest, "containerPath" | "isStreamed">) =>
     new Promise<void>((resolve) => {
@@ -56,7 +56,7 @@ test("what a shadow answers is read at its allowance: a stream without end is wa
   const answers = [endless, Buffer.alloc(3_000_000), Buffer.alloc(1)];
   const ask = () => Promise.resolve({ ...reply, body: answers.shift() ?? Buffer.alloc(0) });
   await using calls = new ShadowCalls({
-    ask,
+    invoke: ask,
     share,
     clock,
     logger: silentLogger,

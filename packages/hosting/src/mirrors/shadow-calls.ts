@@ -7,7 +7,7 @@ import type { MirrorShare } from "./mirror-account.ts";
 export type InvokeShadow = (request: InvocationRequest) => Promise<InvocationReply>;
 
 export interface ShadowCallsOptions {
-  readonly ask: InvokeShadow;
+  readonly invoke: InvokeShadow;
   readonly share: MirrorShare;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -89,7 +89,7 @@ export class ShadowCalls implements AsyncDisposable {
     take: (reply: InvocationReply) => InvocationReply["body"],
   ): Promise<void> {
     signal.throwIfAborted();
-    const { ask, share, clock } = this.#options;
+    const { invoke: ask, share, clock } = this.#options;
     using memory = share.memory();
     const [only = Buffer.alloc(0)] = pieces;
     const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));

@@ -61,7 +61,9 @@ export class DiskCache {
     version.phase = "its files are being compared with what was unpacked";
     version.isChecked = await this.#isWhole(version, tree, signal);
     if (version.isChecked) return tree;
-    this.#options.logger.warning("a model's files have changed since they were unpacked: it is downloaded again", { target });
+    this.#options.logger.warning("a model's files have changed since they were unpacked: it is downloaded again", {
+      target,
+    });
     await this.remove(version);
     return null;
   }

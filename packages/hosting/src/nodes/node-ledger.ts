@@ -44,7 +44,7 @@ export class NodeLedger {
     this.description = description;
     this.memory = new NodeMemory({
       bytesMax: description.capacity.memoryBytes,
-      reservedBytes: () => this.reserved.memoryBytes + this.beyondBytes + unplacedBytes(),
+      reservedBytes: () => this.reserved.memoryBytes + this.excessBytes + unplacedBytes(),
     });
   }
 
@@ -67,7 +67,7 @@ export class NodeLedger {
   }
 
   /** Measured memory of all instances above their reservations. */
-  get beyondBytes(): number {
+  get excessBytes(): number {
     return this.#beyondBytes;
   }
 

@@ -116,7 +116,7 @@ export class Nodes implements InstancePlacer {
 
   /** Memory of recorded and draining instances, and measured memory above reservations. */
   get usedBytes(): number {
-    return this.#reservedBytes + this.#ledgers.reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
+    return this.#reservedBytes + this.#ledgers.reduce((sum, { excessBytes: beyondBytes }) => sum + beyondBytes, 0);
   }
 
   /** `usedBytes`, and the memory of changes that are being recorded. */
@@ -127,7 +127,7 @@ export class Nodes implements InstancePlacer {
   /** Free memory of each node, in the order of the nodes. Each node keeps room for all instances without a node. */
   get freeOfEach(): readonly { readonly node: Node; readonly freeBytes: number }[] {
     const unplacedBytes = this.#unplacedBytes + this.#options.pendingBytes();
-    return this.#ledgers.map(({ node, beyondBytes }) => {
+    return this.#ledgers.map(({ node, excessBytes: beyondBytes }) => {
       return { node, freeBytes: node.capacity.memoryBytes - node.reserved.memoryBytes - beyondBytes - unplacedBytes };
     });
   }
@@ -163,7 +163,7 @@ export class Nodes implements InstancePlacer {
   }
 
   /** Reports that memory was freed. */
-  gone(): void {
+  notifyFreed(): void {
     this.#freed.open();
   }
 

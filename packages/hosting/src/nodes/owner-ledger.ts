@@ -66,7 +66,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
   }
 
   /** Resolves when the nodes have room for all that is recorded, or when no instance of this owner drains any more. */
-  async room(signal: AbortSignal): Promise<void> {
+  async untilCapacity(signal: AbortSignal): Promise<void> {
     const { nodes } = this.#options;
     for (;;) {
       const freed = nodes.freed();
@@ -81,7 +81,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
     this.#counted.changed();
     if (this.#entries.size > 0) return;
     this.#counted[Symbol.dispose]();
-    this.#options.nodes.gone();
+    this.#options.nodes.notifyFreed();
   }
 
   get #uncoveredBytes(): number {
@@ -112,7 +112,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
         this.#entries.delete(entry);
         this.#counted.changed();
         if (this.#isOver) this[Symbol.dispose]();
-        else this.#options.nodes.gone();
+        else this.#options.nodes.notifyFreed();
       },
     };
   }

@@ -31,13 +31,7 @@ export async function listShard(folder: string, logger: Logger): Promise<ListedS
   const names = new Set<string>();
   for (const each of found) {
     if (each.isFile() && isOurs(each.name)) names.add(each.name);
-    else
-      await quarantine(
-        join(folder, each.name),
-        "an unknown file is among the objects",
-        "",
-        logger,
-      );
+    else await quarantine(join(folder, each.name), "an unknown file is among the objects", "", logger);
   }
   const keys = Map.groupBy(
     [...names].flatMap((name) => parseEntryName(name) ?? []),

@@ -32,7 +32,7 @@ const tagCountMax = 50;
 /** A record without the fields that hosting sets, and with its initial tags. */
 export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tags: readonly Tag[] };
 
-export interface CatalogueOptions {
+export interface CatalogOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
   readonly memories: ModelMemories;
@@ -40,13 +40,13 @@ export interface CatalogueOptions {
 }
 
 /** Models, endpoint configurations, and the tags of all resources: records that nothing runs for. */
-export class Catalogue {
+export class Catalog {
   readonly #store: HostingStore;
   readonly #reservations: Reservations;
   readonly #memories: ModelMemories;
   readonly #clock: Clock;
 
-  constructor({ store, reservations, memories, clock }: CatalogueOptions) {
+  constructor({ store, reservations, memories, clock }: CatalogOptions) {
     this.#store = store;
     this.#reservations = reservations;
     this.#memories = memories;
@@ -87,12 +87,12 @@ export class Catalogue {
     return found.value;
   }
 
-  listModels(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<ModelRecord>> {
-    return listPage(this.#store.kinds.models, question, turn);
+  listModels(question: ListQuery, nextTick: () => Promise<void>): Promise<ListingPage<ModelRecord>> {
+    return listPage(this.#store.kinds.models, question, nextTick);
   }
 
-  listConfigs(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<EndpointConfigRecord>> {
-    return listPage(this.#store.kinds.configs, question, turn);
+  listConfigs(question: ListQuery, nextTick: () => Promise<void>): Promise<ListingPage<EndpointConfigRecord>> {
+    return listPage(this.#store.kinds.configs, question, nextTick);
   }
 
   /** Rejects a model that its variant cannot run. `isShadowed`: its variant is a shadow variant or has one. */

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import { DocumentConflict } from "../records/index.ts";
-import type { Catalogue } from "./catalog.ts";
+import type { Catalog } from "./catalog.ts";
 import { sharedInstances, type ComponentActions, type Reconciler } from "../reconcilers/index.ts";
 import {
   componentFootprint,
@@ -77,7 +77,7 @@ export interface ComponentUpdate {
 export interface ComponentsOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly reconciler: Reconciler<ComponentRecord, ComponentEvent>;
   readonly actions: Pick<ComponentActions, "running" | "of">;
   readonly variants: SharedVariants;
@@ -102,7 +102,7 @@ export class Components implements AsyncDisposable {
   }
 
   /** Returns the owners of copies that the platform's next run may adopt. */
-  async wanted(): Promise<readonly InstanceOwner[]> {
+  async adoptable(): Promise<readonly InstanceOwner[]> {
     const { components } = this.#options.store.kinds;
     return (await Array.fromAsync(components.all(), ({ value }) => adoptableCopies(value))).flat();
   }
@@ -118,7 +118,7 @@ export class Components implements AsyncDisposable {
     readonly owner: Owner;
     readonly tags: readonly Tag[];
   }): Promise<ComponentRecord> {
-    const { store, reservations, catalogue, reconciler, fleet } = this.#options;
+    const { store, reservations, catalog, reconciler, fleet } = this.#options;
     const { name, owner, copyCount } = asked;
     const { components } = store.kinds;
     const key = nameKey(name);
@@ -151,7 +151,7 @@ export class Components implements AsyncDisposable {
       const now = await this.#endpoint(endpoint.name, owner);
       this.#checkFits(now, this.#variantName(now, variantName), spec.claim);
       try {
-        await store.write([components.put(key, record, expects), ...catalogue.firstTags(arn, asked.tags)]);
+        await store.write([components.put(key, record, expects), ...catalog.firstTags(arn, asked.tags)]);
       } catch (error) {
         // Another caller has used the name meanwhile.
         if (error instanceof DocumentConflict) throw alreadyExists("inference component", arn);
@@ -232,9 +232,9 @@ export class Components implements AsyncDisposable {
   list(
     question: ListQuery,
     isWanted: (record: ComponentRecord) => boolean,
-    turn: () => Promise<void>,
+    nextTick: () => Promise<void>,
   ): Promise<ListingPage<ComponentRecord>> {
-    return listPage(this.#options.store.kinds.components, question, turn, isWanted);
+    return listPage(this.#options.store.kinds.components, question, nextTick, isWanted);
   }
 
   /** Resolves when the component is in a stable state or deleted, or when the wait ends, whichever is first. */
@@ -405,7 +405,7 @@ export class Components implements AsyncDisposable {
     const shared = { name: "", arn: "", createdMs: 0, owner, executionMode: "Serial", request: {} } as const;
     if (container !== null) return { ...shared, containers: [container] };
     if (modelName === null) return null;
-    const model = await this.#options.catalogue.model(modelName, owner);
+    const model = await this.#options.catalog.model(modelName, owner);
     if (model.containers.length === 1 && model.containers[0]?.Mode !== "MultiModel") return model;
     throw invalid(`Model "${model.arn}" cannot be an inference component: it needs one container, with one model.`);
   }

@@ -1,6 +1,6 @@
 import { AwsError, type Clock, type Logger } from "@galatea/base";
 import { DocumentConflict } from "../records/index.ts";
-import type { Catalogue } from "./catalog.ts";
+import type { Catalog } from "./catalog.ts";
 import type { Components } from "./component-operations.ts";
 import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "../definitions/index.ts";
 import type { EndpointActions, ReadAlarmState, Reconciler } from "../reconcilers/index.ts";
@@ -42,7 +42,7 @@ import { endpointCounts, newPlacementKey, adoptableInstances } from "./adoptable
 export interface EndpointsOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly reconciler: Reconciler<EndpointRecord, EndpointEvent>;
   readonly actions: Pick<EndpointActions, "running">;
   readonly components: Components;
@@ -74,7 +74,7 @@ export class Endpoints {
   }
 
   /** Returns the owners of instances that the platform's next run may adopt. */
-  async wanted(): Promise<readonly InstanceOwner[]> {
+  async adoptable(): Promise<readonly InstanceOwner[]> {
     return (await this.#all()).flatMap(adoptableInstances);
   }
 
@@ -100,7 +100,7 @@ export class Endpoints {
     const found = await endpoints.find(key);
     if (found.at === "found") throw alreadyExists("endpoint", arn);
     using _reserved = this.#options.reservations.reserveRecord("endpoints", key);
-    const generation = newGeneration(1, await this.#options.catalogue.plan(configName, owner));
+    const generation = newGeneration(1, await this.#options.catalog.plan(configName, owner));
     this.#checkDeployment(asked.deploymentConfig, generation);
     const nowMs = this.#options.clock.epochMs();
     const { deploymentConfig } = asked;
@@ -109,7 +109,7 @@ export class Endpoints {
     using _instances = this.#options.reservations.reserveEndpoint(key, plannedFootprint(record), typeOf(generation));
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
-      const changes = [endpoints.put(key, record, expects), ...this.#options.catalogue.firstTags(arn, tags)];
+      const changes = [endpoints.put(key, record, expects), ...this.#options.catalog.firstTags(arn, tags)];
       await this.#options.store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
     } catch (error) {
       // Another caller has used the name meanwhile.
@@ -126,7 +126,7 @@ export class Endpoints {
     const record = await this.find(name, owner);
     this.#checkMayUpdate(record);
     const key = nameKey(name);
-    const plan = await this.#options.catalogue.plan(configName, owner);
+    const plan = await this.#options.catalog.plan(configName, owner);
     const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
     const next = newGeneration(0, plan);
     this.#checkDeployment(deploymentConfig, next);
@@ -215,8 +215,8 @@ export class Endpoints {
     };
   }
 
-  list(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<EndpointRecord>> {
-    return listPage(this.#options.store.kinds.endpoints, question, turn);
+  list(question: ListQuery, nextTick: () => Promise<void>): Promise<ListingPage<EndpointRecord>> {
+    return listPage(this.#options.store.kinds.endpoints, question, nextTick);
   }
 
   /** Records a transition after reserving the additional memory that the endpoint needs during it. */

@@ -1,5 +1,5 @@
 import { DocumentConflict } from "../records/index.ts";
-import type { Catalogue } from "./catalog.ts";
+import type { Catalog } from "./catalog.ts";
 import { hostingArn, nameKey, type Owner } from "../definitions/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
@@ -20,7 +20,7 @@ import {
 export interface TransformsOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
   readonly fleet: FleetOptions;
   /** Ends the waits of callers when the platform stops. */
@@ -44,7 +44,7 @@ export class Transforms implements AsyncDisposable {
 
   /** Resolves when the job is recorded as in progress; later failures are in its status. */
   async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
-    const { store, reservations, catalogue, reconciler, fleet } = this.#options;
+    const { store, reservations, catalog, reconciler, fleet } = this.#options;
     const { transformJobs, transformProgress } = store.kinds;
     const { TransformJobName: name, TransformResources: resources } = request;
     const key = nameKey(name);
@@ -52,13 +52,13 @@ export class Transforms implements AsyncDisposable {
     const found = await transformJobs.find(key);
     if (found.at === "found") throw jobExists(arn);
     transformPlan(request);
-    const model = await catalogue.model(request.ModelName, owner);
+    const model = await catalog.model(request.ModelName, owner);
     if (model.executionMode === "Direct" || model.containers.some(({ Mode: mode }) => mode === "MultiModel")) {
       throw invalid(
         `Model "${model.arn}" cannot be used for a transform job: multi-model containers and the Mode Direct answer one request for one target.`,
       );
     }
-    const expectedBytes = await catalogue.expectedBytes(model);
+    const expectedBytes = await catalog.expectedBytes(model);
     await this.#makeRoom();
     using _reserved = reservations.reserveRecord("transformJobs", key);
     using _instances = reservations.reserveTransform(
@@ -84,7 +84,7 @@ export class Transforms implements AsyncDisposable {
         transformJobs.put(key, job, found.at === "absent" ? "absent" : found.version),
         // Progress of a damaged record with the same name.
         transformProgress.delete(key, "any"),
-        ...catalogue.firstTags(arn, tags),
+        ...catalog.firstTags(arn, tags),
       ]);
     } catch (error) {
       // Another caller has used the name meanwhile.
@@ -113,8 +113,8 @@ export class Transforms implements AsyncDisposable {
     if (moved === null) await this.find(name);
   }
 
-  list(question: ListQuery, turn: () => Promise<void>): Promise<ListingPage<TransformJobRecord>> {
-    return listPage(this.#options.store.kinds.transformJobs, question, turn);
+  list(question: ListQuery, nextTick: () => Promise<void>): Promise<ListingPage<TransformJobRecord>> {
+    return listPage(this.#options.store.kinds.transformJobs, question, nextTick);
   }
 
   /** Resolves when the job has ended or stops, or when the wait ends, whichever is first. */

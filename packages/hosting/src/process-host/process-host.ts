@@ -112,8 +112,8 @@ export class ProcessHost implements ModelHost {
     });
     return {
       slots,
-      leave: async () => {
-        if (!this.#staysRunning(owner)) await Promise.all(slots.map((slot) => slot.leave()));
+      shutDown: async () => {
+        if (!this.#staysRunning(owner)) await Promise.all(slots.map((slot) => slot.shutDown()));
       },
       [Symbol.asyncDispose]: async () => void (await Promise.all(slots.map((slot) => slot[Symbol.asyncDispose]()))),
     };
@@ -272,8 +272,8 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     await writeContainerFile(this.#directory, { owner, node, modelDataUrl, specDigest: specDigest(spec), process });
   }
 
-  /** See `HostedInstance.leave`: keeps the directory of a multi-model container for the next run, removes others. */
-  async leave(): Promise<void> {
+  /** See `HostedInstance.shutDown`: keeps the directory of a multi-model container for the next run, removes others. */
+  async shutDown(): Promise<void> {
     if (this.trees === null) await this[Symbol.asyncDispose]();
   }
 

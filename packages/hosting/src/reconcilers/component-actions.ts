@@ -85,8 +85,8 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   }
 
   /** Stops every copy. */
-  async leave(): Promise<void> {
-    await Promise.all([...this.#running.values()].map((copies) => copies.leave()));
+  async shutDown(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((copies) => copies.shutDown()));
     this.#running.clear();
   }
 
@@ -181,7 +181,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     copies.countBy(record);
     {
       using _shortenedDrain = this.#shortenDrain(step, signal);
-      await copies.room(signal);
+      await copies.untilCapacity(signal);
     }
     await copies.bringUp(record, signal);
   }

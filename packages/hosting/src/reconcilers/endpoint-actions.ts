@@ -76,9 +76,9 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
   }
 
   /** Stops every instance. */
-  async leave(): Promise<void> {
+  async shutDown(): Promise<void> {
     const all = [...this.#running.values(), ...this.#created.values()];
-    await Promise.all(all.map((running) => running.leave()));
+    await Promise.all(all.map((running) => running.shutDown()));
     this.#running.clear();
     this.#created.clear();
   }
@@ -133,7 +133,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     {
       using _shortenedDrain =
         record.state.at === "RollingBack" ? this.#options.drainLimiter.shorten(key, signal) : null;
-      await running.room(signal);
+      await running.untilCapacity(signal);
     }
     await running.bringUp(record, signal);
   }

@@ -67,7 +67,7 @@ export interface ReconciledKind<Value extends ReconciledRecord, Event> {
   /** Returns the effects of a write. `after`: null for a deletion. */
   readonly consequences?: (before: Value, after: Value | null) => WriteConsequences;
   /** Stops all instances of the records, when the platform shuts down. */
-  readonly leave?: () => Promise<void>;
+  readonly shutDown?: () => Promise<void>;
 }
 
 export interface ReconcilerOptions {
@@ -147,7 +147,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
   /** Cancels actions and stops instances; records stay. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await this.#kind.leave?.();
+    await this.#kind.shutDown?.();
   }
 
   #changed(key: string): void {

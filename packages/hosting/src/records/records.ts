@@ -162,9 +162,12 @@ class Writer {
         opened.resolve();
         return;
       case "unmarked":
-        this.#logger.warning("the commit count of the records could not be written: a loss of this commit would not be noticed", {
-          error: message.message,
-        });
+        this.#logger.warning(
+          "the commit count of the records could not be written: a loss of this commit would not be noticed",
+          {
+            error: message.message,
+          },
+        );
         return;
       case "failed-to-open":
         this.#fail(Object.assign(new Error(message.message), { code: message.code }), opened);

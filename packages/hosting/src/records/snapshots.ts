@@ -31,7 +31,9 @@ export class Snapshots implements AsyncDisposable {
     this.#path = path;
     this.#options = options;
     this.#logger = logger;
-    this.#tasks = new TaskGroup((error) => logger.error("making snapshots has stopped", { path, error: String(error) }));
+    this.#tasks = new TaskGroup((error) =>
+      logger.error("making snapshots has stopped", { path, error: String(error) }),
+    );
     this.#tasks.run((closing) => this.#run(closing));
   }
 

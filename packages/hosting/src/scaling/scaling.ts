@@ -96,7 +96,10 @@ export class Scaling implements AsyncDisposable {
   async register(target: ScalableTarget): Promise<void> {
     await this.#change(target, async (known) => {
       if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
-        throw new AwsError("LimitExceededException", `There are ${this.#options.limits.targetsMax} scalable targets, which is the maximum.`);
+        throw new AwsError(
+          "LimitExceededException",
+          `There are ${this.#options.limits.targetsMax} scalable targets, which is the maximum.`,
+        );
       }
       const correcting = await this.#correctionOf(target, null);
       const fresh = { policies: [], scheduled: [], lastOut: null, lastIn: null, activities: [] };
@@ -416,7 +419,8 @@ export class Scaling implements AsyncDisposable {
   async #settleAlarms(works: readonly Promise<void>[]): Promise<void> {
     const { logger } = this.#options;
     for (const work of await Promise.allSettled(works)) {
-      if (work.status === "rejected") logger.error("the alarms of a policy could not be repaired", { error: String(work.reason) });
+      if (work.status === "rejected")
+        logger.error("the alarms of a policy could not be repaired", { error: String(work.reason) });
     }
   }
 

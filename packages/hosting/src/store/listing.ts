@@ -61,14 +61,14 @@ export function ordersOf({ name, createdMs, state }: Listed): Readonly<Record<st
 export async function listPage<Value extends Listed>(
   kind: RecordKind<Value>,
   question: ListQuery,
-  turn: () => Promise<void>,
+  nextTick: () => Promise<void>,
   isWanted: ((value: Value) => boolean) | null = null,
 ): Promise<ListingPage<Value>> {
   const { sortBy, isDescending, limit } = question;
   const found: Value[] = [];
   const isPicky = isWanted !== null || !acceptsAll(question);
   for (let after = startOf(question), isFirst = true; ; isFirst = false) {
-    if (isPicky || !isFirst) await turn();
+    if (isPicky || !isFirst) await nextTick();
     const wanted = isPicky ? readAtOnceMax : limit + 1 - found.length;
     const { records, next } = await kind.page({ order: sortBy, isDescending, after, limit: wanted });
     for (const { value } of records) {

@@ -32,7 +32,7 @@ export interface RecordPage<Value> {
 /** Number of records per page of `all`. */
 const readAtOnce = 500;
 /** Maximum number of damaged records that are remembered as logged. */
-const toldMax = 1000;
+const loggedMax = 1000;
 
 /** Hosting's records of one kind, as documents. */
 export class RecordKind<Value> {
@@ -91,7 +91,7 @@ export class RecordKind<Value> {
 
   #tell(record: string, fields: { readonly key: string; readonly error: string }): void {
     if (this.#told.has(record)) return;
-    if (this.#told.size >= toldMax) this.#told.clear();
+    if (this.#told.size >= loggedMax) this.#told.clear();
     this.#told.add(record);
     this.#options.logger.error("a record is damaged and left out", { kind: this.kind, ...fields });
   }

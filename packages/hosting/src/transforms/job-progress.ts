@@ -19,7 +19,7 @@ export class ObjectOrder {
   }
 
   /** Objects must begin in their order. */
-  ended({ ordinal, place }: InputObject): Pick<TransformProgress, "after" | "beyond"> {
+  ended({ ordinal, place }: InputObject): Pick<TransformProgress, "after" | "doneKeys"> {
     this.#underWay.delete(ordinal);
     this.#beyond.set(ordinal, place.key);
     const first = Math.min(...this.#underWay.keys());
@@ -28,6 +28,6 @@ export class ObjectOrder {
       this.#after = { ordinal: each, key };
       this.#beyond.delete(each);
     }
-    return { after: this.#after, beyond: [...this.#beyond.values()] };
+    return { after: this.#after, doneKeys: [...this.#beyond.values()] };
   }
 }

@@ -61,7 +61,7 @@ export class JobRun {
     this.#plan = transformPlan(job.request);
     this.#progress = progress;
     this.#order = new ObjectOrder(progress.after);
-    this.#skipped = new Set(progress.beyond);
+    this.#skipped = new Set(progress.doneKeys);
     this.#tell = jobLog(fleet, job.name);
     this.#record = jobMetrics(fleet.openSeries, job.name);
   }
@@ -149,7 +149,7 @@ export class JobRun {
   async #work(work: Work, signal: AbortSignal): Promise<void> {
     const finishing = new Set<Promise<void>>();
     for (;;) {
-      while (this.#progress.beyond.length >= beyondMax) await orAborted(this.#ended.opened(), signal);
+      while (this.#progress.doneKeys.length >= beyondMax) await orAborted(this.#ended.opened(), signal);
       const object = await work.objects();
       signal.throwIfAborted();
       if (object === null) break;

@@ -67,7 +67,7 @@ test("a progress names what is done beyond the first object that is not", () => 
     return { place, output: place, ordinal, siblingKey: null };
   };
   for (const ordinal of [0, 1, 2]) order.begun(object(ordinal));
-  assert.deepEqual(order.ended(object(2)), { after: null, beyond: ["k2"] });
-  assert.deepEqual(order.ended(object(0)), { after: { ordinal: 0, key: "k0" }, beyond: ["k2"] });
-  assert.deepEqual(order.ended(object(1)), { after: { ordinal: 2, key: "k2" }, beyond: [] });
+  assert.deepEqual(order.ended(object(2)), { after: null, doneKeys: ["k2"] });
+  assert.deepEqual(order.ended(object(0)), { after: { ordinal: 0, key: "k0" }, doneKeys: ["k2"] });
+  assert.deepEqual(order.ended(object(1)), { after: { ordinal: 2, key: "k2" }, doneKeys: [] });
 });

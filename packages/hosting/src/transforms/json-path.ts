@@ -89,7 +89,8 @@ function several(selectors: readonly Selector[], value: unknown): unknown {
       ),
     );
   }
-  if (!Array.isArray(value)) throw clientError("the filter selects several values, and the value is neither an array nor an object");
+  if (!Array.isArray(value))
+    throw clientError("the filter selects several values, and the value is neither an array nor an object");
   const entries = value as readonly unknown[];
   return selectors.flatMap((selector) => {
     if (selector.kind === "all") return entries;

@@ -14,7 +14,7 @@ export interface ObjectTransformOptions {
   readonly store: Pick<ObjectStore, "get" | "put">;
   readonly plan: TransformPlan;
   readonly shape: RequestShape;
-  readonly instance: Pick<TransformInstance, "ask" | "askStreaming" | "hopBytes">;
+  readonly instance: Pick<TransformInstance, "invoke" | "invokeStreaming" | "hopBytes">;
   readonly memory: JobMemory;
   /** Shared by all jobs. */
   readonly loopQueue: EventLoopQueue;
@@ -108,7 +108,7 @@ async function* streamedAnswer(
   };
   let lastByte: number | undefined;
   try {
-    for await (const piece of instance.askStreaming({ body, byteLength }, signal)) {
+    for await (const piece of instance.invokeStreaming({ body, byteLength }, signal)) {
       lastByte = piece.at(-1) ?? lastByte;
       yield piece;
     }
@@ -192,7 +192,7 @@ async function askFor(
     const answerHeldBytes = Math.min(answerBytesMax, Math.max(answerBytesFirst, answers.bytesMax));
     const held = await memory.hold(answerHeldBytes + instance.hopBytes, signal);
     try {
-      const answer = await instance.ask({ body, answerBytesMax, answerHeldBytes }, signal);
+      const answer = await instance.invoke({ body, answerBytesMax, answerHeldBytes }, signal);
       const { processing, assemblesLines } = plan;
       const result =
         processing === null ? answer : await processedResponse(answer, originals, processing, { loopQueue, signal });

@@ -145,12 +145,12 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   /** Resolves with the complete response. Rejects with the error of the last attempt. */
-  async ask(sent: BufferedResponse, signal: AbortSignal): Promise<Buffer> {
+  async invoke(sent: BufferedResponse, signal: AbortSignal): Promise<Buffer> {
     return await this.#attempted(signal, () => this.#askOnce(sent, signal));
   }
 
   /** Yields a response of any length in chunks. Retries only before the first chunk. */
-  async *askStreaming(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
+  async *invokeStreaming(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
     const begun = await this.#attempted(signal, async () => {
       const pieces = this.#exchange(sent, signal);
       return { pieces, first: await pieces.next() };
@@ -220,7 +220,7 @@ export class TransformInstance implements AsyncDisposable {
     try {
       const { signal: limit } = deadline;
       const sent = { headers: this.#wholeHeaders, body, admit, signal: limit };
-      const reply = await container.container.invokeWhole(sent);
+      const reply = await container.container.invokeBuffered(sent);
       place[Symbol.dispose]();
       hop.status = reply.status;
       outcome.status = reply.status;

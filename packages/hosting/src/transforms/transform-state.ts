@@ -72,11 +72,11 @@ export interface TransformProgress {
   /** Every object up to this one, in the order of the input, is done. */
   readonly after: { readonly ordinal: number; readonly key: string } | null;
   /** Keys of finished objects after an unfinished one. */
-  readonly beyond: readonly string[];
+  readonly doneKeys: readonly string[];
   readonly doneCount: number;
   readonly failedCount: number;
   /** The reason of the first failed object. */
   readonly failure: string | null;
 }
 
-export const noProgress: TransformProgress = { after: null, beyond: [], doneCount: 0, failedCount: 0, failure: null };
+export const noProgress: TransformProgress = { after: null, doneKeys: [], doneCount: 0, failedCount: 0, failure: null };

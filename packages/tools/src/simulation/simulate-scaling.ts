@@ -183,6 +183,6 @@ function callContext(): CallContext {
     userAgent: "",
     signal: new AbortController().signal,
     memory: new ByteLease(new ByteBudget(2 ** 20)),
-    turn: () => nextTurn(),
+    nextTick: () => nextTurn(),
   };
 }

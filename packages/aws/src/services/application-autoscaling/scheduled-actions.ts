@@ -92,8 +92,7 @@ function scheduledAction(
     lastRunMs: before === null ? null : nowMs,
   };
   try {
-    if (nextRunMs(action, nowMs) === null)
-      throw invalid(`The schedule ${expression} has no future time.`);
+    if (nextRunMs(action, nowMs) === null) throw invalid(`The schedule ${expression} has no future time.`);
   } catch (error) {
     if (error instanceof ScheduleError) throw invalid(`The schedule ${expression} cannot be read: ${error.message}.`);
     throw error;

@@ -51,7 +51,7 @@ export function alarmOperations(parts: AlarmOperationsDependencies) {
       handle: async (input) => alarmsForMetric(alarms, input),
     },
     DescribeAlarmHistory: {
-      handle: (input, { turn }) => alarmHistory(alarms, input, turn),
+      handle: (input, { nextTick }) => alarmHistory(alarms, input, nextTick),
     },
     DeleteAlarms: {
       async handle({ AlarmNames }) {
@@ -185,7 +185,7 @@ function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarms
 async function alarmHistory(
   alarms: Alarms,
   input: CloudwatchInputs["DescribeAlarmHistoryInput"],
-  turn: () => Promise<void>,
+  nextTick: () => Promise<void>,
 ) {
   const types = input.AlarmTypes ?? ["MetricAlarm", "CompositeAlarm"];
   const asked = alarms.remembered().filter(({ name }) => input.AlarmName === undefined || input.AlarmName === name);
@@ -193,7 +193,7 @@ async function alarmHistory(
   const found = [];
   for (const definition of asked) {
     if (!types.includes(alarmType(definition))) continue;
-    await turn();
+    await nextTick();
     for (const [number, item] of (await alarms.history(definition.name)).entries()) {
       if (item.atMs < fromMs || item.atMs > toMs) continue;
       if (input.HistoryItemType !== undefined && item.kind !== input.HistoryItemType) continue;

@@ -24,12 +24,12 @@ export interface GetMetricDataOptions {
   readonly series: MetricStore;
   readonly clock: Clock;
   /** Resolves in the call's next tick of the event loop. */
-  readonly turn: () => Promise<void>;
+  readonly nextTick: () => Promise<void>;
 }
 
 /** Computes the data in steps of a fraction of a millisecond, yielding to the event loop in between. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
-  const { series, clock, turn } = options;
+  const { series, clock, nextTick } = options;
   const queries = dataQueries(input.MetricDataQueries);
   const range = { startMs: input.StartTime.getTime(), endMs: input.EndTime.getTime() };
   checkRange(range.startMs, range.endMs);
@@ -38,7 +38,7 @@ export async function getMetricData(options: GetMetricDataOptions, input: GetMet
   const results: DataResult[] = [];
   for (const query of queries) {
     if (!query.isReturned) continue;
-    const value = await runSteps(evaluation.resolve(query.id), turn);
+    const value = await runSteps(evaluation.resolve(query.id), nextTick);
     results.push(...printResult(query, value, { isDescending, labelOf: (series) => evaluation.labelOf(series) }));
   }
   return pageOf(results, input);

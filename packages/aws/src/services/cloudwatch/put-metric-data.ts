@@ -18,7 +18,7 @@ export interface PutMetricDataOptions {
   readonly series: MetricStore;
   readonly clock: Clock;
   /** Resolves in the call's next tick of the event loop. */
-  readonly turn: () => Promise<void>;
+  readonly nextTick: () => Promise<void>;
 }
 
 /** The samples of a datum: values with their counts, or a statistic set. */
@@ -34,7 +34,7 @@ interface CheckedDatum {
 
 /** Records metric data, after checking all of a request. */
 export async function putMetricData(
-  { series, clock, turn }: PutMetricDataOptions,
+  { series, clock, nextTick }: PutMetricDataOptions,
   input: CloudwatchInputs["PutMetricDataInput"],
 ): Promise<Record<string, never>> {
   const { Namespace: namespace } = input;
@@ -52,7 +52,7 @@ export async function putMetricData(
     };
   });
   for (const [index, datum] of checked.entries()) {
-    if (index > 0 && index % dataPerTurn === 0) await turn();
+    if (index > 0 && index % dataPerTurn === 0) await nextTick();
     record(series, datum);
   }
   return {};

@@ -37,9 +37,9 @@ const labelOf = ({ metricName, dimensions }: MetricName): string =>
   [...dimensions.map(({ value }) => value), metricName].join(" ");
 
 /** Runs the steps to their end, each in a tick of its own. */
-export async function runSteps<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
+export async function runSteps<Result>(steps: Steps<Result>, nextTick: () => Promise<void>): Promise<Result> {
   for (let given: unknown; ;) {
-    await turn();
+    await nextTick();
     const { done, value } = steps.next(given);
     if (done === true) return value;
     given = await value;

@@ -275,12 +275,12 @@ test("expressions that are wrong, circular, nested too deeply or unsupported are
 async function longestTurnMs(work: Promise<unknown>): Promise<number> {
   let [longestMs, beforeMs] = [0, threadCpuMs()];
   const over = new AbortController();
-  const turn = () => {
+  const nextTick = () => {
     longestMs = Math.max(longestMs, threadCpuMs() - beforeMs);
     beforeMs = threadCpuMs();
-    if (!over.signal.aborted) setImmediate(turn);
+    if (!over.signal.aborted) setImmediate(nextTick);
   };
-  setImmediate(turn);
+  setImmediate(nextTick);
   await work.finally(() => over.abort());
   return longestMs;
 }
@@ -348,7 +348,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
   const never = new AbortController().signal;
   const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.ListMetrics;
   const list = (input: Parameters<typeof handle>[0]) =>
-    handle(input, { turn: () => loopQueue.next(never) } as CallContext);
+    handle(input, { nextTick: () => loopQueue.next(never) } as CallContext);
   const valuesOf = ({ Metrics }: Awaited<ReturnType<typeof list>>) =>
     Metrics?.map((each) => each.Dimensions?.[0]?.Value);
   const others = { turns: 0, areThere: true };
@@ -387,7 +387,7 @@ test("PutMetricData records a hundred data a turn, those of entities too, and no
   const data = Array.from({ length: 250 }, (_, at) => ({ MetricName: `m${at}`, Values: [1, 2], Counts: [1, 3] }));
   const wrong = { MetricName: "wrong", Values: [1], Counts: [] };
   const put = (input: Omit<Parameters<typeof handle>[0], "Namespace">) =>
-    handle({ Namespace: "n", ...input }, { turn: look } as CallContext);
+    handle({ Namespace: "n", ...input }, { nextTick: look } as CallContext);
   await assert.rejects(put({ MetricData: data, EntityMetricData: [{ MetricData: [wrong] }] }), {
     message: /^The parameters EntityMetricData\.member\.1\.MetricData\.member\.1\.Values and /,
   });

@@ -44,13 +44,13 @@ export function cloudwatchService(parts: CloudWatchDependencies) {
       handle: (input) => getMetricStatistics(series, clock.epochMs(), input),
     },
     GetMetricData: {
-      handle: (input, { turn }) => getMetricData({ series, clock, turn }, input),
+      handle: (input, { nextTick }) => getMetricData({ series, clock, nextTick }, input),
     },
     PutMetricData: {
       // IAM has no such ARN: there the namespace is a condition.
       resource: ({ Namespace: namespace }, { region, accountId }) =>
         `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
-      handle: (input, { turn }) => putMetricData({ series, clock, turn }, input),
+      handle: (input, { nextTick }) => putMetricData({ series, clock, nextTick }, input),
     },
     ListMetrics: {
       handle: (input, context) => listMetrics({ series, clock }, input, context),
@@ -131,7 +131,7 @@ interface ListedMetric {
 async function listMetrics(
   { series, clock }: SeriesParts,
   input: CloudwatchInputs["ListMetricsInput"],
-  { turn }: CallContext,
+  { nextTick }: CallContext,
 ) {
   const filter: SeriesFilter = {
     namespace: input.Namespace ?? null,
@@ -148,7 +148,7 @@ async function listMetrics(
   };
   const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
   // One additional metric shows whether there is another page.
-  const first = await firstInOrder(series.list(filter), { entryOf, order, countMax: metricsPerPage + 1 }, turn);
+  const first = await firstInOrder(series.list(filter), { entryOf, order, countMax: metricsPerPage + 1 }, nextTick);
   const page = first.slice(0, metricsPerPage);
   const last = page.at(-1)?.id;
   return {

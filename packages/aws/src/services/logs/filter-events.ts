@@ -12,7 +12,7 @@ export interface FilterRequest {
   /** Position of the last event of the previous page. */
   readonly after: string | null;
   /** Resolves in the call's next tick of the event loop. */
-  readonly turn: () => Promise<void>;
+  readonly nextTick: () => Promise<void>;
 }
 
 export interface FilteredEvent extends LogEvent {
@@ -42,7 +42,7 @@ export async function filterEvents(
   for (const stream of request.streams) {
     for await (const event of eventsOf(store, stream, request, after?.timestampMs ?? request.startTimeMs)) {
       if (after !== null && compare(event, after) <= 0) continue;
-      if (matched.isTurnDueBefore(event.message)) await request.turn();
+      if (matched.isTurnDueBefore(event.message)) await request.nextTick();
       if (request.matches(event.message)) page.add(event);
     }
   }
@@ -54,12 +54,12 @@ export async function filterEvents(
 async function* eventsOf(
   store: LogStreams,
   stream: string,
-  { group, endTimeMs, turn }: FilterRequest,
+  { group, endTimeMs, nextTick }: FilterRequest,
   startTimeMs: number,
 ): AsyncGenerator<FilteredEvent> {
   const read = { startTimeMs, endTimeMs, startFromHead: true, eventsMax: eventsPerRead };
   for (let token: string | null = null; ;) {
-    await turn();
+    await nextTick();
     const page = await store.read(group, stream, { ...read, token });
     if (page.events.length === 0) return;
     for (const event of page.events) yield { ...event, stream };

@@ -29,7 +29,7 @@ function tails(stopping = new AbortController().signal) {
   const clock = new SteppedClock();
   const write = (group: string, stream: string, ...messages: readonly string[]) => {
     const events = messages.map((message) => ({ timestampMs: 5, message }));
-    for (const follower of followers) if (follower.wants(group, stream)) void follower.take(group, stream, events);
+    for (const follower of followers) if (follower.wants(group, stream)) void follower.receive(group, stream, events);
   };
   return { live: new LiveTails({ store, clock, stopping }), clock, followers, write };
 }

@@ -110,7 +110,7 @@ class NextUpdate implements LogFollower {
     return this.#tailed.groups.has(group) && this.#tailed.wantsStream(stream);
   }
 
-  take(group: string, stream: string, events: Parameters<LogFollower["take"]>[2]): void {
+  receive(group: string, stream: string, events: Parameters<LogFollower["receive"]>[2]): void {
     const ingestedMs = this.#clock.epochMs();
     for (const { timestampMs, message } of events) {
       if (this.#comparedLength >= comparedLengthMax) {

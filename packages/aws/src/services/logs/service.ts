@@ -98,7 +98,7 @@ export function logsService(dependencies: LogsDependencies) {
     FilterLogEvents: {
       resource: group,
       refuses: latestFirst,
-      handle: (input, { turn }) => filter(store, input, { nowMs: clock.epochMs(), turn }),
+      handle: (input, { nextTick }) => filter(store, input, { nowMs: clock.epochMs(), nextTick }),
     },
     StartLiveTail: {
       // Permission for one of several groups is not permission for all.
@@ -311,7 +311,7 @@ const storedToken = (listing: Listing, token: string) =>
 async function filter(
   store: LogStreams,
   input: LogsInputs["FilterLogEventsRequest"],
-  { nowMs, turn }: { readonly nowMs: number; readonly turn: () => Promise<void> },
+  { nowMs, nextTick }: { readonly nowMs: number; readonly nextTick: () => Promise<void> },
 ) {
   const group = groupOf(input);
   if (input.logStreamNames !== undefined && input.logStreamNamePrefix !== undefined) {
@@ -332,7 +332,7 @@ async function filter(
     matches: await messageMatcher(input.filterPattern),
     eventsMax: input.limit ?? eventsPerPage,
     after: input.nextToken === undefined ? null : positionOfToken(listing, input.nextToken, invalidToken),
-    turn,
+    nextTick,
   });
   return {
     events: events.map(({ stream, timestampMs, message, id }) => ({

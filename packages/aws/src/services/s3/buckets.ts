@@ -115,7 +115,7 @@ async function page(request: S3Request, parameters: ListParameters, startAfter: 
     objects.push(...found.objects);
     commonPrefixes.push(...found.commonPrefixes);
     nextStartAfter = found.nextStartAfter;
-    if (missingCount() > 0) await context.turn();
+    if (missingCount() > 0) await context.nextTick();
   }
   return { objects, commonPrefixes, nextStartAfter };
 }

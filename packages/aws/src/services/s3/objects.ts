@@ -86,10 +86,10 @@ export async function putObject(request: S3Request): Promise<void> {
   await store.headBucket(bucket);
   const stored = storedHeaders(headers);
   const condition = writeCondition(request);
-  using room = await request.room(bodyBytesOf(request));
+  using slot = await request.reserve(bodyBytesOf(request));
   const { body, ...options } = openBody(request);
-  const kept = { ...stored, headers: { ...stored.headers, ...room.headers } };
+  const kept = { ...stored, headers: { ...stored.headers, ...slot.headers } };
   const head = await store.put(bucket, key, body, { ...kept, ...condition, ...options, signal: context.signal });
-  room.keep();
+  slot.keep();
   sendEmpty(request, 200, { ETag: head.etag, ...checksumHeaders(head) });
 }

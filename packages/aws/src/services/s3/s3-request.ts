@@ -20,7 +20,7 @@ export interface S3Request {
   readonly context: CallContext;
   readonly store: BucketStore;
   /** Reserves space for a write of so many bytes. Throws above the caller's quota. */
-  readonly room: (byteLength: number | null) => Promise<UploadSlot>;
+  readonly reserve: (byteLength: number | null) => Promise<UploadSlot>;
   /** Returns whether a listing of the bucket shows a key to the caller. */
   readonly isListed: (key: string) => boolean;
   readonly clock: Clock;

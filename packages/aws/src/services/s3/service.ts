@@ -38,7 +38,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
       const payload = payloadOf(authenticator, { method, url, headers: incoming.headers });
       const address = parseAddress(url, headers["host"], s3Domain);
       refuseHeaders(headers, context.accountId);
-      const room = async (byteLength: number | null) =>
+      const reserve = async (byteLength: number | null) =>
         (await writers?.take(context.accessKeyId, byteLength)) ?? unbounded;
       const { bucket } = address;
       const isListed = (key: string) => lists?.(context.accessKeyId, { bucket, key }) ?? true;
@@ -53,7 +53,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
         context,
         store,
         clock,
-        room,
+        reserve,
       };
       return openedCall(operationOf(request), request);
     },

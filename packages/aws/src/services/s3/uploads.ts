@@ -31,10 +31,10 @@ export async function createUpload(request: S3Request): Promise<void> {
   const checksumAlgorithm = algorithmOf(headers["x-amz-checksum-algorithm"]);
   const checksumType = checksumTypeOf(headers["x-amz-checksum-type"], checksumAlgorithm);
   const stored = storedHeaders(headers);
-  using room = await request.room(0);
-  const kept = { ...stored, headers: { ...stored.headers, ...room.headers } };
+  using slot = await request.reserve(0);
+  const kept = { ...stored, headers: { ...stored.headers, ...slot.headers } };
   const upload = await store.createUpload(bucket, key, { ...kept, checksumAlgorithm, checksumType });
-  room.keep();
+  slot.keep();
   if (checksumAlgorithm !== null) {
     response.setHeader("x-amz-checksum-algorithm", checksumAlgorithm.toUpperCase());
     response.setHeader("x-amz-checksum-type", checksumType);
@@ -65,10 +65,10 @@ export async function putPart(request: S3Request): Promise<void> {
       `Checksum Type mismatch occurred, expected checksum Type: ${checksumAlgorithm}, actual checksum Type: ${other}`,
     );
   }
-  using room = await request.room(bodyBytesOf(request));
+  using slot = await request.reserve(bodyBytesOf(request));
   const { body, ...options } = openBody(request);
   const part = await store.putPart(id, number, body, { ...options, signal: context.signal });
-  room.keep();
+  slot.keep();
   sendEmpty(request, 200, { ETag: part.etag, ...checksumHeaders({ checksums: part.checksums }) });
 }
 
@@ -210,7 +210,9 @@ export async function listParts(request: S3Request): Promise<void> {
 export async function listUploads(request: S3Request): Promise<void> {
   const { store, bucket, query } = request;
   if (query.has("delimiter"))
-    throw new AwsError("NotImplemented", "ListMultipartUploads with a delimiter is not implemented", { statusFallback: 501 });
+    throw new AwsError("NotImplemented", "ListMultipartUploads with a delimiter is not implemented", {
+      statusFallback: 501,
+    });
   const prefix = query.get("prefix") ?? "";
   const keyMarker = query.get("key-marker") ?? "";
   const idMarker = query.get("upload-id-marker") ?? "";

@@ -26,7 +26,7 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
     let after = null;
     for (let hasMore = true; hasMore && models.length < modelsMax;) {
       const page = { ...question, created: anyTime, modified: anyTime, after, limit: pageLength };
-      const found = await hosting.endpoints.list(page, context.turn);
+      const found = await hosting.endpoints.list(page, context.nextTick);
       for (const { name, createdMs, state } of found.page) {
         add(name, createdMs);
         after = { name, createdMs, status: state.at };

@@ -42,7 +42,7 @@ export function endpointConfigOperations(hosting: Hosting) {
         if (asyncInference !== undefined) {
           checkQueued(variants, shadows.length > 0 || dataCapture?.EnableCapture === true);
         }
-        const record = await hosting.catalogue.createConfig({
+        const record = await hosting.catalog.createConfig({
           name: input.EndpointConfigName,
           owner,
           variants,
@@ -58,7 +58,7 @@ export function endpointConfigOperations(hosting: Hosting) {
     DescribeEndpointConfig: {
       resource,
       async handle(input, context) {
-        const record = await hosting.catalogue.config(input.EndpointConfigName, context);
+        const record = await hosting.catalog.config(input.EndpointConfigName, context);
         return {
           EnableNetworkIsolation: false,
           ...record.request,
@@ -72,7 +72,7 @@ export function endpointConfigOperations(hosting: Hosting) {
     DeleteEndpointConfig: {
       resource,
       async handle(input, context) {
-        await hosting.catalogue.deleteConfig(input.EndpointConfigName, context);
+        await hosting.catalog.deleteConfig(input.EndpointConfigName, context);
         return {};
       },
     },

@@ -99,7 +99,7 @@ function questions({ components }: Hosting) {
         const { page, hasMore } = await components.list(
           listQueryOf("ListInferenceComponents", input),
           isWanted,
-          context.turn,
+          context.nextTick,
         );
         const rows = page.map((each) => ({
           InferenceComponentName: each.name,

@@ -42,7 +42,7 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   for (let at = 0; at < count; at += 500) {
     await Promise.all(
       Array.from({ length: 500 }, (_, more) => {
-        return hosting.catalogue.createModel({
+        return hosting.catalog.createModel({
           name: name(at + more),
           owner,
           containers: [{}],
@@ -57,7 +57,7 @@ test("ListModels of 10,000 models, by ten clients at once, looks at a thousand r
   const loopQueue = new EventLoopQueue();
   const signal = new AbortController().signal;
   const list = (input: Parameters<typeof ListModels.handle>[0]) =>
-    ListModels.handle(input, { turn: () => loopQueue.next(signal) } as CallContext);
+    ListModels.handle(input, { nextTick: () => loopQueue.next(signal) } as CallContext);
   let touchedBefore = 0;
   let mostInARound = 0;
   let isOver = false;

@@ -21,7 +21,7 @@ export function listOperations(hosting: Hosting) {
   return {
     ListModels: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.catalogue.listModels(listQueryOf("ListModels", input), context.turn);
+        const { page, hasMore } = await hosting.catalog.listModels(listQueryOf("ListModels", input), context.nextTick);
         const rows = page.map((each) => ({
           ModelName: each.name,
           ModelArn: each.arn,
@@ -32,9 +32,9 @@ export function listOperations(hosting: Hosting) {
     },
     ListEndpointConfigs: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.catalogue.listConfigs(
+        const { page, hasMore } = await hosting.catalog.listConfigs(
           listQueryOf("ListEndpointConfigs", input),
-          context.turn,
+          context.nextTick,
         );
         const rows = page.map((each) => ({
           EndpointConfigName: each.name,
@@ -46,7 +46,7 @@ export function listOperations(hosting: Hosting) {
     },
     ListEndpoints: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.endpoints.list(listQueryOf("ListEndpoints", input), context.turn);
+        const { page, hasMore } = await hosting.endpoints.list(listQueryOf("ListEndpoints", input), context.nextTick);
         const rows = page.map((each) => ({
           EndpointName: each.name,
           EndpointArn: each.arn,
@@ -59,7 +59,10 @@ export function listOperations(hosting: Hosting) {
     },
     ListTransformJobs: {
       async handle(input, context) {
-        const { page, hasMore } = await hosting.transforms.list(listQueryOf("ListTransformJobs", input), context.turn);
+        const { page, hasMore } = await hosting.transforms.list(
+          listQueryOf("ListTransformJobs", input),
+          context.nextTick,
+        );
         const rows = page.map(({ state, ...each }) => ({
           TransformJobName: each.name,
           TransformJobArn: each.arn,

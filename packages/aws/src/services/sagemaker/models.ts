@@ -15,7 +15,7 @@ export function modelOperations(hosting: Hosting) {
         const containers = checkedContainers(input);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
-        const record = await hosting.catalogue.createModel({
+        const record = await hosting.catalog.createModel({
           name: input.ModelName,
           owner,
           containers,
@@ -29,7 +29,7 @@ export function modelOperations(hosting: Hosting) {
     DescribeModel: {
       resource,
       async handle(input, context) {
-        const record = await hosting.catalogue.model(input.ModelName, context);
+        const record = await hosting.catalog.model(input.ModelName, context);
         return {
           EnableNetworkIsolation: false,
           ...record.request,
@@ -42,7 +42,7 @@ export function modelOperations(hosting: Hosting) {
     DeleteModel: {
       resource,
       async handle(input, context) {
-        await hosting.catalogue.deleteModel(input.ModelName, context);
+        await hosting.catalog.deleteModel(input.ModelName, context);
         return {};
       },
     },

@@ -7,19 +7,19 @@ export function tagOperations(hosting: Hosting) {
     AddTags: {
       resource,
       async handle(input) {
-        return { Tags: await hosting.catalogue.addTags(input.ResourceArn, input.Tags) };
+        return { Tags: await hosting.catalog.addTags(input.ResourceArn, input.Tags) };
       },
     },
     ListTags: {
       resource,
       async handle(input) {
-        return { Tags: await hosting.catalogue.tags(input.ResourceArn) };
+        return { Tags: await hosting.catalog.tags(input.ResourceArn) };
       },
     },
     DeleteTags: {
       resource,
       async handle(input) {
-        await hosting.catalogue.removeTags(input.ResourceArn, new Set(input.TagKeys));
+        await hosting.catalog.removeTags(input.ResourceArn, new Set(input.TagKeys));
         return {};
       },
     },

@@ -25,7 +25,7 @@ export function deleteEndpoint(options: Named<PlatformAddressOptions>): Promise<
 async function isDeleting(client: PlatformClient, name: string): Promise<boolean> {
   try {
     const path = `/galatea/endpoints/${encodeURIComponent(name)}?wait=${waitSeconds}`;
-    return ((await client.ask("GET", path)) as { readonly EndpointStatus: string }).EndpointStatus === "Deleting";
+    return ((await client.request("GET", path)) as { readonly EndpointStatus: string }).EndpointStatus === "Deleting";
   } catch (error) {
     if (error instanceof PlatformRefusal && error.code === "ValidationException") return false;
     throw error;

@@ -137,7 +137,10 @@ test("a page of another site invokes no endpoint, and gets a refusal that its sc
     "",
   );
   assert.equal(status, 403);
-  assert.equal((JSON.parse(body) as { message: string }).message, "Requests from web pages of other origins are rejected.");
+  assert.equal(
+    (JSON.parse(body) as { message: string }).message,
+    "Requests from web pages of other origins are rejected.",
+  );
 });
 
 test("a page that another program of this machine serves is another site too", async () => {

@@ -68,7 +68,7 @@ import { openSocketsDirectory } from "./sockets-directory.ts";
 
 const tunnelsMax = 100;
 /** Maximum number of series in /metrics: some 10 MB of text. */
-const toldSeriesMax = 20_000;
+const seriesMax = 20_000;
 const countedEndpointsMax = 10_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
@@ -252,7 +252,7 @@ interface PageSources {
 }
 
 function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, counters }: PageSources) {
-  const limits = { seriesMax: toldSeriesMax, turn: nextTurn };
+  const limits = { seriesMax, turn: nextTurn };
   return {
     series: async () => counters.print() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
     bringsKey: (request: IncomingMessage) => bringsKey(request, keys.all),
@@ -350,7 +350,7 @@ function openDoor(
 ) {
   const { services, sessions, instances, keys } = parts;
   const { account: accountId, region } = options;
-  const rules = doorRules(options);
+  const rules = hostAndOriginRules(options);
   const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
   const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
   const gateway = createGateway({
@@ -381,7 +381,7 @@ export function callableUrl(url: string): string {
 }
 
 /** Returns the accepted hosts and origins; behind CONNECT, the STS hosts are this platform's own. */
-function doorRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): HostAndOriginRules {
+function hostAndOriginRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): HostAndOriginRules {
   const origins = new Set(allowedOrigin);
   const name = host.toLowerCase().replace(/\.$/, "");
   return {

@@ -36,7 +36,8 @@ function parseAlternative(source: string): Alternative {
   while (at < inner.length) {
     piece.lastIndex = at;
     const match = piece.exec(inner);
-    if (match === null) throw invalidPattern(`the regular expression ${source} has an unsupported character at ${at + 1}`);
+    if (match === null)
+      throw invalidPattern(`the regular expression ${source} has an unsupported character at ${at + 1}`);
     at = piece.lastIndex;
     const takes = parseAtom(match[1] as string);
     const { least, most } = repetition(match);

@@ -50,12 +50,12 @@ export function metricFilterOperations(parts: MetricFilterDependencies) {
       handle: async (input) => describe(metricFilters, input),
     },
     TestMetricFilter: {
-      async handle({ filterPattern, logEventMessages }, { turn }) {
+      async handle({ filterPattern, logEventMessages }, { nextTick }) {
         const pattern = readFilterPattern(filterPattern);
         const matched = new MatchedLength();
         const matches = [];
         for (const [index, eventMessage] of logEventMessages.entries()) {
-          if (matched.isTurnDueBefore(eventMessage)) await turn();
+          if (matched.isTurnDueBefore(eventMessage)) await nextTick();
           const values = extractedValues(pattern, eventMessage);
           if (values !== null) matches.push({ eventNumber: index + 1, eventMessage, extractedValues: values });
         }

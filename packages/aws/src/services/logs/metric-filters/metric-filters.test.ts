@@ -56,7 +56,7 @@ function world() {
     });
   const tell = async (group: string, ...messages: readonly string[]) => {
     if (follower?.wants(group, "s") !== true) return;
-    await follower.take(
+    await follower.receive(
       group,
       "s",
       messages.map((message) => ({ timestampMs: 7, message })),

@@ -54,7 +54,7 @@ export class MetricFilters implements Disposable {
     this.#options = options;
     const follower: LogFollower = {
       wants: (group) => this.#groups.has(group),
-      take: (group, _stream, events) => this.#take(group, events),
+      receive: (group, _stream, events) => this.#take(group, events),
     };
     this.#following = options.logs.follow(follower);
   }
@@ -161,7 +161,7 @@ export class MetricFilters implements Disposable {
   }
 
   /** Writers wait for this: one tick of the event loop for each filter. */
-  async #take(group: string, events: Parameters<LogFollower["take"]>[2]): Promise<void> {
+  async #take(group: string, events: Parameters<LogFollower["receive"]>[2]): Promise<void> {
     for (const [index, { record, sampleOf }] of [...(this.#groups.get(group)?.values() ?? [])].entries()) {
       if (index > 0) await nextTurn();
       const { namespace, name: metricName, unit } = record.metric;
