@@ -53,7 +53,7 @@ const refusals: readonly (readonly [policy: object, words: RegExp])[] = [
   [{ healthyRetryPolicy: { numRetries: 100, maxDelayTarget: 3600 } }, /together must not exceed 3600 seconds/],
   [{ healthyRetryPolicy: { backoffFunction: "cubic" } }, /backoffFunction must be one of/],
   [{ throttlePolicy: { maxReceivesPerSecond: 0 } }, /maxReceivesPerSecond must be greater than or equal to 1/],
-  [{ requestPolicy: { headerContentType: "text/plain\r\nx: y" } }, /headerContentType is none of/],
+  [{ requestPolicy: { headerContentType: "text/plain\r\nx: y" } }, /headerContentType is not a supported/],
   [{ http: {} }, /unexpected JSON member: http/],
 ];
 

@@ -164,7 +164,7 @@ test("SIGHUP has a server show new connections the certificate that its files ho
   await rename(log, `${log}.1`);
   await write(certificate());
   server.child.kill("SIGHUP");
-  await logged(/SIGHUP: certificates were read again/);
+  await logged(/SIGHUP: certificates reloaded/);
   const second = await shownCertificate(port);
   assert.notEqual(second, first);
   await writeFile(key, "no key");
@@ -198,7 +198,7 @@ test("a platform ends with its terminal, and goes on without it where nohup star
   const [, pid] = await staying.seen(/pid (\d+)/);
   const [, url = ""] = await staying.seen(/at (http:\S+)/);
   try {
-    await eventually(async () => (await readFile(log, "utf8")).includes("SIGHUP: keys were read again"));
+    await eventually(async () => (await readFile(log, "utf8")).includes("SIGHUP: keys reloaded"));
     assert.ok((await fetch(`${url}/health`)).status > 0);
   } finally {
     process.kill(Number(pid), "SIGTERM");

@@ -238,7 +238,7 @@ test("a file that holds no records of these migrations is refused, and nothing i
         database.exec("CREATE TABLE applied_migration (id TEXT PRIMARY KEY) STRICT");
         database.exec("INSERT INTO applied_migration VALUES ('another')");
       },
-      /migrations that are none of ours: another/,
+      /unknown migrations: another/,
     ],
   ] as const) {
     rmSync(other, { force: true });

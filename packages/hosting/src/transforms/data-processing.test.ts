@@ -72,6 +72,6 @@ test("a job that is stopped goes on with no further piece", async () => {
 test("an answer with another number of rows than the payload has is refused", async () => {
   await assert.rejects(
     processedResponse(answers(2), inputs(3), joining, turnsOf()),
-    /the container answered 2 rows to 3: the input cannot be joined to its output/,
+    /the container returned 2 rows for 3: the input cannot be joined to its output/,
   );
 });

@@ -102,7 +102,7 @@ test("a pattern that is none is refused with what is wrong, and where", () => {
   refused('"open', /not closed/);
   refused("%a{3,2}%", /ends before it begins/);
   refused("%a{100}%", /too long/);
-  refused("%(a)%", /not supported/);
+  refused("%(a)%", /unsupported character/);
   refused("%a% %b% -%c%", /2 regular expressions at most/);
   refused("{ $.a = %a% || $.a = %b% || $.a = %c% }", /2 regular expressions at most/);
   refused("[a = %a% || a = %b%, c = %c%]", /2 regular expressions at most/);
