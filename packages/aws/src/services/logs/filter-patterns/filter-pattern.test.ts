@@ -97,7 +97,7 @@ test("a pattern that is none is refused with what is wrong, and where", () => {
   refused("{ $.a = 1 } x", /nothing may follow the closing brace/);
   refused('{ $.a > "x" }', /> compares numbers only/);
   refused("{ $ = 1 }", /a property expected behind \$/);
-  refused("[a, ..., b, ...]", /once only/);
+  refused("[a, ..., b, ...]", /only once/);
   refused("[a", /']' expected/);
   refused('"open', /not closed/);
   refused("%a{3,2}%", /ends before it begins/);
