@@ -1,4 +1,4 @@
-/** What `galatea up` prints of endpoints that come, fail and go. */
+/** The log lines of `galatea up` about endpoints that are created, fail and are deleted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DeleteEndpointCommand } from "@aws-sdk/client-sagemaker";

@@ -60,7 +60,7 @@ class World implements AsyncDisposable {
     await eventually(async () => (await runsIn(this.bench.directory).catch(() => 0)) > 0);
   }
 
-  /** What requests with the first word `hold` wait for. */
+  /** Releases requests with the first word `hold`. */
   async release(): Promise<void> {
     await writeFile(join(this.bench.directory, "go"), "");
   }
@@ -203,7 +203,7 @@ recordedMovesContract<World, Outside, Found, AsyncEvent["kind"]>({
 
 /** Documents of a disk that gives and takes nothing for a while. */
 class FailingMemory extends DocumentMemory {
-  /** Of so many reads of requests, and of writes that end one. */
+  /** Number of failing reads of requests, and of failing writes that end one. */
   failingReads = 0;
   failingWrites = 0;
 

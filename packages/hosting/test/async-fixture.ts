@@ -65,7 +65,7 @@ export class AsyncBench implements AsyncDisposable {
   readonly sums: Map<string, number>;
   /** By topic. */
   readonly messages: { readonly topic: string; readonly message: Record<string, unknown> }[];
-  /** What was logged, by stream. */
+  /** Log text by stream. */
   readonly logs: ReadonlyMap<string, string>;
   readonly #closing: AsyncDisposableStack;
 
@@ -88,7 +88,7 @@ export class AsyncBench implements AsyncDisposable {
     options: {
       readonly documents?: DocumentMemory;
       readonly directory?: string;
-      /** What the bucket holds, by key. */
+      /** Content of the bucket by key. */
       readonly objects?: ReadonlyMap<string, string>;
       readonly limits?: Partial<AsyncLimits>;
       readonly series?: MinuteSeries;
@@ -206,7 +206,7 @@ export class AsyncBench implements AsyncDisposable {
     return { text: await text(found.body), contentType: found.head.contentType };
   }
 
-  /** Whatever came of a request, when it has come. */
+  /** Resolves with the result of a request. */
   async result(
     ticket: AsyncTicket,
   ): Promise<{ readonly ok: boolean; readonly text: string; readonly contentType: string }> {

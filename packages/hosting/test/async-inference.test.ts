@@ -181,7 +181,7 @@ test("queues have their turns: a long one holds up no other", async () => {
   for (let index = 0; index < 2; index += 1) tickets.push(await bench.ask("short", "short 1"));
   await writeFile(join(bench.directory, "go"), "");
   for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
-  // Whose turn is next when the first ends depends on which queue was there first.
+  // The order depends on which queue was created first.
   const order = (await runs()).join("");
   assert.ok(["hslsllll", "hlslslll"].includes(order), order);
 });
@@ -209,7 +209,7 @@ test("a disk that is full for a while when a failure is stored costs time, and n
   assert.deepEqual([refusalsLeft(), sum("ResponseUploadFailures"), sum("NotificationFailures")], [0, undefined, 1]);
 });
 
-/** So many writes of objects meet a full disk; how many of these are still to come. */
+/** Fails the next writes of objects with a full disk; returns a function for the number of remaining failures. */
 function refusePuts(bench: AsyncBench, count: number): () => number {
   const put = bench.store.put.bind(bench.store);
   let left = count;
@@ -221,7 +221,7 @@ function refusePuts(bench: AsyncBench, count: number): () => number {
   return () => left;
 }
 
-/** What the object store throws on a full disk. */
+/** Returns the error of the object store on a full disk. */
 function fullDisk(): AwsError {
   const cause = Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
   const text = "There is no space left where the objects are kept";

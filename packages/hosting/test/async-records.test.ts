@@ -1,4 +1,4 @@
-/** What is told of asynchronous invocations: metrics, log lines, failure objects. */
+/** Metrics, log lines and failure objects of asynchronous invocations. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ test("each invocation is a line of its instance's data-log, in SageMaker's words
   assert.match(ends[0] ?? "", /\[ends\] .* The request is repeated \(2 of 3\)\.$/);
   assert.match(ends[1] ?? "", /\[ends\] .* The request is repeated \(3 of 3\)\.$/);
   assert.doesNotMatch(ends[2] ?? "", /made again/);
-  // Of a request that came to no instance, there is none that could say it.
+  // A request that reached no instance has no instance to name.
   const inputUrl = `s3://${bucket}/nothing`;
   await bench.result(await bench.ask("q", "", { inputUrl }));
   await eventually(() => bench.logs.has("v/data-log"));

@@ -23,7 +23,7 @@ interface CapturedLine {
   readonly eventMetadata: { readonly inferenceId: string; readonly eventId: string };
 }
 
-/** Of all files below a prefix, by the file's key. */
+/** Returns the lines of all files below a prefix, by key. */
 async function linesBelow(
   { store }: Pick<TrafficBench, "store">,
   prefix: string,

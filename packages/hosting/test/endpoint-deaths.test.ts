@@ -17,7 +17,10 @@ const traffic = (Type: "CANARY" | "LINEAR"): DeploymentConfig => {
 };
 const rolling: DeploymentConfig = { RollingUpdatePolicy: { MaximumBatchSize: half, WaitIntervalInSeconds: 0.02 } };
 
-/** What there is of the endpoint: its status and configuration, what runs, who answers, how many directories instances have, and which documents. */
+/**
+ * The observed state of the endpoint: its status and configuration, running instances, the responding one, the number
+ * of instance directories, and the documents.
+ */
 interface Found {
   readonly status: readonly string[] | null;
   readonly running: string;

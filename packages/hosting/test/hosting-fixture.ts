@@ -29,14 +29,14 @@ export interface HostingFixtureOptions {
   readonly directory: string;
   readonly store: BucketStore;
   readonly documents: DocumentMemory;
-  /** Of Node, for a container with these variables that listens at the socket. */
+  /** Returns Node's arguments for a container with these variables that listens at the socket. */
   readonly argumentsFor: (
     environment: Readonly<Record<string, string>>,
     socketPath: string,
     mlRoot: string,
   ) => string[];
   readonly onSample: (metric: string, value: number, container: string | undefined) => void;
-  /** What containers write, by the names of their streams. */
+  /** Output of containers by stream. */
   readonly logs: Map<string, string>;
   readonly limits?: Partial<InvocationLimits>;
   readonly instances?: Partial<InstanceLimits>;
@@ -47,13 +47,13 @@ export interface HostingFixtureOptions {
   readonly onOpen?: (spec: InstanceSpec) => void;
   /** True if instances keep running at the end, for the next hosting over the same directory and documents. */
   readonly isDetached?: boolean;
-  /** Of requests and jobs in flight. */
+  /** Memory for requests and jobs in flight. */
   readonly memory?: ByteBudget;
   /** Instead of `onSample`, where a test asks whose series they are. */
   readonly openSeries?: FleetOptions["openSeries"];
   /** There are no alarms unless given. */
   readonly alarmState?: HostingOptions["alarmState"];
-  /** Where results of asynchronous inference are told, and what bounds it. */
+  /** The outbox and the limits of asynchronous inference. */
   readonly queues?: Pick<HostingOptions, "outbox" | "asyncLimits">;
   readonly mirroring?: NonNullable<HostingOptions["mirroring"]>;
   readonly logger?: Logger;

@@ -1,4 +1,4 @@
-/** What hosting's verbs make of its records, over documents in memory: no file, no container. */
+/** The effects of hosting's operations on its records, over documents in memory: no files, no containers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, createLogger, orAborted, silentLogger, systemClock } from "@galatea/base";

@@ -1,4 +1,4 @@
-/** What single models take of the node: real processes that take it, and what is refused then. */
+/** Memory of single models on the node: real processes that use it, and the errors when it is missing. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

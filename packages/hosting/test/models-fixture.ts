@@ -55,7 +55,7 @@ export interface ModelCounts {
   readonly failures: string[];
 }
 
-/** What a bench has that differs from others; a directory is the test's, which removes it. */
+/** Options of a bench; the test owns and removes a directory. */
 export type ModelsBenchMore = Partial<
   Pick<HostingFixtureOptions, "directory" | "documents" | "instances" | "isDetached" | "nodes">
 >;
@@ -117,7 +117,7 @@ export class ModelsBench implements AsyncDisposable {
     return this.#parts.hosting;
   }
 
-  /** Of a metric with the dimensions EndpointName and VariantName alone, in their order. */
+  /** Returns the samples of a metric with only the dimensions EndpointName and VariantName, in order. */
   samples(metric: string): readonly number[] {
     return this.#parts.samples.get(metric) ?? [];
   }
@@ -204,7 +204,7 @@ export class ModelsBench implements AsyncDisposable {
     await writeFile(join(this.#parts.instancesDirectory, instance.replace(".sock", ""), "broken"), "");
   }
 
-  /** How often each model was loaded so far (or unloaded), on all instances together. */
+  /** Returns the number of loads (or unloads) of each model so far, on all instances together. */
   loads(what: "load" | "unload" = "load"): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     for (const text of this.#parts.logs.values()) {
@@ -229,7 +229,7 @@ export class ModelsBench implements AsyncDisposable {
           else counts.failures.push(`${target} answered ${text}`);
         } catch (error) {
           counts.failures.push(String(error));
-          // What is refused at once must not keep everything else from being done.
+          // Yields, because immediate rejections must not block all other work.
           await new Promise((resolve) => setImmediate(resolve));
         }
       }

@@ -111,7 +111,7 @@ test("while models are loaded where they go, the instances that end still answer
   const before = new Set((await askAll()).map(({ instance }) => instance));
   assert.ok(before.size > 1);
   await bench.resize("regrown", 1);
-  // Whoever still has a model answers for it.
+  // An instance that still has a model serves its requests.
   await askAll();
   assert.equal(bench.samples("ModelCacheHit").filter((hit) => hit === 0).length, targets.length);
   await bench.resize("regrown", 3);
@@ -191,7 +191,7 @@ test("with ModelCacheSetting Disabled each model leaves memory and disk with its
   }
   assert.deepEqual(bench.samples("ModelCacheHit"), [0, 0, 0, 0, 0, 0]);
   assert.equal(bench.samples("ModelLoadingWaitTime").length, 6);
-  // Who asks meanwhile shares what is there.
+  // Concurrent requests share the loaded model.
   const answers = await Promise.all(Array.from({ length: 10 }, () => bench.ask("uncached", "a", 50)));
   assert.ok(answers.every(({ text }) => text === "a"));
   await until("it has gone again", () => sum(bench.loads("unload")) === sum(bench.loads()));

@@ -90,7 +90,8 @@ test("the container that fails is named, and none behind it is asked", async () 
   assert.deepEqual(count("clean", "Invocation4XXErrors"), [0]);
   assert.deepEqual(count("featurize", "Invocation4XXErrors"), [1]);
   assert.deepEqual(count("score", "Invocations"), []);
-  // Of the variant, too, it is an error of the model's own status, also while the container before still answers.
+  // The variant's metrics count it as an error of the model, too, even while the previous container is still
+  // responding.
   const ofVariant = (metric: string) =>
     bench.samples.findLast((each) => each.container === undefined && each.metric === metric)?.value;
   assert.equal(ofVariant("Invocation4XXErrors"), 1);

@@ -59,10 +59,10 @@ export interface PlannedVariant extends Partial<ProductionVariant> {
   readonly modelBytes?: number;
 }
 
-/** What a configuration of a test has beside its variants. */
+/** Further members of a test's configuration. */
 export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
 
-/** What a bench has that differs from others. */
+/** Options of a bench. */
 export interface BenchMore extends Pick<
   HostingFixtureOptions,
   "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached" | "logger"
@@ -73,7 +73,7 @@ export interface BenchMore extends Pick<
   readonly isFaltering?: boolean;
 }
 
-/** Who answered a request. */
+/** The container that responded to a request. */
 export interface Responder {
   readonly variant: string;
   readonly container: string;
@@ -81,7 +81,7 @@ export interface Responder {
   readonly pid: number;
 }
 
-/** What a steady client was answered, by what answered it, and what it was refused with, by the request. */
+/** The responses of a steady client by container, and its errors by request. */
 export interface ClientCounts {
   readonly answers: Map<string, number>;
   readonly failures: Map<string, string>;
@@ -98,7 +98,7 @@ export interface Arrival {
 export class TrafficBench implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly store: BucketStore;
-  /** Of metrics with the dimensions EndpointName and VariantName alone, by both and the metric. */
+  /** Sums of metrics with only the dimensions EndpointName and VariantName, by both and the metric. */
   readonly sums: Map<string, number>;
   /** By their names; others there are none. */
   readonly alarms: Map<string, "OK" | "ALARM">;
@@ -219,7 +219,7 @@ export class TrafficBench implements AsyncDisposable {
     return [state.at, generations[0].configName, failureReason(state)];
   }
 
-  /** Of each generation, its part of the requests. */
+  /** Returns the share of the requests of each generation. */
   async shares(name: string): Promise<readonly number[]> {
     const { generations } = await this.hosting.endpoints.find(name, owner);
     return generations.map(({ trafficShare }) => trafficShare);
@@ -243,12 +243,12 @@ export class TrafficBench implements AsyncDisposable {
     else rmSync(falterFlag(this.#program), { force: true });
   }
 
-  /** Of instances: each has one for as long as it is there. */
+  /** Returns the number of instance directories: each instance has one while it exists. */
   async directoryCount(): Promise<number> {
     return (await readdir(join(this.#directory, "i"))).filter((each) => each.startsWith("i-")).length;
   }
 
-  /** How many requests were held, by every container that ever ran. */
+  /** Returns the number of requests that containers have held, over all containers so far. */
   heldCount(): number {
     return [...this.#logs.values()].join("").split("holds ").length - 1;
   }
@@ -312,7 +312,7 @@ export class TrafficBench implements AsyncDisposable {
           count(counts.answers, `${variant} ${container}`, 1);
         } catch (error) {
           counts.failures.set(id, String(error));
-          // What is refused at once must not keep everything else from being done.
+          // Yields, because immediate rejections must not block all other work.
           await new Promise((resolve) => setImmediate(resolve));
         }
       }
@@ -372,7 +372,7 @@ function count(counts: Map<string, number>, key: string, by: number): void {
   counts.set(key, (counts.get(key) ?? 0) + by);
 }
 
-/** What the processes that a process started were started with. */
+/** Returns the command lines of a process's descendants. */
 function commandsBelow(pid: number): readonly { readonly pid: number; readonly command: readonly string[] }[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
   return children.flatMap((child) => {

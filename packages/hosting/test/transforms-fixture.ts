@@ -103,7 +103,7 @@ export class TransformBench implements AsyncDisposable {
     return this.#running.hosting;
   }
 
-  /** As after a stop of the platform: records and objects are there, nothing else. */
+  /** Opens the platform again with its records and objects, as after a stop. */
   async startAgain(): Promise<void> {
     await this.#running[Symbol.asyncDispose]();
     await this.#start();
@@ -129,7 +129,7 @@ export class TransformBench implements AsyncDisposable {
     return new Map(await Promise.all(held));
   }
 
-  /** Of instances: each has one for as long as it is there. */
+  /** Returns the number of instance directories: each instance has one while it exists. */
   async directoryCount(): Promise<number> {
     return (await readdir(join(this.#directory, "i"))).filter((each) => each.startsWith("i-")).length;
   }
@@ -139,7 +139,7 @@ export class TransformBench implements AsyncDisposable {
     return objects.map(({ key }) => key);
   }
 
-  /** Of a model whose container does so. The input is `in/`, the output `out`. */
+  /** Starts a job over a model with the given behaviour. The input is `in/`, the output `out`. */
   async begin(
     name: string,
     does: string,
@@ -175,7 +175,7 @@ export class TransformBench implements AsyncDisposable {
     return await this.ended(name);
   }
 
-  /** What the containers of a job were asked. */
+  /** Returns the requests that the containers of a job got. */
   asked(name: string): { text: string; bytes: number; underWay: number; type?: string; accept?: string }[] {
     const lines = [...this.logs].filter(([stream]) => stream.startsWith(`${name}/i-`)).map(([, text]) => text);
     const told = [...lines.join("").matchAll(/^asked (.*)$/gm)];

@@ -37,7 +37,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** What a CONNECT is answered with; `proxy` is the address that a client has of it, with or without a name and a password. */
+/** Returns the response to a CONNECT; `proxy` is the client's proxy URL, with or without a user name and a password. */
 function tunnel(proxy: string, target: string): Promise<{ status: number; socket: Socket }> {
   const { hostname, port, username, password } = new URL(proxy);
   const basic = Buffer.from(`${username}:${password}`).toString("base64");

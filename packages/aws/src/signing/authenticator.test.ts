@@ -44,7 +44,7 @@ function byHeader(more: Record<string, string>, names: readonly string[], servic
   return { ...request, headers: { ...headers, authorization } };
 }
 
-/** The same, signed in its query. */
+/** Returns the request with the signature in its query. */
 function byQuery(
   more: Record<string, string>,
   names: readonly string[],

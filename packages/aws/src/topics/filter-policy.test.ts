@@ -157,7 +157,10 @@ for (const [policy, scope, words] of refusals) {
   });
 }
 
-/** What takes long to compare, as long as a message may be, and in how many pieces it is looked at; rules may be five times as many. */
+/**
+ * Slow comparisons with a message of the maximum length, and the number of steps; there may be five times as many
+ * rules.
+ */
 const slow: readonly [what: string, rules: readonly unknown[], value: unknown, piecesMin: number][] = [
   [
     "addresses in networks",

@@ -39,7 +39,7 @@ const asked = {
   accountId: topic.accountId,
 } as const;
 
-/** What the endpoint has been sent, and what it answers. */
+/** The requests that the endpoint got, and its responses. */
 interface Outside {
   readonly received: readonly string[];
   readonly statuses: readonly number[];

@@ -35,7 +35,7 @@ test("a message is the bytes that Amazon's own encoder makes of it", () => {
     [":event-type", "PayloadPart"],
   ]);
   const written = encodeEvent(headers, Buffer.from("hello"));
-  // What `@smithy/core/event-streams` 3.41.0 writes.
+  // The output of `@smithy/core/event-streams` 3.41.0.
   const golden =
     "0000004500000030d3e838fc0d3a6d6573736167652d747970650700056576656e740b3a6576656e742d7479706507000b5061796c6f61645061727468656c6c6f2375eed4";
   assert.equal(written.toString("hex"), golden);

@@ -85,7 +85,7 @@ const pipes: RawService = {
   kind: "raw",
   protocol: "rest-json",
   model: pipesModel,
-  // As sagemaker-runtime has SageMaker's.
+  // A scope other than the service's name, as sagemaker-runtime has SageMaker's.
   scope: "parcel-post",
   operations: { Flow: flow },
   setHeaders: (response, requestId) => void response.setHeader("x-pipe-id", requestId),

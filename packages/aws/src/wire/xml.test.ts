@@ -8,7 +8,7 @@ const numbers = Array.from({ length: 10_000 }, (_, index) => index + 1);
 const parts = numbers.map(partOf).join("");
 const open = '<?xml version="1.0" encoding="UTF-8"?>\n<Upload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">';
 
-/** What a document says, and in how many turns it was read. */
+/** Returns the parsed document, and the number of ticks that it took. */
 async function read(text: string) {
   let turnCount = 0;
   const nextTick = () => {

@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-/** What `galatea model add` leaves, as far as anything looks. */
+/** Creates the files of `galatea model add` that are read later. */
 async function made(directory: string): Promise<string> {
   const place = await frameworkLocation(directory, frameworkNamed("sklearn")!);
   await mkdir(place.directory, { recursive: true });

@@ -50,7 +50,7 @@ function started(command: string, args: readonly string[]): Started {
   };
 }
 
-/** What starts a program in a checkout, over a checkout that has nothing else. */
+/** Returns the start script of a checkout without anything else. */
 async function startScript(): Promise<string> {
   const checkout = join(root, "checkout");
   await mkdir(join(checkout, "scripts"), { recursive: true });

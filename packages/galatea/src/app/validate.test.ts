@@ -31,7 +31,7 @@ async function validate(
   return { status, stderr, root, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
 }
 
-/** What `serve` says of the same directory, as long as it exists. */
+/** Returns the errors of `serve` for the same directory, which has to exist meanwhile. */
 function servingErrors(root: string): string {
   const ports = ["http", "grpc", "metrics"].map((each) => `--${each}-port=0`);
   const { status, stdout, stderr } = spawnSync(

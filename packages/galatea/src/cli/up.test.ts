@@ -87,7 +87,7 @@ test("one stop, however many times it is passed on at once, waits for what is un
   const headers = { "content-length": 8, expect: "100-continue" };
   const begin = async (key: string) => {
     const upload = request(`${url}/bucket/${key}`, { method: "PUT", headers });
-    // What says so has read that there is a request.
+    // The server sends 100 Continue once it has read the request's head.
     await once(upload, "continue");
     upload.write("half");
     return upload;

@@ -30,7 +30,7 @@ interface Outside {
 class World implements AsyncDisposable {
   alarms!: Alarms;
   nowMs: number;
-  /** Of each minute. */
+  /** The metric's value in each minute. */
   value: number;
   readonly told: string[];
 

@@ -23,7 +23,10 @@ const composite = (name: string, rule: string): CompositeAlarm => ({
   rule,
 });
 
-/** What the alarm measures in each minute, and how writes go: `beforeWrite` is waited for, and may reject. */
+/**
+ * Alarms over a metric with a given value per minute, and slow or failing writes: `beforeWrite` is awaited, and may
+ * reject.
+ */
 class Bench implements AsyncDisposable {
   readonly clock = new MovedClock();
   readonly memory = new DocumentMemory();
@@ -66,7 +69,7 @@ test("an alarm that is deleted while its history is written stays deleted", asyn
   const writing = new Gate();
   const writingOpened = writing.opened();
   const heldOpened = held.opened();
-  // What the action of its first state came to is written slowly.
+  // The result of the first state's action is written slowly.
   bench.beforeWrite = (changes) => {
     const isAction = changes.some((change) => change.do === "put" && change.body.includes("Successfully executed"));
     if (!isAction) return Promise.resolve();

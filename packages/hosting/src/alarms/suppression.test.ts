@@ -6,7 +6,10 @@ import { nextSuppression } from "./suppression.ts";
 
 const suppressor = { waitMs: 60_000, extensionMs: 30_000 };
 
-/** What an alarm does, look by look: at a second, its state, whether its suppressor is in ALARM; and then by what it is suppressed, or what it acts on. */
+/**
+ * A sequence of evaluations of an alarm: at a second, its state, whether its suppressor is in ALARM, and the resulting
+ * suppression or action.
+ */
 function story(
   looks: readonly (readonly [second: number, state: AlarmState, isSuppressing: boolean])[],
   periods = suppressor,

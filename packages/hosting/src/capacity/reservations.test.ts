@@ -52,7 +52,7 @@ function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {
   return new Reservations({ store, nodes: [nodeWith(memoryMebi * mebi)], limits });
 }
 
-/** As a person would add it up. */
+/** Returns the expected memory, computed independently of the product. */
 const mebiOf = ({ instanceCount, expectedMebi, isServerless, hasShadow }: Asked) =>
   isServerless ? 128 + 1024 : (hasShadow ? 2 : 1) * instanceCount * (128 + expectedMebi);
 

@@ -43,7 +43,7 @@ function created(memoryBytes: number, copyCount: number): ComponentRecord {
   };
 }
 
-/** What its copies leave of instances that nobody else is on. */
+/** Returns instances with the capacity that the component's copies leave. */
 function instancesWith({ copies, specs }: ComponentRecord, instanceCount: number): readonly SharedInstance[] {
   return Array.from({ length: instanceCount }, (_, index) => {
     const own = copies.filter(({ instance }) => instance === index);

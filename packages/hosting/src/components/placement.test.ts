@@ -1,4 +1,4 @@
-/** Where copies of components go, and which of them end, as pure functions. */
+/** The placement and the removal of components' copies, as pure functions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

@@ -93,7 +93,7 @@ const configs: fc.Arbitrary<DeploymentConfig | null> = fc.oneof(
 );
 const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 });
 
-/** Of any state: all requests go somewhere, and whatever gets some has an instance, in another generation at least. */
+/** Asserts that all requests are routed, and that each generation with a share of them has an instance. */
 function assertServes(record: EndpointRecord): void {
   if (record.state.at === "Creating" || record.state.at === "Deleting") return;
   const whole = routesOf(record).reduce((sum, { weight }) => sum + weight, 0);
@@ -113,7 +113,7 @@ function assertServes(record: EndpointRecord): void {
 const observedCounts = (record: EndpointRecord) =>
   record.generations.map(({ variants }) => variants.map(({ observed }) => observed.instanceCount));
 
-/** As many as are there at once: at a step all that it wants, beside what the moves before it have left. */
+/** Returns the number of concurrent instances: those of the step, and those that earlier transitions have left. */
 function instancesAtOnce(record: EndpointRecord): number {
   const step = stepOf(record);
   const wanted = new Map(step?.generations.map(({ number, sizes: each }) => [number, each]));

@@ -57,7 +57,7 @@ test("what is known of instances that are gone is forgotten", async () => {
   assert.deepEqual(await sample(), []);
   sampler.keep(new Set(["i", "j"]));
   assert.deepEqual(await sample(), all);
-  // How much time it has used since the last look is known of one that was looked at before.
+  // CPU time is a difference between two samples, so the first sample has none.
   sampler.keep(new Set(["j"]));
   assert.deepEqual(await sample(), []);
 });

@@ -65,7 +65,7 @@ test("an instance that comes or goes moves about its share of the models, and no
     const moved = targets.filter((target) => {
       const before = place(candidates.slice(0, -1), target).serve;
       const after = place(candidates, target).serve;
-      // What moves at all moves to the new one.
+      // A model that moves at all moves to the new instance.
       if (before !== after) assert.equal(after, candidates.at(-1));
       return before !== after;
     });
@@ -164,7 +164,7 @@ class Simulated {
     return this.#instances.filter(({ models }) => models.has(target)).length;
   }
 
-  /** What was in flight before it. */
+  /** Number of requests in flight before this one. */
   ask(target: string): {
     readonly before: { readonly all: readonly number[]; readonly chosen: number; readonly isBusyWith: boolean };
   } {

@@ -54,7 +54,7 @@ test("whatever happens there is one instance at most, every request is taken on,
             failed: ["start", "fail"],
           };
           assert.ok(allowed[state.at].includes(step), `${step} while ${state.at}`);
-          // Who has waited for a start that failed is told so: it does not go from one start to the next.
+          // A request that waited for a failed start fails: it does not wait for the next one.
           if (state.at === "failed" && hasWaited) assert.equal(step, "fail");
         }
         const event = events[choice % events.length];

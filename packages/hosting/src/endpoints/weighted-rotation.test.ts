@@ -60,7 +60,10 @@ test("an item of weight zero gets nothing", () => {
   assert.equal(new WeightedRotation([{ weight: 0 }]).next(), null);
 });
 
-/** How far each item is from its share, in whole numbers: shares of integers are compared without a rounding error. */
+/**
+ * Returns the distance of each item from its share, in whole numbers: shares of integers are compared without rounding
+ * errors.
+ */
 function errorsOf(weights: readonly number[], requestCount: number): readonly number[] {
   const whole = weights.reduce((sum, weight) => sum + weight, 0);
   const rotation = new WeightedRotation(weights.map((weight, index) => ({ weight, index })));

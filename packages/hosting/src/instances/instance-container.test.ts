@@ -142,7 +142,7 @@ test("a container whose connections are all taken by requests is still asked how
   assert.ok((await Promise.all(waiting)).every((status) => status === 200));
 });
 
-/** What the failure of a first start says, of a program that is none of the above. */
+/** Returns the failure of a first start of another program. */
 async function failureOf(text: string, startMsMax: number, isOutOfMemory = false): Promise<string> {
   const path = join(root, `failing-${(socketCount += 1)}.mjs`);
   writeFileSync(path, text);

@@ -68,7 +68,7 @@ test("what a shadow answers is read at its allowance: a stream without end is wa
   const turns = async () => {
     for (let turn = 0; turn < 1000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
-  // As much as a second gives, and what a stream holds ahead of its reader.
+  // The allowance of a second, plus the stream's own buffer.
   const aheadBytes = 200_000;
   send();
   await turns();

@@ -37,7 +37,7 @@ const lane = async (number) => {
 };
 await Promise.all(Array.from({ length: 16 }, (_, number) => lane(number)));`;
 
-/** What a key holds; a size of -1: nothing. */
+/** The content of a key; a size of -1: none. */
 interface Written {
   readonly seed: number;
   readonly size: number;
@@ -45,7 +45,7 @@ interface Written {
 
 const nothing: Written = { seed: 0, size: -1 };
 
-/** What was answered for, over several lives of a store, and what was under way when the last one ended. */
+/** The acknowledged writes over several runs of a store, and the write in progress when the last one ended. */
 class Expected {
   readonly answered = new Map<string, Written>();
   readonly begun = new Map<string, Written>();
@@ -151,7 +151,7 @@ async function stopped(child: Writer): Promise<void> {
 }
 
 test("a power failure at random moments: every byte that was answered for is there, and nothing else is half there", async (context) => {
-  // What is in an image's file is what has come to that disk; its copy is the disk as a power failure leaves it.
+  // The image's file has the data that has reached the disk; a copy of it is the disk after a power failure.
   const isPossible = process.getuid?.() === 0 && existsSync("/usr/sbin/mkfs.ext4") && existsSync("/dev/loop-control");
   if (!isPossible) return context.skip("mounting an image needs root, mkfs.ext4 and loop devices");
   const place = await mkdtemp(join(tmpdir(), "galatea-power-"));

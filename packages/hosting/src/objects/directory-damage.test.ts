@@ -19,7 +19,7 @@ async function filesOf(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
 }
 
-/** So that the next start reads the entries' own files. */
+/** Removes the snapshot, so that the next start reads the entries' own files. */
 const forgetSnapshot = (folder: string) => rm(join(folder, "buckets", "bkt", "objects.snapshot"), { force: true });
 
 const partBytes = 5 * 2 ** 20;
@@ -277,7 +277,7 @@ test("a power failure in an overwrite leaves the version before, whatever of the
       await writeFile(after.path, torn);
       const told = await opened(async (store) => assert.equal(await read(store), "before"));
       assert.deepEqual(told, ["an object's entry is damaged and is set aside"]);
-      // What is written next is the newest, whatever was set aside.
+      // A new write gets the highest version, even if files were quarantined.
       assert.deepEqual(await opened(put("next")), []);
       assert.deepEqual(await opened(async (store) => assert.equal(await read(store), "next")), []);
       await rm(await entryPath());

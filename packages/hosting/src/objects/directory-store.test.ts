@@ -290,7 +290,7 @@ test("an upload whose object was made just before a kill is gone with the next s
     const id = { bucket: "bkt", key: "m", uploadId };
     const { etag } = await first.putPart(id, 1, Readable.from(["part"]), { signal });
     const uploads = join(folder, "buckets", "bkt", "uploads");
-    // What a kill leaves between the object and the end of its upload.
+    // The state after a kill between the commit of the object and the removal of its upload.
     await cp(join(uploads, uploadId), join(folder, "before"), { recursive: true });
     const complete = (store: BucketStore) =>
       store.completeUpload(id, [{ partNumber: 1, etag, checksums: {} }], { signal });

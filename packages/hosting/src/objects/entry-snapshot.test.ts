@@ -31,7 +31,7 @@ const put = (store: BucketStore, key: string, text: string) =>
   store.put("bkt", key, Readable.from([Buffer.from(text)]), { signal });
 const textOf = async (store: BucketStore, key: string) => (await buffer((await store.get("bkt", key)).body)).toString();
 
-/** As kill -9 leaves it. What is not yet in its place may vanish while this looks. */
+/** Copies the folder as kill -9 leaves it. A file that is not renamed yet may vanish during the copy. */
 const copied = (from: string, to: string) =>
   cp(from, to, { recursive: true, filter: (path) => !path.endsWith("objects.snapshot.new") });
 
@@ -58,7 +58,7 @@ async function entryPaths(folder: string): Promise<ReadonlyMap<string, string>> 
   return new Map(names.map((name) => [name.slice(3, 67), join(objects, name)]));
 }
 
-/** What was a sound beginning of each entry's file is none any more: a start that reads it sets it aside. */
+/** Damages the beginning of each entry's file, so that a start that reads it quarantines it. */
 async function spoilEntries(folder: string): Promise<void> {
   for (const path of (await entryPaths(folder)).values()) {
     const bytes = await readFile(path);
@@ -297,7 +297,7 @@ test("a snapshot that cannot be written fails no write, is logged once, and is w
     const log = createLogger((_, message) => told.push(message));
     await (await made(folder, {}))[Symbol.asyncDispose]();
     const store = await openDirectoryStore({ folder, logger: log });
-    // As a full disk does: it can neither be made nor written.
+    // Simulates a full disk: the file can be neither created nor written.
     await mkdir(`${snapshotOf(folder)}.new`);
     for (let number = 0; number < 20; number += 1) await put(store, `k${number}`, "text");
     await store[Symbol.asyncDispose]();

@@ -17,7 +17,7 @@ async function inFolder(task: (folder: string) => Promise<void>): Promise<void> 
   }
 }
 
-/** Of two pieces, the second a part of a pool of Node's. */
+/** Returns two buffers, the second from Node's pool. */
 const piecesOf = (number: number) => [Buffer.from(`file ${number}\n`), Buffer.from("x".repeat(number * 7))];
 
 function createMany(files: SmallFiles, folder: string): Promise<PromiseSettledResult<void>[]> {

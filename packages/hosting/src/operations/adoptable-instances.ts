@@ -1,7 +1,5 @@
-import { randomBytes } from "node:crypto";
-import type { LogFields } from "@galatea/base";
 import { copiesKey, type ComponentRecord } from "../components/index.ts";
-import { groupKey, type EndpointRecord, type PlacementKey } from "../endpoints/index.ts";
+import { groupKey, type EndpointRecord } from "../endpoints/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 
 /**
@@ -35,26 +33,4 @@ export function adoptableCopies(record: ComponentRecord): readonly InstanceOwner
     counts.set(fleetKey, ordinal + 1);
     return { endpointName, fleetKey, ordinal };
   });
-}
-
-/** Returns the numbers of endpoints by state, and of their instances, for the log line of a start. */
-export function endpointCounts(records: readonly EndpointRecord[]): LogFields {
-  const counts = new Map([["endpoints", records.length]]);
-  const add = (name: string, count: number) => counts.set(name, (counts.get(name) ?? 0) + count);
-  for (const { state, generations } of records) {
-    add(state.at, 1);
-    for (const { observed } of generations.flatMap(({ variants }) => variants))
-      add("instances", observed.instanceCount);
-  }
-  return Object.fromEntries(counts);
-}
-
-/** Returns a random id in the format of the machine ids at the end of log stream names. */
-export function newInstanceId(): string {
-  return `i-${randomBytes(8).toString("hex")}`;
-}
-
-/** Returns a random key for a new endpoint. */
-export function newPlacementKey(): PlacementKey {
-  return randomBytes(8).toString("hex");
 }

@@ -37,7 +37,9 @@ import type { InstanceOwner } from "../instances/index.ts";
 import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { SharedVariants } from "../reconcilers/index.ts";
 import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
-import { endpointCounts, newPlacementKey, adoptableInstances } from "./adoptable-instances.ts";
+import { adoptableInstances } from "./adoptable-instances.ts";
+import { endpointCounts } from "./endpoint-counts.ts";
+import { newPlacementKey } from "./random-ids.ts";
 
 export interface EndpointsOptions {
   readonly store: HostingStore;

@@ -6,5 +6,5 @@ export { Catalog } from "./catalog.ts";
 export { EndpointWatch } from "./endpoint-watch.ts";
 export { Endpoints, type EndpointDescription } from "./endpoint-operations.ts";
 export { Transforms } from "./transform-operations.ts";
-export { newInstanceId } from "./adoptable-instances.ts";
+export { newInstanceId } from "./random-ids.ts";
 export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";

@@ -99,7 +99,7 @@ async function goesOn(directory: string): Promise<{ readonly told: readonly stri
     left = await sampleCount(metrics);
     record(metrics, nowMs);
   });
-  // So much later that minutes are merged, and what was written of them is deleted.
+  // A time at which minutes have been merged, and their blocks deleted.
   const laterMs = start + 20 * day;
   const again = await live(directory, laterMs, async (metrics) => {
     since = await sampleCount(metrics);
@@ -141,7 +141,7 @@ test("an index of the metrics that leads nowhere is noticed at the start, and th
 test("points of metrics whose names are lost never become another metric's", async () => {
   const directory = damaged((copy) => {
     using database = new DatabaseSync(join(copy, "metrics.db"));
-    // As a table is salvaged of which no page can be read.
+    // The state of a salvaged table without a readable page.
     database.exec("DELETE FROM metric_series; DELETE FROM sqlite_sequence");
   });
   const { left } = await goesOn(directory);

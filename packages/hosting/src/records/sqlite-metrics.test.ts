@@ -41,7 +41,7 @@ async function open(
   return { series, kept: await SqliteMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
-/** What a platform would find that started now; it writes nothing. */
+/** Returns the series that a platform would load now, without writing. */
 async function found(records: Records, epochMs = start): Promise<MinuteSeries> {
   const clock = new UpkeepClock(epochMs);
   const { series, kept } = await open(

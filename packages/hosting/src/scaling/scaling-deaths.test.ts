@@ -41,7 +41,7 @@ const steps: StepPolicy = {
   aggregation: "Average",
   configuration: {},
 };
-/** Of the user's, for the step policy. */
+/** The user's alarm for the step policy. */
 const busy = sumAlarm("busy", {
   actions: { OK: [], ALARM: [steps.arn], INSUFFICIENT_DATA: [] },
   configuredMs: startMs,
@@ -65,7 +65,7 @@ const scheduled: ScheduledAction = {
   lastRunMs: null,
 };
 
-/** What runs beside the platform, and what time it is. */
+/** The state outside of the platform, and the time. */
 interface Outside {
   readonly capacity: number | null;
   readonly nowMs: number;
@@ -80,7 +80,7 @@ class World implements AsyncDisposable {
   /** Null: the variant is gone. */
   capacity: number | null;
   nowMs: number;
-  /** Of all instances together, in every minute. */
+  /** Load of all instances together in every minute. */
   load: number;
   /** Somebody else is changing the variant, until it is lived with for ten minutes. */
   isMoving: boolean;
@@ -144,7 +144,7 @@ class World implements AsyncDisposable {
     assert.ok(this.scaleCalls.every((to) => to >= 1 && to <= 5));
   }
 
-  /** What there is, and that nothing is left over or half done. */
+  /** Returns the observed state, including leftovers and unfinished work. */
   found(): Found {
     const records = this.scaling.list();
     const policies = records.flatMap((record) => record.policies);

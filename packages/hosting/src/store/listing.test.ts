@@ -32,7 +32,7 @@ async function kindOf(rows: readonly Row[], documents = new MemoryDocuments()): 
   return kind;
 }
 
-/** What a listing says when all rows are looked at and sorted. */
+/** Returns the expected listing from filtering and sorting all rows. */
 function expectedOf(rows: readonly Row[], { sortBy, isDescending, ...asked }: ListQuery): readonly string[] {
   const first = (row: Row) => ({ created: row.createdMs, name: "", status: row.state.at })[sortBy];
   const within = (ms: number, { fromMs, untilMs }: ListQuery["created"]) =>

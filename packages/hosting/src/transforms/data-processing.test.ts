@@ -23,7 +23,7 @@ function turnsOf() {
   return { loopQueue, signal: abort.signal, abort };
 }
 
-/** How often the event loop comes round while the task runs. */
+/** Returns the number of event loop ticks during a task. */
 async function roundsOf<Result>(task: Promise<Result>): Promise<{ result: Result; rounds: number }> {
   let rounds = 0;
   let isOver = false;

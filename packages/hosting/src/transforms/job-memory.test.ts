@@ -4,7 +4,7 @@ import { ByteBudget } from "@galatea/base";
 import { JobMemory } from "./job-memory.ts";
 
 const never = new AbortController().signal;
-/** Of 200 bytes for all requests jobs have 100. */
+/** The limit of jobs is 100 of the 200 bytes for all requests. */
 const open = () => {
   const budget = new ByteBudget(200);
   return { budget, memory: new JobMemory(budget) };

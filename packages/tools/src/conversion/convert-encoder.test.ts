@@ -61,7 +61,7 @@ async function difference(golden: Golden, more: Partial<EncoderConversion> = {},
       assert.deepEqual(answer.shape, expected.shape);
       const width = expected.shape.at(-1)!;
       for (const [at, value] of expected.numbers.entries()) {
-        // What stands where a sentence is padded is nobody's business.
+        // Outputs at padding are undefined, so they are not compared.
         if (each === "last_hidden_state" && mask[Math.floor(at / width)] === 0) continue;
         largest = Math.max(largest, Math.abs(value - answer.numbers[at]!));
       }

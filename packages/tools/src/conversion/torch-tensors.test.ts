@@ -38,7 +38,7 @@ async function tensorsOf(bytes: Uint8Array): Promise<Map<string, readonly [reado
 
 const file = (name: keyof Weights["files"]) => Buffer.from(weights.files[name], "base64");
 
-/** What the file is refused with; null where it is read. Whatever else is thrown goes on. */
+/** Returns the error for a file; null if it is read. Rethrows any other error. */
 async function refusal(bytes: Uint8Array): Promise<string | null> {
   try {
     await tensorsOf(bytes);

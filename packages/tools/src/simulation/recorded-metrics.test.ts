@@ -183,7 +183,7 @@ test("a step policy whose alarm looks at metric math of five minutes", async () 
     Threshold: 5,
     ComparisonOperator: "GreaterThanThreshold",
   };
-  // Of five minutes, as GetMetricData tells them: a value stands until the next.
+  // Points every five minutes, as GetMetricData returns them: a value applies until the next.
   const text = csv(60, (minute) => ({ errors: minute < 20 ? 1 : 80, all: 1000 }));
   const simulation = await simulateScaling({ ...asked(policy, text, { totals: ["errors", "all"] }), alarm });
   const [first] = simulation.activities.filter(({ notScaled }) => notScaled === null);

@@ -24,7 +24,7 @@ const dimensions = [
 const latency: SeriesKey = { namespace: "AWS/SageMaker", metricName: "ModelLatency", dimensions, unit: "Microseconds" };
 const asked = dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
 
-/** What nobody asks for here. */
+/** Dependencies that no call of these tests uses. */
 const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
 
 async function served() {

@@ -69,7 +69,7 @@ class World implements AsyncDisposable {
   }
 }
 
-/** Of a group: for how many days it keeps events, its filters, and of each stream its messages. */
+/** The state of a group: its retention in days, its filters, and the messages of each stream. */
 interface FoundGroup {
   readonly days: number | null;
   readonly filters: string;
@@ -78,7 +78,7 @@ interface FoundGroup {
 
 interface Found {
   readonly groups: Readonly<Record<string, FoundGroup>>;
-  /** Of groups, and of whatever else lies beside them. */
+  /** Number of directories of groups, and of any others beside them. */
   readonly directoryCount: number;
   readonly recordedFilterCount: number;
   /** True if a file still has what is older than the group keeps. */

@@ -59,7 +59,7 @@ after(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** What each service answers who signs with these. */
+/** Returns each service's response to a call with these credentials. */
 async function outcomes(credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }) {
   const told = (asked: Promise<unknown>) =>
     asked.then(

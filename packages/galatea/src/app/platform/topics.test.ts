@@ -122,7 +122,7 @@ async function subscribed({ topics, pages }: Bench, hook: { url: string; receive
   return asked;
 }
 
-/** As validators of SNS messages do it: by the names in their documentation. */
+/** Verifies a message as validators of SNS messages do, by the names in their documentation. */
 async function verified({ pages }: Bench, message: Record<string, string>): Promise<boolean> {
   const certificate = await pages((message["SigningCertURL"] ?? "").replace("http://platform.test:1", ""));
   const names = ["Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
@@ -250,7 +250,7 @@ test("programs of this machine are sent nothing unless the operator says so, by 
   assert.equal(hook.received.length, 0);
 });
 
-/** What CloudWatch has been told of the topic, by metric. */
+/** Returns the recorded sum of a topic's metric. */
 async function counted({ series }: Bench, metricName: string): Promise<number> {
   const dimensions = [{ name: "TopicName", value: "told" }];
   const endMs = Math.ceil((systemClock.epochMs() + 1) / 60_000) * 60_000;
@@ -340,7 +340,7 @@ test("an endpoint that redirects is not followed, and of one that answers withou
   await bench.topics.subscribe({ ...plain, endpoint: `${url}/endless` });
   await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
   assert.equal(requestCount, 5);
-  // What the sockets' own buffers take in, and no more.
+  // The limit is the size of the sockets' own buffers.
   assert.ok(writtenBytes < 64 * 2 ** 20, String(writtenBytes));
 });
 

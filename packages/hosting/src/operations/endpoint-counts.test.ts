@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EndpointRecord } from "../endpoints/index.ts";
-import { endpointCounts } from "./adoptable-instances.ts";
+import { endpointCounts } from "./endpoint-counts.ts";
 
 const endpoint = (at: EndpointRecord["state"]["at"], ...instanceCounts: readonly number[]) => {
   const variants = instanceCounts.map((instanceCount) => ({ observed: { instanceCount, weight: 1 } }));
