@@ -106,7 +106,7 @@ test("of two endpoints that are created at the same moment, with room for one of
   await bench.hosting.endpoints.delete("first", owner);
   await until("it is deleted", () => !bench.hosting.hasEndpoint("first"));
   await create("third");
-  await assert.rejects(create("fourth"), { code: "ResourceLimitExceeded", message: /none has room/ });
+  await assert.rejects(create("fourth"), { code: "ResourceLimitExceeded", message: /none can hold/ });
   await bench.settled("third");
   assert.deepEqual([(await bench.status("third"))[0], given], ["InService", ["a", "b", "b"]]);
 });

@@ -75,7 +75,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
 
 async function noWheels(directory: string): Promise<string | null> {
   const found = await stat(directory).catch(() => null);
-  if (found?.isDirectory() !== true) return `'${directory}' of --wheels is no directory`;
+  if (found?.isDirectory() !== true) return `'${directory}' of --wheels is not a directory`;
   const files = await readdir(directory);
   return files.some((file) => file.endsWith(".whl")) ? null : `'${directory}' of --wheels holds no wheels`;
 }

@@ -115,7 +115,7 @@ test("an open platform does not listen beyond this machine unless that is insist
     assert.equal(done.status, 1);
     assert.match(
       String(done.stderr),
-      /^galatea up: without credentials everybody who reaches \S+ could run code on this machine: leave out --open, or say --insecure .*\n$/,
+      /^galatea up: without authentication, anyone who reaches \S+ could run code on this machine: remove --open, or use --insecure .*\n$/,
     );
     assert.ok(!existsSync(data));
   }

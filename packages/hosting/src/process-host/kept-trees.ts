@@ -44,7 +44,7 @@ export class KeptTrees {
         if (!models.has(id)) throw new Error("its tree is missing");
         found.push({ kept, id, ms: (await stat(path)).mtimeMs });
       } catch (error) {
-        logger.warning("an unpacked model cannot be taken over", { path, error: String(error) });
+        logger.warning("an unpacked model cannot be adopted", { path, error: String(error) });
         await rm(path, { recursive: true, force: true });
       }
     }

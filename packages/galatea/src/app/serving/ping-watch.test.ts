@@ -70,5 +70,5 @@ test("a server with --end-without-pings-secs loads its models for longer, and st
   while (child.exitCode === null && !(await ping())) await new Promise((resolve) => setTimeout(resolve, 10));
   const [code] = (await exited) as [number];
   assert.equal(code, 0);
-  assert.match(await printed, /^[^\n]*nobody has pinged this server for 1 s: its platform is gone"\n$/);
+  assert.match(await printed, /^[^\n]*no ping has arrived for 1 s: the platform has ended"\n$/);
 });
