@@ -192,7 +192,7 @@ test("filters and joins of CSV, row by row", async () => {
   );
   assert.equal(await bench.get("out/x.out"), "id1,7\nid2,3\n");
   const few = await bench.run("few", "few", { ...lines, DataProcessing: { JoinSource: "Input" } });
-  assert.match(reasonOf(few), /the container answered 1 rows to 2: the input cannot be joined to its output$/);
+  assert.match(reasonOf(few), /the container returned 1 rows for 2: the input cannot be joined to its output$/);
 });
 
 test("filters and joins of JSON, line by line and as a whole; numbers stay as they were written", async () => {
