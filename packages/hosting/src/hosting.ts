@@ -6,7 +6,7 @@ import type { Documents } from "./records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./operations/index.ts";
 import { LocalInstanceAgent } from "./instance-agent/index.ts";
-import { Catalog } from "./operations/index.ts";
+import { HostingCatalog } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointActions, Reconciler, StateLog, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
 import { EndpointWatch } from "./operations/index.ts";
@@ -62,7 +62,7 @@ export interface HostingFigures {
 
 /** Models, endpoint configurations and endpoints: their records, their reconcilers and their running instances. */
 export class Hosting implements AsyncDisposable {
-  readonly catalog: Catalog;
+  readonly catalog: HostingCatalog;
   readonly endpoints: Endpoints;
   readonly components: Components;
   readonly transforms: Transforms;
@@ -89,7 +89,7 @@ export class Hosting implements AsyncDisposable {
     this.watch = new EndpointWatch(store, fleet.clock);
     const { store: objects, clock, logger } = fleet;
     this.#memories = new ModelMemories({ store, objects, logger });
-    this.catalog = new Catalog({ store, reservations, memories: this.#memories, clock });
+    this.catalog = new HostingCatalog({ store, reservations, memories: this.#memories, clock });
     this.#mirrors = new Mirrors({
       ...fleet,
       requestBytesMax: fleet.requestMemory.bytesMax,

@@ -32,7 +32,7 @@ const tagCountMax = 50;
 /** A record without the fields that hosting sets, and with its initial tags. */
 export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tags: readonly Tag[] };
 
-export interface CatalogOptions {
+export interface HostingCatalogOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
   readonly memories: ModelMemories;
@@ -40,13 +40,13 @@ export interface CatalogOptions {
 }
 
 /** Models, endpoint configurations, and the tags of all resources: records that nothing runs for. */
-export class Catalog {
+export class HostingCatalog {
   readonly #store: HostingStore;
   readonly #reservations: Reservations;
   readonly #memories: ModelMemories;
   readonly #clock: Clock;
 
-  constructor({ store, reservations, memories, clock }: CatalogOptions) {
+  constructor({ store, reservations, memories, clock }: HostingCatalogOptions) {
     this.#store = store;
     this.#reservations = reservations;
     this.#memories = memories;

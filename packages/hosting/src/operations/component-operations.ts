@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import { DocumentConflict } from "../records/index.ts";
-import type { Catalog } from "./catalog.ts";
+import type { HostingCatalog } from "./catalog.ts";
 import { sharedInstances, type ComponentActions, type Reconciler } from "../reconcilers/index.ts";
 import {
   componentFootprint,
@@ -77,7 +77,7 @@ export interface ComponentUpdate {
 export interface ComponentsOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalog: Catalog;
+  readonly catalog: HostingCatalog;
   readonly reconciler: Reconciler<ComponentRecord, ComponentEvent>;
   readonly actions: Pick<ComponentActions, "running" | "of">;
   readonly variants: SharedVariants;

@@ -1,6 +1,6 @@
 import { AwsError, type Clock, type Logger } from "@galatea/base";
 import { DocumentConflict } from "../records/index.ts";
-import type { Catalog } from "./catalog.ts";
+import type { HostingCatalog } from "./catalog.ts";
 import type { Components } from "./component-operations.ts";
 import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "../definitions/index.ts";
 import type { EndpointActions, ReadAlarmState, Reconciler } from "../reconcilers/index.ts";
@@ -44,7 +44,7 @@ import { newPlacementKey } from "./random-ids.ts";
 export interface EndpointsOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalog: Catalog;
+  readonly catalog: HostingCatalog;
   readonly reconciler: Reconciler<EndpointRecord, EndpointEvent>;
   readonly actions: Pick<EndpointActions, "running">;
   readonly components: Components;

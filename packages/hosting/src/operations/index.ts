@@ -2,7 +2,7 @@
 export type { Components, RequestedComponentSpec, ComponentUpdate } from "./component-operations.ts";
 export { openComponents } from "./open-components.ts";
 export { AsyncInferences } from "./async-operations.ts";
-export { Catalog } from "./catalog.ts";
+export { HostingCatalog } from "./catalog.ts";
 export { EndpointWatch } from "./endpoint-watch.ts";
 export { Endpoints, type EndpointDescription } from "./endpoint-operations.ts";
 export { Transforms } from "./transform-operations.ts";

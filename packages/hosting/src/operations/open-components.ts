@@ -1,4 +1,4 @@
-import type { Catalog } from "./catalog.ts";
+import type { HostingCatalog } from "./catalog.ts";
 import { ComponentActions, Reconciler, type ReconcilerOptions } from "../reconcilers/index.ts";
 import { Components } from "./component-operations.ts";
 import type { Owner } from "../definitions/index.ts";
@@ -19,7 +19,7 @@ const settledMsMax = 60_000;
 export function openComponents(of: {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalog: Catalog;
+  readonly catalog: HostingCatalog;
   readonly reconciling: ReconcilerOptions;
   readonly parts: FleetDependencies;
   readonly drainLimiter: DrainLimiter;

@@ -1,5 +1,5 @@
 import { DocumentConflict } from "../records/index.ts";
-import type { Catalog } from "./catalog.ts";
+import type { HostingCatalog } from "./catalog.ts";
 import { hostingArn, nameKey, type Owner } from "../definitions/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
@@ -20,7 +20,7 @@ import {
 export interface TransformsOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly catalog: Catalog;
+  readonly catalog: HostingCatalog;
   readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
   readonly fleet: FleetOptions;
   /** Ends the waits of callers when the platform stops. */
