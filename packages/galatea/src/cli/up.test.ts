@@ -96,7 +96,7 @@ test("one stop, however many times it is passed on at once, waits for what is un
   const held = await begin("held");
   const cut = new Promise((resolve) => held.once("error", resolve));
   for (let time = 0; time < 3; time++) platform.child.kill(time === 1 ? "SIGTERM" : "SIGINT");
-  await platform.seen(/stopping: SIG\w+; requests under way have 30 s, a second signal ends them at once/);
+  await platform.seen(/stopping: SIG\w+; requests in flight get 30 s, a second signal ends them at once/);
   const [answer] = (await once(ends.end("more"), "response")) as [IncomingMessage];
   assert.equal(answer.resume().statusCode, 200);
   let isAtOnce = false;

@@ -84,9 +84,7 @@ export class Alarms implements AsyncDisposable {
     this.#options = options;
     this.#store = new AlarmStore(options);
     const { logger } = options;
-    this.#tasks = new TaskGroup((error) =>
-      logger.error("the evaluation of alarms has stopped", { error: String(error) }),
-    );
+    this.#tasks = new TaskGroup((error) => logger.error("alarm evaluation has stopped", { error: String(error) }));
     this.#actions = new TaskGroup((error) =>
       logger.error("an alarm's action could not be recorded", { error: String(error) }),
     );
@@ -143,16 +141,10 @@ export class Alarms implements AsyncDisposable {
       const known = this.#entries.get(definition.name);
       if (known !== undefined && known.definition.kind !== definition.kind) {
         const is = known.definition.kind === "metric" ? "metric" : "composite";
-        throw new AwsError(
-          "ValidationError",
-          `The alarm ${definition.name} is a ${is} alarm, which cannot be changed.`,
-        );
+        throw new AwsError("ValidationError", `The type of ${definition.name}, a ${is} alarm, cannot be changed.`);
       }
       if (known === undefined && this.#entries.size >= this.#options.limits.alarmsMax) {
-        throw new AwsError(
-          "LimitExceeded",
-          `There are ${this.#options.limits.alarmsMax} alarms, which is the maximum.`,
-        );
+        throw new AwsError("LimitExceeded", `Alarm limit (${this.#options.limits.alarmsMax}) reached.`);
       }
       if (rule !== null) this.#checkRule(definition.name, rule);
       if (definition.kind === "composite") this.#checkSuppressor(definition);
