@@ -35,7 +35,7 @@ export function confinementGaps({ isRoot, capabilities, landlock }: ConfinementM
   const kernel = (kind: ConfinementKind, since: number, what: string) =>
     landlock >= since ? {} : { [kind]: `this kernel's Landlock (${landlock || "none"}) does not ${what}` };
   const noUsers = isRoot ? "root lacks CAP_SETUID, CAP_SETGID or CAP_SETPCAP" : "the platform does not run as root";
-  const noRoot = "it takes root with CAP_SYS_ADMIN to give tenants root directories of their own";
+  const noRoot = "root with CAP_SYS_ADMIN is required to give each tenant its own root directory";
   return {
     ...(userCapabilities.every(has) ? {} : { users: noUsers }),
     ...kernel("files", 3, "hold all accesses to files"),

@@ -153,25 +153,25 @@ class PickleMachine {
   }
 
   #pop(): Pickled {
-    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("reads a missing value");
+    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("refers to a missing value");
     return this.#stack.pop();
   }
 
   #top(): Pickled {
-    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("reads a missing value");
+    if (this.#stack.length === 0 || this.#stack.at(-1) === mark) throw new PickleError("refers to a missing value");
     return this.#stack.at(-1);
   }
 
   #toMark(): Pickled[] {
     const from = this.#stack.lastIndexOf(mark);
-    if (from === -1) throw new PickleError("reads a missing value");
+    if (from === -1) throw new PickleError("refers to a missing value");
     const values = this.#stack.splice(from + 1);
     this.#stack.pop();
     return values;
   }
 
   #recall(place: number): Pickled {
-    if (!this.#memo.has(place)) throw new PickleError("reads a missing value");
+    if (!this.#memo.has(place)) throw new PickleError("refers to a missing value");
     return this.#memo.get(place);
   }
 

@@ -22,7 +22,7 @@ _AWAKE_SECONDS = 0.0002
 _PREEMPTED_SECONDS = 0.0005
 _PAUSE_SECONDS_MIN = 0.005
 _PAUSE_SECONDS_MAX = 1.28
-# Preempted sooner than this after a pause: the other process is always ready to run.
+# If it is preempted again within this time after a pause, another process needs the core all the time: the next pause is longer.
 _REPEATED_SECONDS = 0.02
 _LOOK_BYTES_MAX = 256 * 1024
 _REST_AFTER = struct.pack("@ll", 2, 0)

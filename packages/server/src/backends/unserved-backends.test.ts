@@ -33,11 +33,11 @@ test("a plan is told what the machine lacks, and what to serve in its place", as
   assert.equal(
     insteadOfPlan(["an NVIDIA GPU (/dev/nvidiactl)", "TensorRT (libnvinfer.so)"]),
     "TensorRT plans run on an NVIDIA GPU, and this machine lacks an NVIDIA GPU (/dev/nvidiactl), TensorRT (libnvinfer.so). Serve the ONNX " +
-      "model that the plan was built from, with backend 'onnxruntime'; `galatea convert` makes one of an encoder's weights",
+      "model that the plan was built from, with backend 'onnxruntime'; `galatea convert` creates one from an encoder's weights",
   );
   assert.match(
     insteadOfPlan([]),
-    /^TensorRT plans run on an NVIDIA GPU, and this server may see none\. Serve the ONNX model /,
+    /^TensorRT plans run on an NVIDIA GPU, and this server has access to none\. Serve the ONNX model /,
   );
   assert.match((await insteadOfBackend("tensorrt", []))!, /^TensorRT plans run on an NVIDIA GPU/);
 });

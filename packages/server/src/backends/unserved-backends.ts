@@ -20,10 +20,10 @@ const unserved: Readonly<Record<string, string>> = {
  * Explains that a plan is code for one kind of GPU and one version of TensorRT. `missing` lists the prerequisites that the machine lacks.
  */
 export function insteadOfPlan(missing: readonly string[]): string {
-  const lacks = missing.length === 0 ? "this server may see none" : `this machine lacks ${missing.join(", ")}`;
+  const lacks = missing.length === 0 ? "this server has access to none" : `this machine lacks ${missing.join(", ")}`;
   return (
     `TensorRT plans run on an NVIDIA GPU, and ${lacks}. Serve the ONNX model that the plan was built from, with backend 'onnxruntime'; ` +
-    "`galatea convert` makes one of an encoder's weights"
+    "`galatea convert` creates one from an encoder's weights"
   );
 }
 

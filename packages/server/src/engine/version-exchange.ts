@@ -111,7 +111,7 @@ export class VersionExchange {
   #settle(entry: ModelEntry): void {
     for (const ensemble of ensemblesAbove(entry)) {
       const { recipe } = ensemble;
-      assert(recipe !== null, `ensemble '${ensemble.name}' stands on '${entry.name}'`);
+      assert(recipe !== null, `ensemble '${ensemble.name}' depends on '${entry.name}'`);
       try {
         this.#openEnsemble(ensemble, recipe, this.stepsOf(ensemble, recipe.found.config));
       } catch (thrown) {

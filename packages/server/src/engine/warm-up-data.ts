@@ -78,7 +78,8 @@ async function readFile(
   try {
     for (let at = 0; at < block.bytes.length;) {
       const { bytesRead } = await handle.read(block.bytes, at, block.bytes.length - at, at);
-      if (bytesRead === 0) throw refused(`warmup data ${file} of input '${input.name}' shrinks while it is read`);
+      if (bytesRead === 0)
+        throw refused(`warmup data ${file} of input '${input.name}' was truncated while it was read`);
       at += bytesRead;
     }
     return block;

@@ -151,7 +151,7 @@ export class GpuWatch implements AsyncDisposable {
     for (const { uuid, energyJoules } of readings)
       if (energyJoules !== null && !this.#energyAtStart.has(uuid)) this.#energyAtStart.set(uuid, energyJoules);
     this.#failureCount = 0;
-    if (this.#saidMessage !== null) this.#options.log.info("the GPUs are read again");
+    if (this.#saidMessage !== null) this.#options.log.info("GPU metrics are available again");
     this.#saidMessage = null;
     this.#await();
     this.#tell(readings);
@@ -163,7 +163,7 @@ export class GpuWatch implements AsyncDisposable {
     this.#timer?.[Symbol.dispose]();
     const silentMs = (this.#options.silentMsMax ?? silentMsDefault) + this.#options.intervalMs;
     this.#timer = this.#options.clock.timer(silentMs, () => {
-      this.#say(`the driver has not answered for ${silentMs} ms`);
+      this.#say(`the driver has not responded for ${silentMs} ms`);
       this.#child?.signal("SIGKILL");
     });
   }
@@ -185,7 +185,7 @@ export class GpuWatch implements AsyncDisposable {
     this.#tell(null);
     if (this.#saidMessage !== null) return;
     this.#saidMessage = message;
-    this.#options.log.warning(`the GPUs cannot be read, and their metrics are absent until they can: ${message}`);
+    this.#options.log.warning(`GPU metrics are unavailable: ${message}`);
   }
 }
 

@@ -116,9 +116,9 @@ for (const [does, says] of [
   ["unloaded", /nvmlInit: Driver Not Loaded/],
   ["lost", /nvmlDeviceGetMemoryInfo: GPU is lost/],
   ["crashes", /its process has ended: signal SIGSEGV/],
-  ["hangs", /the driver has not answered for 3020 ms/],
+  ["hangs", /the driver has not responded for 3020 ms/],
 ] as const)
-  test(`a driver that is or does '${does}' is told of once, and the GPUs are read again when it answers`, async (t) => {
+  test(`a driver that is or does '${does}' is told of once, and GPU metrics are available again when it answers`, async (t) => {
     const { opened, driver, lines } = await watch(t, does, does === "hangs" ? 3000 : undefined);
     await until(() => lines.length > 0);
     assert.match(lines[0]!, says);
@@ -127,7 +127,7 @@ for (const [does, says] of [
     // One that works for a moment and fails again begins anew until the file is read.
     await until(() => (opened.readings()[0]?.energyJoules ?? 0) >= 5003);
     const failed = lines.filter((line) => says.test(line)).length;
-    const again = lines.filter((line) => line === "the GPUs are read again").length;
+    const again = lines.filter((line) => line === "GPU metrics are available again").length;
     assert.equal(again, failed, "told of once for each time that it was over");
   });
 

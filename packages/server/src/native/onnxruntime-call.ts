@@ -218,7 +218,7 @@ function stringElements(bytes: Uint8Array, count: number): readonly Uint8Array[]
 }
 
 function malformedStrings(wanted: number, found: number): InferenceError {
-  return new InferenceError("INTERNAL", `an input has ${found} whole strings where its shape has ${wanted}`);
+  return new InferenceError("INTERNAL", `an input has ${found} complete strings, its shape has ${wanted}`);
 }
 
 /** Returns a tensor of strings as a BYTES tensor. */

@@ -156,7 +156,7 @@ test("strings that are not as many as the shape says, or not whole, are refused"
     [whole.subarray(0, 2), 1],
   ] as const) {
     const order = { inputs: [{ index: 0, shape: [count], data }], outputs: [{ index: 0, target: null }] };
-    assert.throws(() => session.runs.run({ ...order, place: noPlace }), /whole strings where its shape has/);
+    assert.throws(() => session.runs.run({ ...order, place: noPlace }), /complete strings, its shape has/);
   }
 });
 

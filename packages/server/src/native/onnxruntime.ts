@@ -257,7 +257,7 @@ function openSweeper(api: OrtApi, env: bigint): Sweeper {
   }));
   return {
     sweep() {
-      assert(names.length === 2 && memory.length === 2, "the sweeper's memory is held");
+      assert(names.length === 2 && memory.length === 2, "the memory of the sweeper is referenced");
       const flags = { session: Number(session), shrink: true, processors: [] };
       try {
         caller.run({ kind: "run", ...flags, inputs: [input!], outputs: [output!] });

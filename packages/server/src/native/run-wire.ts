@@ -154,7 +154,7 @@ class FrameReader {
 
   natural(max = Number.MAX_SAFE_INTEGER): number {
     const word = this.next();
-    if (!Number.isSafeInteger(word) || word < 0 || word > max) throw malformed(`${word} is none of 0 to ${max}`);
+    if (!Number.isSafeInteger(word) || word < 0 || word > max) throw malformed(`${word} is not from 0 to ${max}`);
     return word;
   }
 
@@ -225,7 +225,8 @@ export function readAnswer(words: Float64Array): LaneAnswer {
   if (kind === answers.failed) {
     const byteLength = reader.natural(textBytesMax);
     const text = new Uint8Array(words.buffer, words.byteOffset + reader.at * wordBytes);
-    if (Math.ceil(byteLength / wordBytes) !== words.length - reader.at) throw malformed("its text has another length");
+    if (Math.ceil(byteLength / wordBytes) !== words.length - reader.at)
+      throw malformed("its text does not have the declared length");
     return { kind: "failed", message: Buffer.from(text.subarray(0, byteLength)).toString("utf8") };
   }
   if (kind !== answers.done && kind !== answers.unplaced) throw malformed(`a response of unknown kind ${kind}`);

@@ -43,7 +43,7 @@ export async function writeOnnxChunks(
       await writeAll(file, [part]);
       written += part.byteLength;
     }
-    assert(written === piece.byteLength, `a piece of ${piece.byteLength} bytes gave ${written}`);
+    assert(written === piece.byteLength, `a chunk of ${piece.byteLength} bytes was written as ${written}`);
   }
   await writeWaiting();
 }

@@ -32,7 +32,7 @@ export class BundleFolder {
     if (format !== "json") {
       throw new InferenceError(
         "UNSUPPORTED",
-        `the bundle has the format '${String(format).slice(0, 100)}', json is read`,
+        `the bundle has the format '${String(format).slice(0, 100)}', only json is supported`,
       );
     }
     return bundle.folder("root");
@@ -107,7 +107,7 @@ export class BundleFolder {
       const port = memberOf(socket, "port");
       const column = memberOf(socket, "name");
       if (typeof port !== "string" || typeof column !== "string")
-        throw brokenBundle(`has broken ${side} in '${this.name}'`);
+        throw brokenBundle(`has malformed ${side} in '${this.name}'`);
       sockets.set(port, column);
     }
     return sockets;

@@ -174,11 +174,11 @@ test("a pipeline that names itself, or leads out of the bundle, is refused", () 
 test("a transformer that is not built is refused by name, and so is a bundle of another format", () => {
   assert.throws(
     () => modelOf(withRoot('{"op":"word_to_vector"}')),
-    /'root' of the bundle is a 'word_to_vector'; these are built: pipeline, string_indexer,/,
+    /'root' of the bundle is a 'word_to_vector', which is not supported; supported are: pipeline, string_indexer,/,
   );
   assert.throws(
     () => modelOf({ ...withRoot("{}"), "bundle.json": '{"format":"protobuf"}' }),
-    /the bundle has the format 'protobuf', json is read/,
+    /the bundle has the format 'protobuf', only json is supported/,
   );
 });
 

@@ -84,7 +84,7 @@ function stepOf(folder: BundleFolder): LeapStep {
   if (make === undefined) {
     throw new InferenceError(
       "UNSUPPORTED",
-      `'${folder.name}' of the bundle is a '${operator.slice(0, 100)}'; these are built: ${[...makers.keys()].join(", ")}`,
+      `'${folder.name}' of the bundle is a '${operator.slice(0, 100)}', which is not supported; supported are: ${[...makers.keys()].join(", ")}`,
     );
   }
   return make({ attributes, folder, shape: folder.shape() });

@@ -9,7 +9,7 @@ function* recordIoRecords(bytes: Uint8Array): Generator<Uint8Array> {
     if (bytes.length - at < recordIoHeaderBytes) throw new RangeError("a record has no header");
     const header = readRecordIoHeader(bytes, at);
     if (header === null) throw new RangeError(`there is no RecordIO header at byte ${at}`);
-    if (header.part !== "whole") throw new RangeError("records in several parts cannot be read");
+    if (header.part !== "whole") throw new RangeError("records in several parts are not supported");
     const from = at + recordIoHeaderBytes;
     if (bytes.length - from < header.contentBytes) throw new RangeError("a record is shorter than its header declares");
     yield bytes.subarray(from, from + header.contentBytes);

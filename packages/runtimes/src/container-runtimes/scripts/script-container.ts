@@ -71,6 +71,6 @@ function submittedCode({ environment, mlRoot }: KindStart): string | null {
   const directory = join(mlRoot, "code");
   if (existsSync(directory)) return directory;
   throw new ContainerRefusal(
-    `ERROR: SAGEMAKER_SUBMIT_DIRECTORY names ${submitted}, which was not brought to ${directory}`,
+    `ERROR: SAGEMAKER_SUBMIT_DIRECTORY names ${submitted}, which was not copied to ${directory}`,
   );
 }

@@ -30,12 +30,12 @@ const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MAX_HEAP_SIZE: jvm,
   SAGEMAKER_MAX_DIRECT_MEMORY_SIZE: jvm,
   SAGEMAKER_USE_NGINX: "there is no proxy in front of the models",
-  SAGEMAKER_TS_MIN_WORKERS: "a model has as many workers as it may have",
+  SAGEMAKER_TS_MIN_WORKERS: "a model always has its maximum number of workers",
   SAGEMAKER_STARTUP_TIMEOUT:
     "no second process is started; the endpoint's configuration has the timeout of a model's load",
-  SAGEMAKER_SAFE_PORT_RANGE: "no other listener is opened",
+  SAGEMAKER_SAFE_PORT_RANGE: "no other port is opened",
   SAGEMAKER_BASE_DIR: place,
-  SAGEMAKER_CONTAINER_LOG_LEVEL: "the server's own log has a level of its own; scripts see the variable",
+  SAGEMAKER_CONTAINER_LOG_LEVEL: "the level of the server's log is set separately; scripts see the variable",
   SAGEMAKER_MODEL_JOB_QUEUE_SIZE: "the server limits the requests that wait for a model",
   CA_REPOSITORY_ARN: "packages come from the package index of the operator's installer",
 };

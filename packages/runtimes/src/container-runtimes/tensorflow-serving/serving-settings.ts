@@ -48,7 +48,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_GUNICORN_LOGLEVEL: noProxy,
   SAGEMAKER_GUNICORN_THREADS: noProxy,
   SAGEMAKER_GUNICORN_WORKER_CLASS: noProxy,
-  SAGEMAKER_SAFE_PORT_RANGE: "models need no ports",
+  SAGEMAKER_SAFE_PORT_RANGE: "models use no ports",
 };
 
 const universalScript = ["SAGEMAKER_MULTI_MODEL_UNIVERSAL_BUCKET", "SAGEMAKER_MULTI_MODEL_UNIVERSAL_PREFIX"];

@@ -20,7 +20,10 @@ export class ByteReader {
   /** Skips the next bytes and returns their offset. */
   take(byteLength: number): number {
     if (byteLength > this.left)
-      throw broken("the file", `ends at ${this.bytes.byteLength}, ${byteLength} bytes were expected at ${this.at}`);
+      throw broken(
+        "the file",
+        `ends at byte ${this.bytes.byteLength}, ${byteLength} bytes were expected at ${this.at}`,
+      );
     const { at } = this;
     this.at += byteLength;
     return at;

@@ -169,7 +169,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
 }
 
 function readWeights(from: ByteReader, treeCount: number): Float32Array {
-  if (from.uint64() !== treeCount) throw broken("the file", "has other weights than trees");
+  if (from.uint64() !== treeCount) throw broken("the file", "does not have one weight per tree");
   return Float32Array.from({ length: treeCount }, () => from.float32());
 }
 

@@ -96,14 +96,14 @@ def _of_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
 def _named_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
     names = signature.inputs.keys()
     if not all(_is_named(row) and row.keys() == names for row in rows):
-        raise ServingError("rows are not of one kind")
+        raise ServingError("rows are of different kinds")
     return {name: tensor_of([row[name] for row in rows], port.datatype) for name, port in signature.inputs.items()}
 
 
 def _plain_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
     (name, port), *_ = signature.inputs.items()
     if any(_is_named(row) for row in rows):
-        raise ServingError("rows are not of one kind")
+        raise ServingError("rows are of different kinds")
     return {name: tensor_of(rows, port.datatype)}
 
 

@@ -141,7 +141,7 @@ export function encodeCallSpace(callId: number, blocks: readonly WireLent[] | st
 }
 
 /** Encodes CONTROLLED: the result of a CONTROL. */
-export function encodeControlled(
+export function encodeControlResponse(
   controlId: number,
   said: { readonly ready: boolean } | { readonly code: number; readonly message: string },
 ): Buffer {

@@ -172,7 +172,7 @@ export function confinementRows(
 ): readonly ConfinementRow[] {
   const kernel = (since: number, what: string) =>
     facts.landlock >= since ? null : `this kernel's Landlock (${facts.landlock || "none"}) does not ${what}`;
-  const noRoot = facts.views ? null : "it takes root with CAP_SYS_ADMIN to give tenants root directories of their own";
+  const noRoot = facts.views ? null : "root with CAP_SYS_ADMIN is required to give each tenant its own root directory";
   const isMemoryAsked = options.memoryBytesMax !== null || options.allMemoryBytesMax !== null;
   const memory = isMemoryAsked ? null : "neither --worker-memory-bytes nor a memory budget is set";
   return [

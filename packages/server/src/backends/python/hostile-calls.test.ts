@@ -103,18 +103,18 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ],
   ["a call that lends", () => [encodeCall(1, said, { loans: 1 })], /lends blocks/],
   ["unknown flags", () => [encodeCall(1, said, { extra: 2 })], /flags 2/],
-  ["the same call twice", () => [encodeCall(1, said), encodeCall(1, said)], /under way/],
-  ["space for a call that was made", () => [encodeCall(1, said), ask(1, 8n)], /under way/],
-  ["space asked for twice", () => [ask(1, 8n), ask(1, 8n)], /under way/],
+  ["the same call twice", () => [encodeCall(1, said), encodeCall(1, said)], /already running/],
+  ["space for a call that was made", () => [encodeCall(1, said), ask(1, 8n)], /already running/],
+  ["space asked for twice", () => [ask(1, 8n), ask(1, 8n)], /already running/],
   [
     "more calls than it may have",
     () => Array.from({ length: 513 }, (_, index) => encodeCall(index, said)),
-    /more calls at once/,
+    /too many concurrent calls/,
   ],
   [
     "wishes for space without end",
     () => Array.from({ length: 513 }, (_, index) => ask(index, 8n)),
-    /more calls at once/,
+    /too many concurrent calls/,
   ],
   [
     "responses acknowledged that were never sent",

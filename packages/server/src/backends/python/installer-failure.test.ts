@@ -15,7 +15,7 @@ const sentence = (...words: string[]) =>
 for (const [words, reason] of [
   ["Error: [Errno 28] No space left on device", "the disk is full"],
   ["OSError: [Errno 30] Read-only file system: '/x'", "the disk is read-only"],
-  ["ERROR: Could not install packages: [Errno 13] Permission denied: '/x'", "a file or directory that is needed may"],
+  ["ERROR: Could not install packages: [Errno 13] Permission denied: '/x'", "permission denied for a file"],
   [
     "WARNING: Failed to establish a new connection\nERROR: No matching distribution found for numpy",
     "no package index",

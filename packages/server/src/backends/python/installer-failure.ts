@@ -7,7 +7,7 @@ const circumstances: readonly (readonly [
   [/Read-only file system|\[Errno 30\]/, () => "the disk is read-only"],
   [
     /\[Errno 13\]|Permission denied/,
-    ({ directory }) => `a file or directory that is needed may not be used; the environment's is '${directory}'`,
+    ({ directory }) => `permission denied for a file or directory; the environment's directory is '${directory}'`,
   ],
   [
     /Failed to establish a new connection|NewConnectionError|ConnectTimeout|name resolution|dns error|error sending request|Could not connect|No solution found/i,

@@ -75,7 +75,7 @@ export class LentBlocks {
   /** Ends the space of an execution that has ended: the worker must not write to it any more. */
   endSpaces(spaces: readonly LentBlock[]): void {
     for (const lent of spaces) {
-      assert(lent.use === "space", "only space ends with its execution");
+      assert(lent.use === "space", "only output space is released with its execution");
       if (this.#lent.has(lent.lentId)) this.#end(lent);
     }
   }

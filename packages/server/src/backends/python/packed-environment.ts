@@ -39,7 +39,7 @@ export async function unpackEnvironment(
     if (entry.type !== "SymbolicLink" || entry.linkpath === undefined) return true;
     const target = entry.linkpath;
     if (!leadsOut(entry.path, target)) return true;
-    if (leadingOut.size >= linksOutMax) throw refused(archive, "too many links lead out of it");
+    if (leadingOut.size >= linksOutMax) throw refused(archive, "too many links point outside of it");
     leadingOut.set(entry.path, target);
     return false;
   };

@@ -150,7 +150,7 @@ export class PythonWorker {
     body: unknown,
     signal: AbortSignal | null,
   ): Promise<Record<string, unknown>> {
-    assert(this.#call === null, "one step of a worker's life at a time");
+    assert(this.#call === null, "a worker changes its state one step at a time");
     const frame = encodeJson(kind, body);
     if (frame.byteLength > frameBytesMax)
       throw new InferenceError(
@@ -158,7 +158,7 @@ export class PythonWorker {
         `the model's configuration takes ${frame.byteLength} bytes; the Python backend accepts at most ${frameBytesMax}`,
       );
     if (!this.#alive) throw new InferenceError("INTERNAL", await this.ended);
-    const onAbort = () => this.kill("the load was given up");
+    const onAbort = () => this.kill("the load was cancelled");
     signal?.addEventListener("abort", onAbort, { once: true });
     if (signal?.aborted) onAbort();
     try {

@@ -159,11 +159,11 @@ export class Tenants implements Disposable {
           : !facts.usersMapped
             ? `the users ${range.first} and above do not exist here; choose others with --worker-users`
             : closed !== undefined
-              ? `other users may not enter ${closedAncestor(closed, dataDirectory)}, where ${closed} lies`
+              ? `other users cannot access ${closedAncestor(closed, dataDirectory)}, which contains ${closed}`
               : null;
     if (range === null || missing !== null) return { users: null, missing };
     const users = UserSlice.open(range, slicesDirectory);
-    return { users, missing: users === null ? "other servers have all of --worker-users" : null };
+    return { users, missing: users === null ? "other servers use all users of --worker-users" : null };
   }
 
   #begin(key: string, source: ModelSource, { facts, users, groups }: Ground): Tenant {
@@ -201,10 +201,10 @@ export class Tenants implements Disposable {
     if (closed !== undefined)
       throw new InferenceError(
         "UNAVAILABLE",
-        `a tenant's user may not enter ${closedAncestor(closed, dataDirectory)}, where its model ${closed} lies`,
+        `a tenant's user cannot access ${closedAncestor(closed, dataDirectory)}, which contains its model ${closed}`,
       );
     const user = users.take();
-    if (user === null) throw new InferenceError("UNAVAILABLE", "every user of --worker-users has a tenant");
+    if (user === null) throw new InferenceError("UNAVAILABLE", "every user of --worker-users is in use by a tenant");
     return user;
   }
 

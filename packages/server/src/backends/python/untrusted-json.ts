@@ -25,7 +25,7 @@ export function readFlatObject(text: string, budget: MemberBudget): Map<string, 
   reader.expect("{");
   if (reader.skips("}")) return reader.end(members);
   for (;;) {
-    if (budget.left-- <= 0) throw new MalformedRecord("JSON of more members than are read");
+    if (budget.left-- <= 0) throw new MalformedRecord("JSON with too many members");
     const name = reader.text();
     reader.expect(":");
     members.set(name, reader.value());

@@ -10,7 +10,7 @@ import {
   decodeControl,
   encodeCallAnswer,
   encodeCallSpace,
-  encodeControlled,
+  encodeControlResponse,
   type WireCallAnswer,
 } from "./call-codec.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
@@ -219,7 +219,7 @@ test("what the server answers to a call is the golden bytes", () => {
   );
   assert.equal(encodeCallSpace(5, golden.spaces).toString("hex"), vectors.callSpace);
   assert.equal(encodeCallSpace(5, "full").toString("hex"), vectors.noCallSpace);
-  assert.equal(encodeControlled(6, { ready: true }).toString("hex"), vectors.controlled);
+  assert.equal(encodeControlResponse(6, { ready: true }).toString("hex"), vectors.controlled);
 });
 
 test("the frames about metrics are the golden ones, written and read", () => {

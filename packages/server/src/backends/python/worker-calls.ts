@@ -8,7 +8,7 @@ import {
   decodeControl,
   encodeCallAnswer,
   encodeCallSpace,
-  encodeControlled,
+  encodeControlResponse,
   type WireCall,
   type WireCallAnswer,
   type WireControl,
@@ -92,8 +92,8 @@ export class WorkerCalls {
   }
 
   #begin(id: number, executionId: number, spaces: readonly LentBlock[]): OpenCall {
-    if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is under way`);
-    if (this.#open.size >= frameLimits.callsMax) throw new MalformedRecord("more calls at once than a worker may have");
+    if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is already running`);
+    if (this.#open.size >= frameLimits.callsMax) throw new MalformedRecord("too many concurrent calls of a worker");
     const call = { id, executionId, controller: new AbortController(), isCalled: false, spaces, untaken: [] };
     this.#open.set(id, call);
     return call;
@@ -101,7 +101,7 @@ export class WorkerCalls {
 
   #giveSpace(id: number, sizes: readonly number[]): void {
     const { worker, arena } = this.#options;
-    if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is under way`);
+    if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is already running`);
     const lent = lendSpaces(worker.lent, arena, noExecution, sizes);
     if (lent instanceof InferenceError) return void worker.send(encodeCallSpace(id, lent.message));
     try {
@@ -116,7 +116,7 @@ export class WorkerCalls {
   #call(wire: WireCall): void {
     const { others, executionOf, worker } = this.#options;
     const asked = this.#open.get(wire.callId);
-    if (asked?.isCalled === true) throw new MalformedRecord(`call ${wire.callId}, which is under way`);
+    if (asked?.isCalled === true) throw new MalformedRecord(`call ${wire.callId}, which is already running`);
     if (asked !== undefined) this.#open.delete(wire.callId);
     const executionId = wire.executionId ?? noExecution;
     const call = this.#begin(wire.callId, executionId, asked?.spaces ?? []);
@@ -272,7 +272,7 @@ export class WorkerCalls {
       })
       .then((said) => {
         this.#open.delete(wire.controlId);
-        if (!this.#isOver) worker.send(encodeControlled(wire.controlId, said));
+        if (!this.#isOver) worker.send(encodeControlResponse(wire.controlId, said));
       });
   }
 

@@ -129,7 +129,7 @@ export class ZygotePool implements AsyncDisposable {
           warm.learned.delete(name);
           warm.refused.add(name);
         }
-        this.#options.logger.verbose(`not imported ahead: ${(error as Error).message}`, {
+        this.#options.logger.verbose(`not preloaded: ${(error as Error).message}`, {
           zygote: warm.environment.key,
         });
         return;

@@ -186,7 +186,7 @@ export class Zygote implements AsyncDisposable {
       zygote: environment.key,
       pid: child.pid,
     });
-    for (const failed of facts.failed) logger.warning(`not imported ahead: ${failed}`, { zygote: environment.key });
+    for (const failed of facts.failed) logger.warning(`not preloaded: ${failed}`, { zygote: environment.key });
     // With more than one thread, modules imported ahead have made this interpreter unable to fork.
     if (facts.threads !== 1 && options.modules.length > 0) {
       await zygote[Symbol.asyncDispose]();
@@ -251,7 +251,7 @@ export class Zygote implements AsyncDisposable {
     if (pending === undefined) return;
     if (kind === kinds.zygoteForked && !isAdoptable(extra)) {
       // It has ended and was reaped already, or the zygote reported another process.
-      this.#fail(id, new InferenceError("UNAVAILABLE", "cannot fork a Python worker: it ended before it began"));
+      this.#fail(id, new InferenceError("UNAVAILABLE", "cannot fork a Python worker: it exited before it started"));
     } else if (kind === kinds.zygoteForked) {
       this.#pending.delete(id);
       pending.timer[Symbol.dispose]();

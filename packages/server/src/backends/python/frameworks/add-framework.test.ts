@@ -112,7 +112,10 @@ test("a framework is set up once, from a directory of wheels, and removed", asyn
   assert.equal(await versionIn(place.python, "tiny_torch"), "1.0");
   assert.deepEqual(
     lines.filter((line) => / of 2 /.test(line)),
-    ["1 of 2 (0 MiB of 400 MiB are there): tiny_base 1.0", "2 of 2 (200 MiB of 400 MiB are there): tiny_torch 1.0"],
+    [
+      "1 of 2 (0 MiB of 400 MiB are already downloaded): tiny_base 1.0",
+      "2 of 2 (200 MiB of 400 MiB are already downloaded): tiny_torch 1.0",
+    ],
   );
   assert.deepEqual(await madeFramework([wanted.directory], row), place);
   assert.equal(await removeFramework(wanted), true);
@@ -140,7 +143,7 @@ test("what was cut short goes on where it was, and a package that was half insta
   const place = await addFramework(options(row, lines));
   assert.deepEqual(
     lines.filter((line) => / of 2 /.test(line)),
-    ["2 of 2 (200 MiB of 400 MiB are there): tiny_torch 1.0"],
+    ["2 of 2 (200 MiB of 400 MiB are already downloaded): tiny_torch 1.0"],
   );
   assert.deepEqual(await Promise.all(["tiny_base", "tiny_torch"].map((name) => versionIn(place.python, name))), [
     "1.0",

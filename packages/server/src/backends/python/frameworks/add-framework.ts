@@ -141,7 +141,7 @@ async function installLocked({ options, place, installer, install }: Making): Pr
   for (const [index, group] of groups.entries()) {
     const names = group.pins.map(({ name, version }) => `${name} ${version}`).join(", ");
     if (!done.has(names)) {
-      const share = `${inMebibytes(before)} of ${inMebibytes(total)} are there`;
+      const share = `${inMebibytes(before)} of ${inMebibytes(total)} are already downloaded`;
       installer.onProgress(`${index + 1} of ${groups.length} (${share}): ${names}`);
       const file = await requirementsFile(place, group, lockedLine);
       const own = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", file];

@@ -33,7 +33,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<Direct
   if (place === null)
     throw new InferenceError(
       "UNAVAILABLE",
-      `${framework.name}, beside which packages are to be installed, is ${notSetUpText(environments, framework)}`,
+      `${framework.name}, which the packages are to be added to, is ${notSetUpText(environments, framework)}`,
     );
   const env = installerEnvironment(options.env);
   // The package index may be a variable of the container, so it is part of the key: no container gets packages from another's index.

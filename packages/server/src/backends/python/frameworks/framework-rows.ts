@@ -110,7 +110,7 @@ export const frameworks: readonly Framework[] = [
   },
   {
     name: "tensorflow-gpu",
-    about: "the same on NVIDIA GPUs (KIND_GPU), on x86; needs NVIDIA's driver for CUDA 12",
+    about: "TensorFlow models on NVIDIA GPUs (KIND_GPU), on x86; needs NVIDIA's driver for CUDA 12",
     python: "3.11",
     newestPython: "3.13",
     packages: ["tensorflow[and-cuda]==2.21.0 ; platform_machine == 'x86_64'", "numpy"],
