@@ -41,7 +41,7 @@ test("a directory is made with those above it; where a file or a special file sy
   assert.ok((await stat(join(directory, "a/b/c"))).isDirectory());
   await writeFile(join(directory, "file"), "");
   for (const path of [join(directory, "file"), join(directory, "file/x/y")])
-    await assert.rejects(makeDirectory(path), { message: `'${path}' is not below a directory`, code: "ENOTDIR" });
+    await assert.rejects(makeDirectory(path), { message: `a parent of '${path}' is not a directory`, code: "ENOTDIR" });
   const socket = join(directory, "socket");
   const server = createServer().listen(socket);
   await new Promise((resolve) => server.once("listening", resolve));

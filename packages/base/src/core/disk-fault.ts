@@ -37,7 +37,7 @@ const textOfFault: Readonly<Record<DiskFault, (what: string) => string>> = {
   "file-too-large": (what) => `${what} would be larger than a file may be`,
   "read-only": (what) => `the disk that holds ${what} is read-only`,
   forbidden: (what) => `this user may not write ${what}`,
-  "no-directory": (what) => `${what} is not below a directory`,
+  "no-directory": (what) => `a parent of ${what} is not a directory`,
 };
 
 export function diskText(fault: DiskFault, what: string): string {

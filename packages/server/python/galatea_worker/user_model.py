@@ -73,7 +73,7 @@ class UserModel:
         return self._object is not None
 
     def imported(self) -> list[str]:
-        """Returns the environment's own modules that it has imported."""
+        """Returns the names of the modules of the model's environment that the model has imported."""
         return model_import.environment_modules(self._known_modules)
 
     def finalize(self) -> None:

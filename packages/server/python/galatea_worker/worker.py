@@ -431,7 +431,7 @@ class Worker:
             if type(result) is not list and inspect.iscoroutine(result):
                 result = self._result_of(result)
             return batch_responses.returned(requests, result)
-        except BaseException as error:  # noqa: BLE001 - what was sent before stays
+        except BaseException as error:  # noqa: BLE001 - responses that the model has already sent remain valid
             return batch_responses.sent_before(requests, error, self._name, self.channel)
 
     def _result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:

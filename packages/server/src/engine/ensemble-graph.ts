@@ -20,7 +20,7 @@ export function ensemblesAbove(model: ModelEntry): readonly ModelEntry[] {
  * Returns the path from an ensemble through its steps back to itself; null when there is none. `stepsOf` returns the steps of other
  * ensembles.
  */
-export function circleOf(
+export function dependencyCycle(
   name: string,
   steps: readonly string[],
   stepsOf: (name: string) => readonly string[],

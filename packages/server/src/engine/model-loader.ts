@@ -6,7 +6,7 @@ import type { Arena } from "../tensor/index.ts";
 import { VersionBuilder, type BuilderDependencies, type BuiltVersion } from "./built-version.ts";
 import type { Catalog, CatalogModel } from "./catalog.ts";
 import type { LoadOverride } from "./engine.ts";
-import { circleOf } from "./ensemble-graph.ts";
+import { dependencyCycle } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
 import { CircularDependency, LoadFailure, notPolled, noVersionSelected, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
@@ -189,7 +189,7 @@ export class ModelLoader {
 
   /** Loads in progress count as well: two ensembles that wait for each other would wait for ever. */
   #refuseCircle(entry: ModelEntry, found: CatalogModel): void {
-    const circle = circleOf(entry.name, composingModels(found.config), (name) => {
+    const circle = dependencyCycle(entry.name, composingModels(found.config), (name) => {
       const step = this.#parts.table.entry(entry.namespace, name);
       if (step === undefined) return [];
       return [...step.awaitedSteps, ...(step.recipe === null ? [] : composingModels(step.recipe.found.config))];

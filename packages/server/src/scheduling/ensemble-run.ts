@@ -379,5 +379,5 @@ function isLast(frame: EnsembleFrame): boolean {
   return true;
 }
 
-/** The origin of the request's own frame. */
+/** Initial state of the first frame, which holds the request's inputs and results from no response. */
 const firstAnswer = { taken: null, isFinal: true };

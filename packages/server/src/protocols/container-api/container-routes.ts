@@ -48,7 +48,7 @@ const modelBytesHeader = "X-Galatea-Model-Bytes";
 
 /** A request header of the platform: how long the caller waits for the response, in milliseconds. */
 const callLimitHeader = "x-galatea-call-limit-ms";
-/** Limit of a call in another format than Triton's without that header, which the toolkits of those containers have. */
+/** Time limit of a call without that header whose format is not Triton's: the default of the toolkits in SageMaker's containers. */
 const payloadMsMax = 60_000;
 
 const targetModelHeader = "x-amzn-sagemaker-target-model";
