@@ -11,7 +11,7 @@ import type { Subscription } from "./topic.ts";
 export type SendMessage = (url: string, message: WrittenMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
 
 export interface DeliveryLimits {
-  /** Maximum number of messages that wait for one subscription; further ones are given up. */
+  /** Maximum number of messages that wait for one subscription; further ones are discarded. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
   /** Maximum number of concurrent requests to one endpoint, and to all of them. */

@@ -71,13 +71,13 @@ export class SmallFiles implements AsyncDisposable {
 
   readonly #handOut = (): void => {
     while (this.#waiting.length > 0) {
-      const idle = this.#threads.find((thread) => !thread.isBusy) ?? this.#started();
+      const idle = this.#threads.find((thread) => !thread.isBusy) ?? this.#startThread();
       if (idle === null) return;
       idle.write(this.#waiting.splice(0, groupMax));
     }
   };
 
-  #started(): GroupThread | null {
+  #startThread(): GroupThread | null {
     if (this.#threads.length >= threadsMax) return null;
     const thread = new GroupThread(this.#handOut);
     this.#threads.push(thread);
@@ -110,7 +110,7 @@ class GroupThread implements AsyncDisposable {
   }
 
   write(files: readonly Waiting[]): void {
-    const worker = (this.#worker ??= this.#started());
+    const worker = (this.#worker ??= this.#startWorker());
     const orders = files.map((file): FileOrder => {
       const id = (this.#lastId += 1);
       this.#group.set(id, file);
@@ -123,7 +123,7 @@ class GroupThread implements AsyncDisposable {
     );
   }
 
-  #started(): Worker {
+  #startWorker(): Worker {
     const name = import.meta.url.endsWith(".ts") ? "./small-files-worker.ts" : "./small-files-worker.js";
     const worker = new Worker(new URL(name, import.meta.url), { execArgv: [] });
     worker.on("message", (replies: readonly FileReply[]) => this.#settle(replies));
