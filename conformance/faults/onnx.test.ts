@@ -57,7 +57,7 @@ test("a client's division that ends the process is answered with an error, and t
   for (let asked = 0; asked < 3; asked += 1) errorOf(await infer(httpPort, "bad", division), 500);
   assert.match(
     errorOf(await infer(httpPort, "bad", division), 503),
-    /^model 'bad' is not run: it has ended the process/,
+    /^model 'bad' is not run: it has crashed its process/,
   );
   assertNegated(await infer(httpPort, "good", negation));
   assert.equal((await ask(httpPort, { path: "/v2/health/live" })).status, 200);

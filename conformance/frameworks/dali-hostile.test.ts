@@ -29,7 +29,7 @@ test("damaged and harmful files fail their load with a sentence, and a model bes
 test("operators that are not served are named", async () => {
   const sentences: Readonly<Record<string, RegExp>> = {
     python_function: /operator 'PythonFunction' \(double\) calls a function of the process that wrote the file/,
-    reads: /operator 'readers\.File' \(double\) reads files by itself/,
+    reads: /operator 'readers\.File' \(double\) reads files itself/,
     writes: /operator 'DumpImage' \(double\) writes files/,
     unknown: /operator 'no\.such\.Operator' \(double\) is not an operator of this DALI \(2\.\d/,
     threads: /a pipeline has from 1 to 1024 threads, found 1073741824/,
