@@ -35,7 +35,7 @@ const left = (model: string, name: string) => leftBy(serving.repository, model, 
 const allow = (model: string, name: string) => writeFile(join(serving.repository, model, name), "");
 const waitFor = (name: string) => `\nwhile not has(${JSON.stringify(name)}): time.sleep(0.01)`;
 const quoted = JSON.stringify;
-const inCircle = /error: model '[abc]' waits for '[abc]', all of whose instances wait/;
+const inCircle = /error: model '[abc]' waits for '[abc]', whose instances all wait/;
 
 test("a model that calls itself with one instance fails soon, and goes on", async () => {
   assert.match(await told(port, "a", 'out = call("a", "out = 1")'), inCircle);

@@ -97,5 +97,5 @@ test("a model that calls itself is executed by an instance that is started for t
   assert.match(await told(port, "self", `out = call("self", ${JSON.stringify(inner)})`), /^\[\[b'\d+'\]\]$/);
   // Where all instances wait for each other the youngest call fails all the same.
   const deep = `out = call("self", ${JSON.stringify(`out = call("self", "out = 1")`)})`;
-  assert.match(await told(port, "self", deep), /waits for 'self', all of whose instances wait/);
+  assert.match(await told(port, "self", deep), /waits for 'self', whose instances all wait/);
 });

@@ -16,7 +16,7 @@ const documented: readonly DocumentedError[] = [
   {
     // Until the next start, which the instance waits for longer each time.
     cause: "its worker was killed while it was started again",
-    text: /^Stub process '\w+' is not healthy\. \(restart failed: (cannot fork a Python worker: (the worker died|it ended) before it began|Stub process '\w+' is not healthy\. \(signal SIGKILL\))\)$/,
+    text: /^Stub process '\w+' is not healthy\. \(restart failed: (cannot fork a Python worker: (the worker died before it began|it exited before it started)|Stub process '\w+' is not healthy\. \(signal SIGKILL\))\)$/,
     http: 500,
     grpc: 13,
   },

@@ -178,7 +178,7 @@ export const bls: readonly Case[] = [
     row: "load-reasons",
     status: 200,
     includes: [
-      "failed to load 'nowhere', failed to poll from model repository: model 'nowhere' is in no model repository",
+      "failed to load 'nowhere', failed to poll from model repository: model 'nowhere' is not in any model repository",
     ],
   }),
   different("out = raised(lambda: pb_utils.load_model('comes', config='nothing'))", {

@@ -87,7 +87,7 @@ test("what has no room fails with what is missing, and what can never have any i
   assert.equal(at, "Failed");
   assert.match(
     reason ?? "",
-    /^There are not enough hardware resources on the instances.*takes 0.5 CPU cores, 5120 MiB of memory/,
+    /^There are not enough hardware resources on the instances.*needs 0.5 CPU cores, 5120 MiB of memory/,
   );
   const error = await refused(create(bench, "full", "third", spec("third", 50)));
   assert.match(error.message, /more than an instance of ml.m5.large has here/);
@@ -184,7 +184,7 @@ test("a copy that answers what it holds takes its memory until it is gone: what 
   assert.equal(second.code, "ResourceLimitExceeded");
   assert.match(
     second.message,
-    /current utilization of 2304 MiB and a request delta of 2304 MiB.* 576 MiB are missing.* 1152 MiB of the utilization are freed when draining instances have ended \(inference component "a"\), at the latest at 2\S+Z: trying again then is enough\.$/,
+    /current utilization of 2304 MiB and a request delta of 2304 MiB.* 576 MiB are missing.* 1152 MiB of the utilization are freed when draining instances have ended \(inference component "a"\), at the latest at 2\S+Z: retry then\.$/,
   );
   const third = await refused(createComponent(bench, "shared", "c", spec("c"), 3));
   assert.match(third.message, /\(inference component "a"\), at the latest at 2\S+Z\.$/);

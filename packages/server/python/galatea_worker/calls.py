@@ -154,8 +154,7 @@ class Calls:
         if call.is_stream:
             if self._stream_count >= self._most:
                 raise TritonModelException(
-                    "%d calls of decoupled models have unread responses; read those before more calls"
-                    % self._most
+                    "%d calls of decoupled models have unread responses; read those before more calls" % self._most
                 )
             self._stream_count += 1
         elif self._waited_count >= self._most:

@@ -263,7 +263,9 @@ class InferenceRequest:
 
     def _calls(self) -> Calls:
         if self._place is not None:
-            raise TritonModelException("The request is the one that the model received: only requests that the model creates can be executed.")
+            raise TritonModelException(
+                "The request is the one that the model received: only requests that the model creates can be executed."
+            )
         if not current_worker.may_call():
             raise TritonModelException("BLS is only supported during the 'execute' function.")
         return current_worker.calls()

@@ -25,7 +25,7 @@ test("a line is printed as it is, and what a reader is too slow for is counted, 
   print("afterwards");
   await endOfTurn();
   taken();
-  assert.match(written.at(-2)!, /^\.\.\. \d{3} lines of models not shown/);
+  assert.match(written.at(-2)!, /^\.\.\. \d{3} lines of model output dropped/);
   assert.equal(written.at(-1), "afterwards\n");
 });
 

@@ -89,6 +89,7 @@ def _stacked(name: str, given: Any, places: range, *, split: bool) -> np.ndarray
     if len({one.shape for one in samples}) != 1:
         shapes = ", ".join(str(list(one.shape)) for one in samples[:8])
         return Unfit(
-            "output '%s' has samples of different shapes in one request, which do not form a tensor: %s" % (name, shapes)
+            "output '%s' has samples of different shapes in one request, which do not form a tensor: %s"
+            % (name, shapes)
         )
     return np.stack(samples)

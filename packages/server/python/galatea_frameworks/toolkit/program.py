@@ -138,7 +138,8 @@ class ScriptProgram:
         if not self._has_noted:
             self._has_noted = True
             print(
-                "the script returned an iterator, which is sent as a whole: with `streams = True` in the script, its chunks are sent as they are produced",
+                "the script returned an iterator, which is sent as a whole: with `streams = True` in the script, "
+                "its chunks are sent as they are produced",
                 flush=True,
             )
 

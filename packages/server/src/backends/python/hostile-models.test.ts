@@ -139,10 +139,10 @@ const zygotes: readonly [what: string, ready: string, answer: string, told: RegE
     "that names the first process of the machine as its worker",
     isReady,
     "frame(194, b'', 0, family, 1)",
-    /before it began/,
+    /before it started/,
   ],
-  ["that names itself as its worker", isReady, "frame(194, b'', 0, family, os.getpid())", /before it began/],
-  ["that names its server as its worker", isReady, "frame(194, b'', 0, family, os.getppid())", /before it began/],
+  ["that names itself as its worker", isReady, "frame(194, b'', 0, family, os.getpid())", /before it started/],
+  ["that names its server as its worker", isReady, "frame(194, b'', 0, family, os.getppid())", /before it started/],
   ["that answers with a frame of no known kind", isReady, "frame(7, b'', 0, family, 0)", /the Python zygote has ended/],
   [
     "that fails with 60 MB of reasons",

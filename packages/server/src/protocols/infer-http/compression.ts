@@ -33,7 +33,7 @@ export async function decompress(
   { outputBytesMax, memory, slot }: InflationOptions,
 ): Promise<GatheredBody> {
   const body = packed.bytes();
-  if (body.length === 0) throw notInflated("there is nothing to decompress");
+  if (body.length === 0) throw notInflated("nothing to be decompressed");
   const unzip = createUnzip({ chunkSize: inflateStepBytes });
   const inflated = new GatheredBody(-1, memory);
   let outputBytes = 0;
