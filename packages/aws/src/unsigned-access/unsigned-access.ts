@@ -16,7 +16,7 @@ export interface UnsignedAccess {
   readonly endpointMetrics: boolean;
   /** The missing kinds of isolation of this machine, in /health. */
   readonly confinementGaps: boolean;
-  /** A CONNECT to the hosts of STS, which this platform serves itself. */
+  /** True if the client may open a CONNECT tunnel to the STS host names, which this platform serves. */
   readonly stsTunnel: boolean;
 }
 

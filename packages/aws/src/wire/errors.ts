@@ -47,7 +47,7 @@ export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
   return new AwsError(protocol === "query" ? query : json, message, { cause: thrown, statusFallback });
 }
 
-/** Returns the text of an internal error: a full disk is named, everything else is only in the log. */
+/** Returns the client's text for an internal error. Faults of the disk (full, read-only, not permitted) are named; other details are only in the log. */
 function internalText(thrown: unknown): string {
   const fault = diskFault(thrown);
   if (fault === null) return "An internal error occurred; the server's log has the details.";

@@ -6,7 +6,7 @@ import { queryValue } from "../signing/index.ts";
 export interface HostAndOriginRules {
   /** Lower-case names and addresses that the platform accepts in addition to those of the loopback interface. */
   readonly hosts: ReadonlySet<string>;
-  /** True if every address is the platform's: only names can be rebound, so a page from an address is from there. */
+  /** True if a Host header with any IP address is accepted. This is safe because DNS rebinding needs a host name. */
   readonly anyAddress: boolean;
   /** Returns whether the operator allows pages of an origin to request a URL. */
   readonly allowsPage: (origin: string, url: string) => boolean;

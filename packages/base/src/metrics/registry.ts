@@ -19,7 +19,7 @@ export interface HistogramRow {
   observe(value: number): void;
 }
 
-/** A named family of rows. `row` creates a row at 0 when its labels are first used. */
+/** A metric family. `row` returns the time series with these labels, and creates it with value 0 at first use. */
 export interface Family<Row> {
   row(labels: Labels): Row;
   /** Does nothing when there is no such row. */

@@ -25,7 +25,7 @@ export class FleetMember implements AsyncDisposable {
     this.#options = options;
     const { fleet, plan, placed } = options;
     this.#tasks = new TaskGroup((error) => {
-      fleet.logger.error("an instance could not be put", { instance: options.id, error: String(error) });
+      fleet.logger.error("failed to create an instance on its node", { instance: options.id, error: String(error) });
     });
     const openings = options.containers.map((planned) => openingOf(planned, options));
     this.#openings = openings;

@@ -49,7 +49,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     const { address, token, logger } = options;
     this.connection = new AgentConnection({ address, token, connectMsMax });
     this.#tasks = new TaskGroup((error) =>
-      logger.error("an agent's events are no longer read", { error: String(error) }),
+      logger.error("failed to read the events of an instance agent; reading has stopped", { error: String(error) }),
     );
   }
 

@@ -98,7 +98,7 @@ export class ContainerChain implements Disposable {
       if (isLast) return reply;
       carried = await this.#carry(hop, reply, request);
     }
-    throw new Error("a model without a container");
+    throw new Error("cannot invoke the model: it has no container");
   }
 
   async #ask(

@@ -117,7 +117,11 @@ export class InstanceInvocations {
   unavailable(request: InvocationRequest): AwsError {
     const needed = this.#targetsOf(request);
     const absent = needed.find(({ container }) => !container.view.isInService) ?? needed[0];
-    if (absent === undefined) return new AwsError("ServiceUnavailable", "There is no such container");
+    if (absent === undefined)
+      return new AwsError(
+        "ServiceUnavailable",
+        `Container ${request.targetContainer} not found on the endpoint's instance.`,
+      );
     const text = `The container is not in service: ${absent.container.view.health.failure}`;
     return this.#refused(
       request,

@@ -15,7 +15,7 @@ export interface NodeShare extends Disposable {
 
 /** Places instances on nodes. */
 export interface InstancePlacer {
-  /** True if instances that it placed are draining, and free memory when they have ended. */
+  /** True if instances of this placer are draining. Their memory becomes free when they have ended. */
   readonly isDraining: boolean;
   /** Reserves resources for a new instance. Throws AwsError with SageMaker's failure reason when no node has room. */
   place(request: InstanceRequest): NodeShare;

@@ -67,7 +67,7 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
       const key = this.#keys.at(at) ?? "";
       if (!key.startsWith(prefix)) break;
       const group = groupOf(key);
-      // A page that ended with this group continues after it.
+      // The previous page already returned this common prefix, so its keys are skipped.
       const isDone = group !== null && group === startAfter;
       if (!isDone && objects.length + commonPrefixes.length >= keysMax) {
         return { objects, commonPrefixes, nextStartAfter: last };

@@ -81,7 +81,7 @@ class SqliteRecords implements Records {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Closed first: the writer cannot truncate its log while a snapshot is read.
+    // Snapshots are closed before the writer: SQLite cannot truncate the write-ahead log while a snapshot thread reads the database.
     await this.#snapshots?.[Symbol.asyncDispose]();
     await this.#writer.close();
     if (this.#reader.isOpen) this.#reader.close();

@@ -384,7 +384,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Records it once, not every minute while it lasts. */
+  /** Records a not-scaled activity unless the last one has the same reason and cause. Without this check, each evaluation would add one. */
   async #notScaled(
     record: ScalingRecord,
     because: Extract<CapacityDecision, { readonly do: "nothing" }>["because"],

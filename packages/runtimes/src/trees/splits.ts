@@ -42,7 +42,7 @@ export function splitByThreshold(
 
 function splitUpTo(tree: Tree, node: number, branches: Branches & { readonly threshold: number }): void {
   const threshold = floorToFloat32(branches.threshold);
-  // Every value is at most infinity, and none is below minus infinity.
+  // `x <= Infinity` is always true and has no next float as its bound: it is written as `x < -Infinity` with swapped branches.
   if (threshold === Infinity) splitBelow(tree, node, { ...turned(branches), threshold: -Infinity });
   else splitBelow(tree, node, { ...branches, threshold: nextUp(threshold) });
 }

@@ -24,7 +24,7 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 class _Exporter:
-    """An object that returns a given capsule, for numpy's import."""
+    """An object whose `__dlpack__` returns a given capsule, so that `numpy.from_dlpack` accepts it."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule

@@ -33,7 +33,7 @@ _PASSED_ON = object()
 class Reply:
     """The response to a request, and its receiver: the worker until `execute` has returned without it, and a LateReceiver from then on.
 
-    The request and its senders refer to it: when the last of them is deleted, no response can be sent any more.
+    The request and its response senders hold references to this object. When the last reference is dropped, no response can be sent.
     """
 
     __slots__ = ("place", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")

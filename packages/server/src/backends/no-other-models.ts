@@ -2,7 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { releaseTensors } from "../tensor/index.ts";
 import type { OtherModels } from "./other-models.ts";
 
-const absent = () => new InferenceError("NOT_FOUND", "there are no other models here");
+const absent = () =>
+  new InferenceError("NOT_FOUND", "calls to other models are not available while a model is only checked");
 
 /** A namespace without other models: for model checks and tests. */
 export const noOtherModels: OtherModels = {

@@ -145,7 +145,7 @@ export class VersionBuilder {
       const bytes = await this.#loaded.get(charge)?.memoryBytes();
       if (bytes !== undefined) budget.correct(charge, bytes);
     } catch (error) {
-      log.error(`measuring a model's memory: ${String(error)}`);
+      log.error(`failed to measure a model's memory; the previous value is kept: ${String(error)}`);
     }
   }
 

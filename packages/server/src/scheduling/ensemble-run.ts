@@ -370,8 +370,8 @@ export class EnsembleRun implements FrameRun {
 }
 
 /**
- * Returns whether the frame's response is the ensemble's last: no other frame is open, and each response that it resulted from had the
- * final flag. When a step sends its flag separately, the ensemble's flag is sent separately, however long the later steps take.
+ * Returns whether this frame's response is the ensemble's last one: no other frame is open, and every response in its chain had the final
+ * flag. If a step sends its final flag in an empty response, the ensemble also ends with an empty final response.
  */
 function isLast(frame: EnsembleFrame): boolean {
   for (let at: EnsembleFrame = frame; at.parent !== null; at = at.parent)

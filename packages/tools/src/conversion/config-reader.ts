@@ -62,7 +62,9 @@ export class ConfigReader {
 
   #wrong(name: string, expected: string): ConversionError {
     const found = this.#config[name];
-    const told = found === undefined ? "says nothing of" : `has ${JSON.stringify(found)?.slice(0, 100)} for`;
-    return new ConversionError(`config.json ${told} '${name}'; what can be converted is ${expected}`);
+    const problem = found === undefined ? "is missing" : `is ${JSON.stringify(found)?.slice(0, 100)}`;
+    return new ConversionError(
+      `Cannot convert the model: '${name}' in config.json ${problem}, but must be ${expected}`,
+    );
   }
 }

@@ -64,7 +64,9 @@ export async function readTorchTensors(file: WeightFile): Promise<readonly Store
         (pickle === undefined ? "" : ", but a TorchScript program, which backend 'pytorch' serves as it is"),
     );
   if (pickle.byteLength > pickleBytesMax)
-    throw new ConversionError(`'${file.path}' has a pickle of ${pickle.byteLength} bytes`);
+    throw new ConversionError(
+      `Cannot convert '${file.path}': data.pkl has ${pickle.byteLength} bytes (maximum ${pickleBytesMax})`,
+    );
   const root = pickle.name.slice(0, -"data.pkl".length);
   const byName = new Map(entries.map((entry) => [entry.name, entry]));
   const order = byName.get(`${root}byteorder`);

@@ -108,7 +108,9 @@ function addAnswer(columns: Columns, answer: Readonly<Record<string, unknown>>):
   }
   if (Array.isArray(points)) return addRows(columns, points);
   if (!Array.isArray(times) || !Array.isArray(values)) {
-    throw new LoadError("the series is neither pairs, nor an answer of GetMetricData or GetMetricStatistics");
+    throw new LoadError(
+      "unknown format of the series: expected [time, value] pairs, or the response of GetMetricData or GetMetricStatistics",
+    );
   }
   const name = typeof answer["Id"] === "string" ? answer["Id"] : unnamed;
   add(

@@ -83,7 +83,10 @@ export class LiveTails {
       }
     } catch (error) {
       if (signal.aborted || !stopping.aborted) throw error;
-      throw new AwsError("SessionStreamingException", "The platform stops.");
+      throw new AwsError(
+        "SessionStreamingException",
+        "The live tail session ended because the platform is shutting down. Start a new session after the restart.",
+      );
     } finally {
       signal.removeEventListener("abort", close);
       close();

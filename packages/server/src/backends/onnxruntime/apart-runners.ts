@@ -93,7 +93,9 @@ export class ApartRunners implements AsyncDisposable {
     if (apart.userCount > 0) return;
     this.#freed.open();
     apart.idle = this.#options.clock.timer(this.#options.idleMs, () => {
-      this.#end(apart).catch((error: unknown) => this.#options.log.error(`ending a process: ${String(error)}`));
+      this.#end(apart).catch((error: unknown) =>
+        this.#options.log.error(`failed to stop an idle ONNX Runtime process: ${String(error)}`),
+      );
     });
   }
 

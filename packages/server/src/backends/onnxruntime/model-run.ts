@@ -69,7 +69,10 @@ export function laneOrder(run: ModelRun, { session, base, ...how }: RunTarget): 
 /** Checks a runner's results against the run: a model may have corrupted its process. */
 export function checkResults(run: ModelRun, results: readonly RunResult[]): void {
   if (results.length !== run.outputs.length)
-    throw new InferenceError("INTERNAL", "a run returned other outputs than requested");
+    throw new InferenceError(
+      "INTERNAL",
+      `ONNX Runtime returned ${results.length} outputs, but ${run.outputs.length} were requested`,
+    );
   for (const [at, { elementType, byteLength, shape }] of results.entries()) {
     const target = run.outputs[at]?.target ?? null;
     const isAsWanted = target === null || (target.byteLength === byteLength && target.shape.join() === shape.join());

@@ -263,7 +263,9 @@ export class Runner implements AsyncDisposable {
   /** Returns the error of a failed run. If the process has lost its GPU, ends the process, because later runs would fail too. */
   async #failed(task: RunTask, message: string): Promise<Error> {
     if (task.content.device === null || !losesDevice(message)) return new InferenceError("INTERNAL", message);
-    this.#options.log.error(`model '${task.content.modelName}' has lost its process the GPU: ${message}`);
+    this.#options.log.error(
+      `a run of model '${task.content.modelName}' failed and its process lost access to the GPU; the process is killed: ${message}`,
+    );
     this.#suspects.accuse(task);
     this.#launched.kill();
     return new RunnerEnded("certain", await this.ended);

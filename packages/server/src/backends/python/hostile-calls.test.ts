@@ -179,7 +179,10 @@ test("frames about calls that are over, or never were, are nothing to anybody", 
       encodeCall(9, { ...said, execution: 4_000_000_000 }),
     ]),
   );
-  assert.deepEqual(textOf(await answered), { code: 2, message: "there are no other models here" });
+  assert.deepEqual(textOf(await answered), {
+    code: 2,
+    message: "calls to other models are not available while a model is only checked",
+  });
   await send(hostile, encodeResult(1, [outputsOf("")], { released: [1] }));
   await settled;
   assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);

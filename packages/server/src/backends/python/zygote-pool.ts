@@ -48,8 +48,8 @@ export class ZygotePool implements AsyncDisposable {
   }
 
   /**
-   * Forks a worker of an environment, the first of its family, after starting its zygote if necessary. If the zygote is killed meanwhile,
-   * another one is tried once; the failure of two in a row is reported.
+   * Forks a worker for an environment, and starts the environment's zygote first if none is running. If the zygote dies during the fork,
+   * the fork is retried once with a new zygote. Rejects with ZygoteEnded if the second zygote dies too.
    */
   async fork(environment: PythonEnvironment, fork: ForkOptions): Promise<ForkedWorker> {
     const forking = (zygote: Zygote) => zygote.fork(fork);

@@ -21,7 +21,7 @@ export class QuestionTurns {
     Atomics.notify(this.#handled, 0);
   }
 
-  /** Blocks this thread until so many have been handled. */
+  /** Blocks this thread until the engine has handled at least `count` messages in total. */
   wait(count: number): void {
     for (let seen = this.handledCount; seen < count; seen = this.handledCount) Atomics.wait(this.#handled, 0, seen);
   }
