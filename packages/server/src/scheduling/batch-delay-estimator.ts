@@ -1,4 +1,4 @@
-/** Waiting gains nothing for executions whose fixed cost is below this. */
+/** Minimum fixed cost of an execution for which a batch waits. */
 const fixedCostMinNs = 500_000;
 /** Weight of an observation after the next one. */
 const memory = 0.97;
@@ -7,7 +7,7 @@ const memory = 0.97;
  */
 const usualShare = 0.8;
 const lateShare = 0.2;
-/** Batches of at least this many requests count as one size. */
+/** Number of distinct batch sizes; larger batches count as the largest. */
 const sizesMax = 256;
 
 /**

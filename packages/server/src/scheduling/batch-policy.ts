@@ -43,7 +43,7 @@ export interface CandidateQueue<Candidate extends BatchCandidate> {
   after(candidate: Candidate): Candidate | null;
 }
 
-/** `complete`: no later request could join this batch. */
+/** `complete`: waiting cannot improve the batch: it is full, or has reached the largest preferred size. */
 export type BatchDecision =
   | { readonly kind: "send"; readonly requestCount: number; readonly complete: boolean }
   | { readonly kind: "wait"; readonly untilNs: number };

@@ -29,9 +29,9 @@ import { WakeUp } from "./wake-up.ts";
  *   priorities or a queue policy nothing is handed over ahead of time, because they do not apply to batches of an instance.
  * - Requests that arrive in one event loop tick are batched together, at its end. Without this, the first of a burst would be executed
  *   alone and the rest after it.
- * - Without a configured delay, a batch still waits for requests that are about to return when that is cheaper than another execution
- *   (`BatchDelayEstimator`).
- * - Queue timeouts fire by timer, whether an instance is free or not.
+ * - Without a configured delay, a batch still waits for the next requests of clients whose batch has just ended, when that is cheaper than
+ *   another execution (`BatchDelayEstimator`).
+ * - Queue timeouts fire by timer, also while every instance is busy. They end when a batch is handed to an instance.
  * - `preserve_ordering` orders responses by arrival across instances. Cancelled and timed-out requests settle at once.
  */
 export function createDynamicBatchScheduler(
@@ -51,7 +51,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   readonly #pool: InstancePool;
   readonly #drain = new Drain();
   readonly #delayOver: WakeUp;
-  /** Null when the configuration has a queue delay, or there are several instances. */
+  /** Null with a queue delay, with preferred sizes other than the maximum, or with several instances. */
   readonly #delayEstimator: BatchDelayEstimator | null;
   #gathering: Disposable | null = null;
   readonly #form = () => this.#formBatches();

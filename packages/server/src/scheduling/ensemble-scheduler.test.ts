@@ -325,3 +325,14 @@ test("property: over random graphs, failures and cancellations nothing is leaked
     { numRuns: 300 },
   );
 });
+
+test("an unload that has abandoned its requests does not wait for a step that hangs", async () => {
+  const { hand, scheduler } = scheduled(steps("a: I>O"), { inputs: [input("I")], outputs: [output("O")] });
+  const request = requestOf("r", { inputs: [tensorOf("I", [1, 2], hand.memory.block())] });
+  const answer = inferOne(scheduler, request, newRecord(0, 1), () => releaseTensors(request.inputs));
+  scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
+  await assert.rejects(answer, { message: "over" });
+  await scheduler.close();
+  await hand.step("a").end();
+  assert.equal(hand.memory.live, 0);
+});

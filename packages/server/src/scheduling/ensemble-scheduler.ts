@@ -17,7 +17,7 @@ const plansMax = 64;
  * tensors are passed by reference. Steps that produce only unrequested outputs do not run (Triton 2.51 fails such requests with its
  * deadlock text).
  *
- * `record.startedNs - record.queuedNs` is the sum of the steps' times in queues, and the compute durations are sums as well, so they can
+ * `record.startedNs - record.queuedNs` is the sum of the successful steps' times in queues. The compute durations are sums, too. They can
  * exceed the wall time when branches overlap.
  *
  * The readers of a decoupled step run once for each of its responses, and each result is a response of the ensemble, in the order in
@@ -40,6 +40,7 @@ class EnsembleScheduler implements Scheduler {
   readonly #plans = new Map<string, EnsemblePlan>();
   readonly #drain = new Drain();
   readonly #active = new Set<EnsembleRun>();
+  #isAbandoned = false;
 
   constructor(config: ModelConfig, stepConfigs: readonly ModelConfig[], models: StepModels, options: EnsembleOptions) {
     assert(config.scheduling.kind === "ensemble", `model '${config.name}' is not an ensemble`);
@@ -77,11 +78,12 @@ class EnsembleScheduler implements Scheduler {
 
   close(): Promise<void> {
     this.#drain.closing = true;
-    if (this.#active.size === 0) this.#drain.finish();
+    if (this.#active.size === 0 || this.#isAbandoned) this.#drain.finish();
     return this.#drain.closed;
   }
 
   abandon(error: InferenceError): void {
+    this.#isAbandoned = true;
     for (const run of this.#active) run.abandon(error);
     if (this.#drain.closing) this.#drain.finish();
   }

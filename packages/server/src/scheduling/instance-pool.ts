@@ -6,6 +6,7 @@ import {
   type Execution,
   type InferenceRequest,
   type Instance,
+  type InstanceState,
   type InstanceSupervision,
 } from "../inference/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
@@ -23,7 +24,7 @@ export interface Slot {
 export interface PoolEvents {
   /** Called when an execution has ended and its instance can take another, before the batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
-  /** Called when an instance that took no executions may take them again. */
+  /** Called when queued requests should be offered to the instances again: one recovered, or a batch came back. */
   recovered(): void;
   /** Settles a request of an ended batch, in the batch's order. Abandoned requests were settled before. */
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
@@ -105,7 +106,11 @@ export class InstancePool {
       if (!this.#handsAhead || slot.batches.length >= slot.instance.executionsMax) continue;
       if (best === null || slot.batches.length < best.batches.length) best = slot;
     }
-    if (best === null) dormant?.needed();
+    if (best === null && dormant !== null) {
+      dormant.needed();
+      // It starts now, and takes the batch when it is up.
+      if ((dormant.state as InstanceState) !== "dormant") return null;
+    }
     return upCount === 0 ? failed : best;
   }
 

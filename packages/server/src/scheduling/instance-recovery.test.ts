@@ -157,6 +157,17 @@ test("a dormant instance that cannot be started keeps no request waiting where t
   assert.equal(sent.outcome, "INTERNAL no worker");
 });
 
+test("a request waits for a dormant instance that starts, also where the others have failed for good", async () => {
+  const [first, spare] = [new Worker("m_0_0"), new Worker("m_0_1")];
+  await first.supervision.becomes("failed");
+  await spare.supervision.becomes("dormant");
+  spare.supervision.stateWhenNeeded = "restarting";
+  const scheduler = createDirectScheduler([first.instance, spare.instance], options());
+  send(scheduler, "a");
+  await spare.supervision.becomes("up");
+  assert.deepEqual([first.instance.log, spare.instance.log], [[], ["a"]]);
+});
+
 const steps = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.record({ does: fc.constant("send" as const), worker: fc.nat(0) }) },

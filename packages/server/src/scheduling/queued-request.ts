@@ -5,7 +5,7 @@ import type { Settlement } from "./scheduler.ts";
 
 /** The interface of a scheduler to its requests. */
 export interface RequestOwner {
-  /** Called when the request's signal has aborted and the request has settled. A waiting request must leave the queue now. */
+  /** Called after a request was cancelled or abandoned and has been rejected. A waiting request must leave the queue now. */
   givenUp(request: QueuedRequest, waited: boolean): void;
 }
 
@@ -57,7 +57,7 @@ export class QueuedRequest {
     this.abandon(new InferenceError("CANCELLED", ""));
   }
 
-  /** Settles the request with the error, in any state. */
+  /** Rejects the request with the error; does nothing when it has settled. */
   abandon(error: InferenceError): void {
     if (this.at === "settled") return;
     const waited = this.at === "queued";

@@ -5,11 +5,11 @@ import type { InferenceRequest, InferenceResponse, RequestRecord } from "../infe
 export type Settlement = InferenceResponse | "sent";
 
 /**
- * Runs the requests of a model version on its instances.
+ * The scheduler of one model version: queues its requests and runs them on instances.
  *
  * `infer` resolves with the response, or rejects with an InferenceError (queue full, timeout, cancelled, the model's own error). For a
  * decoupled model the request has a sink, which receives the responses as they are produced; `infer` resolves with "sent" after the
- * last one. When it rejects, the sink has had no last response: its owner sends the error there.
+ * last one. When it rejects, no final response has been sent: the caller of `infer` sends the error to the sink.
  *
  * It borrows the request's input tensors until it settles *and* the execution that used them has ended. A scheduler whose request is
  * cancelled while it executes settles at once and calls `releaseInputs` later, exactly once, in every outcome. The caller owns the
@@ -22,8 +22,9 @@ export interface Scheduler {
   /** Rejects new requests (UNAVAILABLE) and resolves when the last one in flight has ended. */
   close(): Promise<void>;
   /**
-   * Settles every request in flight with the error, executing ones included: their instances are notified that nothing waits any more.
-   * `close` resolves when they have ended. An ensemble's `close` resolves at once: its running steps release their own tensors.
+   * Rejects every unfinished request with the error, executing ones included. Their instances are notified (`Instance.givenUp`); steps of
+   * an ensemble without branches run on. `close` resolves when the executions have ended; an ensemble's resolves at once, because its
+   * running steps release their own tensors.
    */
   abandon(error: InferenceError): void;
 }

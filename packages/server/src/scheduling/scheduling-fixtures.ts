@@ -96,8 +96,12 @@ export class ManualSupervision implements InstanceSupervision {
   /** How often it was needed while it was dormant. */
   neededCount = 0;
 
+  /** The state that it takes when it is needed; null: it stays dormant. */
+  stateWhenNeeded: InstanceState | null = null;
+
   needed(): void {
     this.neededCount++;
+    this.#state = this.stateWhenNeeded ?? this.#state;
   }
 
   async becomes(state: InstanceState): Promise<void> {

@@ -79,7 +79,7 @@ export class WaitingStep implements GateWaiter {
     this.begin();
   }
 
-  /** Stops waiting. The caller releases the slots of the gates passed before. */
+  /** Stops waiting. Slots already acquired are not released: they belong to gates of the ended run. */
   giveUp(): void {
     this.#gates[this.#passedCount]?.giveUp(this.#step, this);
   }
