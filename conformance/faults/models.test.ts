@@ -218,7 +218,7 @@ test("model code reaches neither the server nor other models, and minds its own 
   const other = textOf(await infer(port, "bystander", doing("pid")));
   assert.equal(await ask("own_business"), "done");
   const reached = await ask(`reach ${serving.server.pid} ${other}`);
-  const unconfined = /not kept apart by Landlock \((.+?)\)/.exec(serving.server.log())?.[1];
+  const unconfined = /not isolated by Landlock \((.+?)\)/.exec(serving.server.log())?.[1];
   // Older kernels confine no signals, those without Landlock nothing; the log says so there.
   if (unconfined === undefined) assert.match(reached, /^(?:signals signals)?$/);
   else assert.notEqual(reached, "");

@@ -104,7 +104,7 @@ test("libraries that the operator names are loaded, and a model names none", asy
   assert.ok(maps.includes(plugin));
   assert.match(
     (await load(fixture.server, "refuse_plugin")) ?? "",
-    /parameter 'plugin_libs' is not taken from a model/,
+    /parameter 'plugin_libs' is not read from a model's configuration/,
   );
 });
 
@@ -112,6 +112,6 @@ test("a video in a model that is not decoupled, or beside another input, is refu
   assert.match((await load(fixture.server, "refuse_coupled")) ?? "", /such a model needs model_transaction_policy/);
   assert.match(
     (await load(fixture.server, "refuse_two_inputs")) ?? "",
-    /is a video, beside which a pipeline has no other/,
+    /is a video: a pipeline with a video has no other input/,
   );
 });
