@@ -1,7 +1,7 @@
-/** The container ended before it had the whole request: the request is safe to send to another instance. */
+/** The container did not receive the whole request: it is safe to send the request to another instance. */
 export class NotSent extends Error {
   constructor(options?: ErrorOptions) {
-    super("the container ended before it had the request", options);
+    super("the container did not receive the request", options);
     this.name = "NotSent";
   }
 }
@@ -10,15 +10,15 @@ export class NotSent extends Error {
 export class ContainerConnectionLost extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = "ContainerGone";
+    this.name = "ContainerConnectionLost";
   }
 }
 
 /** The container did not restart within `restartWaitMsMax`. */
 export class ContainerTimeout extends ContainerConnectionLost {
   constructor() {
-    super("the time for it is over");
-    this.name = "ContainerLate";
+    super("the container did not restart in time");
+    this.name = "ContainerTimeout";
   }
 }
 

@@ -25,7 +25,10 @@ export class EventLog {
   #chars = 0;
   #isRead = false;
 
-  /** `startMs`: the epoch time at which the agent started. Numbers begin there, so they are larger than those of a previous run. */
+  /**
+   * `startMs`: the epoch time at which the agent started. Numbers begin at `startMs * 1000`, above those of the previous run unless the
+   * clock was set back.
+   */
   constructor(limits: EventLogLimits, startMs: number) {
     this.#limits = limits;
     this.#seq = startMs * 1000;

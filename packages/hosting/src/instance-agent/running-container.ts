@@ -214,7 +214,7 @@ export class RunningContainer implements AsyncDisposable {
 /** A container as clients in the agent's own process use it. */
 export class LocalContainer implements AgentContainer {
   readonly view: ContainerView;
-  /** Null before the instance is put. */
+  /** Null before `put` or `attach`. */
   running: RunningContainer | null = null;
 
   constructor(view: ContainerView) {

@@ -87,7 +87,7 @@ export class ContainerChain implements Disposable {
       this.#at = hop;
       const isLast = hop === last;
       const isMultiModel = hop.target.container.view.models !== null;
-      // A single container gets the client's headers unchanged.
+      // A single container gets all headers.
       const headers =
         hops.length === 1
           ? request.headers
@@ -265,7 +265,7 @@ function recordStream(
   metrics.recordStream("MidStreamErrors", isBrokenOff ? 1 : 0);
 }
 
-/** Records the model time of a queued request, which has metrics of its own for the rest. */
+/** Records the model time and the error counts of an asynchronous request; its other metrics are recorded elsewhere. */
 export function recordModelTime(metrics: VariantMetrics, { hops, status }: InvocationOutcome, nowNs: number): void {
   const modelNs = modelTimeNs(hops, nowNs);
   metrics.record("Invocation4XXErrors", status >= 400 && status <= 499 ? 1 : 0);

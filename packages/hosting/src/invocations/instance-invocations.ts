@@ -81,11 +81,11 @@ export class InstanceInvocations {
       const text = "Too many streams are open on this instance";
       throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
     }
-    this.#inFlightCount += 1;
-    if (request.isStreamed) this.#streamCount += 1;
     const hops = this.#targetsOf(request).map(beginHop);
     const outcome = beginOutcome(request, hops);
     request.bounds?.onContainer(hops[0]?.target.place.logStreamArn ?? "");
+    this.#inFlightCount += 1;
+    if (request.isStreamed) this.#streamCount += 1;
     let finished = false;
     let isElsewhere = false;
     const finish = () => {
@@ -121,6 +121,7 @@ export class InstanceInvocations {
       return new AwsError(
         "ServiceUnavailable",
         `Container ${request.targetContainer} not found on the endpoint's instance.`,
+        { statusFallback: 503 },
       );
     const text = `The container is not in service: ${absent.container.view.health.failure}`;
     return this.#refused(

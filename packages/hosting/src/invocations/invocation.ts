@@ -46,7 +46,7 @@ export const bufferedBytesMax = 1024 * 1024;
 export interface InvocationBounds {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
-  /** Called with the ARN of the container's log stream before each request to a container. */
+  /** Called once for each instance that is tried, with the log stream ARN of its first container (empty if there is none). */
   readonly onContainer: (logStreamArn: string) => void;
 }
 
@@ -67,7 +67,7 @@ export interface InvocationRequest {
   readonly session?: string;
   /** True for a response in chunks as the container makes them; false for a complete one. */
   readonly isStreamed: boolean;
-  /** Called at most once for an instance, when its container is ready for the body; a Buffer can be sent twice. */
+  /** Called at most once for each instance that is tried, after models are loaded. A Buffer can be sent again. */
   readonly body: () => Promise<Buffer | Readable>;
   /** The caller's memory; buffered bytes of the response are taken from it. */
   readonly memory: ByteLease;

@@ -6,7 +6,7 @@ export const newSession = "NEW_SESSION";
 /** A session that a model has opened. */
 export interface OpenedSession {
   readonly id: string;
-  /** By the platform's clock. */
+  /** Expiry time that the model stated, in epoch milliseconds. */
   readonly expiresMs: number;
   /** The model's header value, unchanged. */
   readonly text: string;
