@@ -338,7 +338,7 @@ def metric_filters():
     refused(
         "a subscription filter is refused by name",
         "UnknownOperationException",
-        "PutSubscriptionFilter is not built",
+        "PutSubscriptionFilter is not implemented",
         lambda: logs.put_subscription_filter(
             logGroupName=GROUP, filterName="f", filterPattern="", destinationArn="arn:aws:lambda:us-east-1:0:function:f"
         ),

@@ -95,7 +95,7 @@ def create():
     large = lambda: deploy("conformance-large", 40, "ml.m5.24xlarge", Environment=promise)
     sagemaker.delete_endpoint(EndpointName=UNKEPT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=UNKEPT)
-    refused("an endpoint without memory for it", code, "'Memory of the node' is .* MiB are missing", large)
+    refused("an endpoint without memory for it", code, "'Memory of the nodes' is .* MiB are missing", large)
 
 
 def again():
