@@ -6,7 +6,6 @@ import {
   type Execution,
   type InferenceRequest,
   type Instance,
-  type InstanceState,
   type InstanceSupervision,
 } from "../inference/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
@@ -109,7 +108,7 @@ export class InstancePool {
     if (best === null && dormant !== null) {
       dormant.needed();
       // It starts now, and takes the batch when it is up.
-      if ((dormant.state as InstanceState) !== "dormant") return null;
+      if (dormant.state !== "dormant") return null;
     }
     return upCount === 0 ? failed : best;
   }
