@@ -96,13 +96,13 @@ test("what cannot be converted is refused by name, in one sentence", async () =>
     [
       "relative",
       { position_embedding_type: "relative_key" },
-      'has "relative_key" for \'position_embedding_type\'; what can be converted is "absolute"',
+      '\'position_embedding_type\' in config.json is "relative_key", but must be "absolute"',
     ],
-    ["laplace", { hidden_act: "laplace" }, "has \"laplace\" for 'hidden_act'; what can be converted is one of gelu, "],
+    ["laplace", { hidden_act: "laplace" }, "'hidden_act' in config.json is \"laplace\", but must be one of gelu, "],
     [
       "deep",
       { num_hidden_layers: 1e9 },
-      "has 1000000000 for 'num_hidden_layers'; what can be converted is a number from 1 to 256",
+      "'num_hidden_layers' in config.json is 1000000000, but must be a number from 1 to 256",
     ],
     ["heads", { num_attention_heads: 3 }, "config.json has 3 heads for a width of 16, which they do not divide"],
   ];
