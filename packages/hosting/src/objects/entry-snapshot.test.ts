@@ -6,10 +6,12 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import * as fc from "fast-check";
 import { createLogger, silentLogger, systemClock, type Clock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore } from "./directory-store.ts";
+import { EntrySnapshot } from "./entry-snapshot.ts";
 import { hashOf } from "./object-entry.ts";
 import type { BucketStore } from "./object-store.ts";
 
@@ -291,19 +293,50 @@ test("anything else in the snapshot's place neither blocks the start nor adds an
   });
 });
 
-test("a snapshot that cannot be written fails no write, is logged once, and is written when it can be again", async () => {
+test("a snapshot that cannot be written fails no write, and the next start reads the objects' files", async () => {
   await inFolder(async (folder) => {
-    const told: string[] = [];
-    const log = createLogger((_, message) => told.push(message));
+    const logged: string[] = [];
+    const log = createLogger((_, message) => logged.push(message));
     await (await made(folder, {}))[Symbol.asyncDispose]();
     const store = await openDirectoryStore({ folder, logger: log });
+    // The open writes the missing snapshot in the background.
+    await eventually(async () => (await stat(snapshotOf(folder)).catch(() => null)) !== null);
     // Simulates a full disk: the file can be neither created nor written.
     await mkdir(`${snapshotOf(folder)}.new`);
     for (let number = 0; number < 20; number += 1) await put(store, `k${number}`, "text");
     await store[Symbol.asyncDispose]();
-    assert.equal(told.filter((message) => message.startsWith("the snapshot of a bucket's entries")).length, 1);
+    assert.equal(logged.filter((message) => message.startsWith("the snapshot of a bucket's entries")).length, 1);
     assert.equal((await contentsOf(folder)).length, 20);
     await spoilEntries(folder);
-    assert.equal((await contentsOf(folder)).length, 20);
+    assert.equal((await contentsOf(folder)).length, 20, "it was written once it could be");
+  });
+});
+
+test("of consecutive failures to write a snapshot only the first is logged", async () => {
+  await inFolder(async (folder) => {
+    const path = join(folder, "objects.snapshot");
+    let isDiskFull = true;
+    let writeCount = 0;
+    let logCount = 0;
+    const all = () => {
+      writeCount += 1;
+      if (isDiskFull) throw new Error("ENOSPC");
+      return [];
+    };
+    const log = createLogger(() => (logCount += 1));
+    await using snapshot = new EntrySnapshot({ path, logger: log, entries: { size: 0, all } });
+    const failTwice = async () => {
+      const end = writeCount + 2;
+      await eventually(() => (snapshot.changed(2000), writeCount >= end));
+      // The second failure is logged, if at all, in the microtasks after the write began.
+      await setImmediate();
+    };
+    await failTwice();
+    assert.equal(logCount, 1);
+    isDiskFull = false;
+    await eventually(async () => (snapshot.changed(2000), (await stat(path).catch(() => null)) !== null));
+    isDiskFull = true;
+    await failTwice();
+    assert.equal(logCount, 2);
   });
 });
