@@ -102,7 +102,8 @@ export class RunningContainer implements AsyncDisposable {
 
   /**
    * Sends a request to a healthy container. A request that was not sent is repeated once, by the caller on another instance (`NotSent`) or
-   * here on the restarted container. After a connection that broke later it is not repeated, because the model may have executed the request.
+   * here: on the same container where it still answers pings, else on the restarted one. After a connection that broke later it is not
+   * repeated, because the model may have executed the request.
    */
   async post(
     path: string,
@@ -149,17 +150,20 @@ export class RunningContainer implements AsyncDisposable {
   async #withSuccessor<Reply>(
     call: { readonly client: ContainerClient; readonly mayRepeat: boolean; readonly signal: AbortSignal },
     send: (client: ContainerClient) => Promise<Reply>,
+    isSecond = false,
   ): Promise<Reply> {
     const { client, mayRepeat, signal } = call;
     try {
       return await send(client);
     } catch (error) {
       if (!mayRepeat || !client.wasNotSent(error)) throw error;
-      const wait = (limit: AbortSignal) => this.container.successor(client, limit);
-      const successor = await this.#waitForRestart(signal, wait).catch(() => {
+      const wait = (limit: AbortSignal) =>
+        isSecond ? this.container.successor(client, limit) : this.container.healthyClient(limit);
+      const next = await this.#waitForRestart(signal, wait).catch(() => {
         throw error;
       });
-      return await send(successor);
+      // A container that closes an idle connection when a request comes has not ended: it gets the request on another connection.
+      return next === client ? await this.#withSuccessor(call, send, true) : await send(next);
     }
   }
 
