@@ -39,9 +39,8 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     }
     record.queuedNs = this.#options.clock.monotonicNs();
     const queued = new QueuedRequest(request, record, releaseInputs, this);
-    const slot = this.#queue.length === 0 ? this.#pool.free() : null;
-    if (slot === null) this.#queue.append(queued);
-    else this.#pool.start(slot, [queued]);
+    this.#queue.append(queued);
+    if (this.#queue.first === queued) this.recovered();
     return queued.promise;
   }
 
@@ -63,6 +62,11 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   freed(): void {
+    this.recovered();
+  }
+
+  handedBack(requests: readonly QueuedRequest[]): void {
+    for (const request of requests) this.#queue.putBack(request);
     this.recovered();
   }
 

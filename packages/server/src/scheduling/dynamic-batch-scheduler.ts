@@ -31,7 +31,8 @@ import { WakeUp } from "./wake-up.ts";
  *   alone and the rest after it.
  * - Without a configured delay, a batch still waits for the next requests of clients whose batch has just ended, when that is cheaper than
  *   another execution (`BatchDelayEstimator`).
- * - Queue timeouts fire by timer, also while every instance is busy. They end when a batch is handed to an instance.
+ * - Queue timeouts fire by timer, also while every instance is busy. They end when a batch is handed to an instance, and apply again
+ *   to requests that it hands back.
  * - `preserve_ordering` orders responses by arrival across instances. Cancelled and timed-out requests settle at once.
  */
 export function createDynamicBatchScheduler(
@@ -121,6 +122,12 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
       this.#delayEstimator.ended(requestCount, nowNs - startedNs, nowNs);
     }
     this.#formBatches();
+  }
+
+  handedBack(requests: readonly QueuedRequest[]): void {
+    for (const request of requests) this.#queue.putBack(request);
+    this.#formBatches();
+    this.#armExpiry();
   }
 
   recovered(): void {

@@ -23,7 +23,9 @@ export interface Slot {
 export interface PoolEvents {
   /** Called when an execution has ended and its instance can take another, before the batch's requests settle. */
   freed(requestCount: number, startedNs: number): void;
-  /** Called when queued requests should be offered to the instances again: one recovered, or a batch came back. */
+  /** Takes back requests that were not started, in the batch's order. They wait in their queue again, ahead of later ones. */
+  handedBack(requests: readonly QueuedRequest[]): void;
+  /** Called when an instance has recovered, and queued requests should be offered to the instances again. */
   recovered(): void;
   /** Settles a request of an ended batch, in the batch's order. Abandoned requests were settled before. */
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
@@ -39,7 +41,7 @@ export interface PoolOptions {
 
 /**
  * Hands batches to instances, up to `executionsMax` each, and settles their requests when they end. A batch that was not started when its
- * instance's worker ended goes to another instance, or to the same one when it is up again, ahead of queued requests.
+ * instance's worker ended goes back to the queue, whose rules apply to its requests again.
  */
 export class InstancePool {
   readonly #slots: readonly Slot[];
@@ -49,8 +51,6 @@ export class InstancePool {
   /** The search starts after the instance used last (round robin among equals). */
   #turn = 0;
   #executingCount = 0;
-  /** Batches that were not started when their instance's worker ended. */
-  readonly #handedBack: (readonly QueuedRequest[])[] = [];
   /** Requests released by their instances, with responses still to come. */
   readonly #answering = new Set<QueuedRequest>();
 
@@ -63,7 +63,7 @@ export class InstancePool {
 
   /** True if nothing executes and no responses are pending. */
   get isIdle(): boolean {
-    return this.#executingCount === 0 && this.#answering.size === 0 && this.#handedBack.length === 0;
+    return this.#executingCount === 0 && this.#answering.size === 0;
   }
 
   /** Number of requests that wait at an instance behind its current batch and were not abandoned. */
@@ -72,7 +72,6 @@ export class InstancePool {
     for (const { batches } of this.#slots)
       for (let index = 1; index < batches.length; index++)
         for (const request of batches[index]!) if (request.at === "executing") count++;
-    for (const batch of this.#handedBack) for (const request of batch) if (request.at === "executing") count++;
     return count;
   }
 
@@ -81,10 +80,6 @@ export class InstancePool {
    * instance: it fails the batch.
    */
   free(): Slot | null {
-    return this.#handedBack.length === 0 ? this.#free() : null;
-  }
-
-  #free(): Slot | null {
     const slots = this.#slots;
     let best: Slot | null = null;
     let failed: Slot | null = null;
@@ -119,7 +114,6 @@ export class InstancePool {
     void supervision.changed().then(() => {
       slot.isAwaited = false;
       if (supervision.state !== "up" && supervision.state !== "failed") return this.#awaitChange(slot, supervision);
-      this.#handOut();
       this.#events.recovered();
     });
   }
@@ -130,11 +124,7 @@ export class InstancePool {
     this.#executingCount++;
     this.#turn = (this.#slots.indexOf(slot) + 1) % this.#slots.length;
     const nowNs = this.#clock.monotonicNs();
-    for (const request of batch) {
-      request.at = "executing";
-      request.instance = slot.instance;
-      request.record.startedNs = nowNs;
-    }
+    for (const request of batch) request.start(slot.instance, nowNs);
     void this.#run(slot, batch);
   }
 
@@ -143,20 +133,15 @@ export class InstancePool {
     for (const { batches } of this.#slots)
       for (const batch of batches) for (const request of batch) request.abandon(error);
     for (const request of this.#answering) request.abandon(error);
-    for (const batch of this.#handedBack) for (const request of batch) request.abandon(error);
-    this.#handOut();
   }
 
-  /** Hands returned batches to instances that can take them. */
-  #handOut(): void {
-    for (let batch = this.#handedBack[0]; batch !== undefined; batch = this.#handedBack[0]) {
-      const wanted = batch.filter((request) => request.at === "executing");
-      const slot = wanted.length === 0 ? null : this.#free();
-      if (wanted.length > 0 && slot === null) return;
-      this.#handedBack.shift();
-      for (const request of batch) if (request.at !== "executing") request.releaseInputs();
-      if (slot !== null) this.start(slot, wanted);
+  #handBack(batch: readonly QueuedRequest[]): void {
+    const waiting: QueuedRequest[] = [];
+    for (const request of batch) {
+      if (request.putBack()) waiting.push(request);
+      else request.releaseInputs();
     }
+    this.#events.handedBack(waiting);
     if (this.isIdle) this.#events.idle();
   }
 
@@ -170,12 +155,7 @@ export class InstancePool {
     }
     slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
-    if (outcome instanceof ExecutionNotStarted) {
-      this.#handedBack.push(batch);
-      this.#handOut();
-      return this.#events.recovered();
-    }
-    if (this.#handedBack.length > 0) this.#handOut();
+    if (outcome instanceof ExecutionNotStarted) return this.#handBack(batch);
     this.#events.freed(batch.length, (batch[0] as QueuedRequest).record.startedNs);
     if (outcome instanceof InferenceError) {
       for (const request of batch) this.#end(request, outcome);

@@ -10,6 +10,7 @@ import {
   HandClock,
   HandInstance,
   ManualSupervision,
+  noPolicy,
   responseOf,
   send,
   turn,
@@ -124,6 +125,48 @@ test("an end waits for what was handed back, and an abandoned scheduler fails it
       [1, 1],
     );
   }
+});
+
+test("a queue's timeout applies to requests that were handed back: REJECT fails them in time, DELAY puts them behind the others", async () => {
+  for (const timeoutAction of ["REJECT", "DELAY"] as const) {
+    const clock = new HandClock();
+    const worker = new Worker("m_0_0");
+    const policy = { ...noPolicy, timeoutAction, defaultTimeoutUs: 5000 };
+    const scheduler = createDynamicBatchScheduler([worker.instance], dynamicModel(1, { defaultQueuePolicy: policy }), {
+      clock,
+      queueLengthMax: 1000,
+    });
+    const late = send(scheduler, "late");
+    await turn();
+    await worker.supervision.becomes("restarting");
+    await worker.instance.crash(new ExecutionNotStarted("restarted"));
+    assert.deepEqual([late.record.startedNs, scheduler.pendingCount], [0, 1]);
+    await clock.move(6);
+    assert.deepEqual(
+      [late.outcome, late.releaseCount],
+      timeoutAction === "REJECT" ? ["UNAVAILABLE Request timeout expired", 1] : ["waiting", 0],
+    );
+    send(scheduler, "other");
+    await worker.supervision.becomes("up");
+    await worker.instance.end();
+    await worker.instance.end();
+    assert.deepEqual(worker.instance.log, timeoutAction === "REJECT" ? ["late", "other"] : ["late", "other", "late"]);
+  }
+});
+
+test("requests that were handed back are executed in order of arrival, after more urgent ones", async () => {
+  const [first, second] = [new Worker("m_0_0"), new Worker("m_0_1")];
+  const levels = dynamicModel(1, { priorityLevels: 2, defaultPriorityLevel: 2 });
+  const instances = [first.instance, second.instance];
+  const scheduler = createDynamicBatchScheduler(instances, levels, options());
+  for (const id of ["a", "b", "c"]) send(scheduler, id);
+  await turn();
+  for (const { supervision } of [first, second]) await supervision.becomes("restarting");
+  for (const instance of instances.toReversed()) await instance.crash(new ExecutionNotStarted("restarted"));
+  send(scheduler, "urgent", { priority: 1 });
+  await second.supervision.becomes("up");
+  for (let count = 0; count < 4; count++) await second.instance.end();
+  assert.deepEqual([first.instance.log, second.instance.log], [["a"], ["b", "urgent", "a", "b", "c"]]);
 });
 
 test("a dormant instance is needed when all others execute, and gets what is queued when it is up", async () => {

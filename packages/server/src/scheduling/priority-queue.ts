@@ -53,8 +53,19 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     waiting.append(queued);
     this.length++;
     queued.deadlineNs = queueDeadlineNs(policy, queued.record.queuedNs, queued.request.deadlineNs);
-    if (queued.deadlineNs === Number.POSITIVE_INFINITY) return;
-    this.#deadlines.add(queued);
+    this.#addDeadline(queued);
+  }
+
+  /** Puts back a request that was taken, with the deadline that it had. */
+  putBack(queued: QueuedRequest): void {
+    queued.list?.putBack(queued);
+    this.length++;
+    const { waiting } = this.#levels[queued.level] as Level;
+    if (queued.list === waiting) this.#addDeadline(queued);
+  }
+
+  #addDeadline(queued: QueuedRequest): void {
+    if (queued.deadlineNs < Number.POSITIVE_INFINITY) this.#deadlines.add(queued);
   }
 
   remove(queued: QueuedRequest): void {

@@ -20,6 +20,7 @@ export class QueuedRequest {
   at: "queued" | "executing" | "settled" = "queued";
 
   list: RequestList<QueuedRequest> | null = null;
+  ordinal = 0;
   previous: QueuedRequest | null = null;
   next: QueuedRequest | null = null;
   /** Index of its priority level. */
@@ -30,7 +31,7 @@ export class QueuedRequest {
   deadlineNs = Number.POSITIVE_INFINITY;
   /** Index in the heap of deadlines, -1 outside. */
   heapIndex = -1;
-  /** The instance to which it was handed. */
+  /** The instance to which it was handed; null while it waits in the queue. */
   instance: Instance | null = null;
   /** An outcome that waits for the responses of earlier requests. */
   held: Settlement | InferenceError | null = null;
@@ -50,6 +51,21 @@ export class QueuedRequest {
       this.#reject = reject;
     });
     request.signal?.addEventListener("abort", this);
+  }
+
+  start(instance: Instance, nowNs: number): void {
+    this.at = "executing";
+    this.instance = instance;
+    this.record.startedNs = nowNs;
+  }
+
+  /** Makes a request wait again that its instance did not start; returns whether anything still waits for it. */
+  putBack(): boolean {
+    if (this.at === "settled") return false;
+    this.at = "queued";
+    this.instance = null;
+    this.record.startedNs = 0;
+    return true;
   }
 
   /** Handles the abort event. */

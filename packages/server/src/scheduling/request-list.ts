@@ -1,6 +1,9 @@
 /** The links of a request in a list. */
 export interface Listed<R extends Listed<R>> {
+  /** The list that it is in, or was removed from. */
   list: RequestList<R> | null;
+  /** Its number of arrival in that list. */
+  ordinal: number;
   previous: R | null;
   next: R | null;
 }
@@ -10,14 +13,29 @@ export class RequestList<R extends Listed<R>> {
   first: R | null = null;
   last: R | null = null;
   length = 0;
+  #appendedCount = 0;
 
   append(request: R): void {
     request.list = this;
-    request.previous = this.last;
-    request.next = null;
-    if (this.last === null) this.first = request;
-    else this.last.next = request;
-    this.last = request;
+    request.ordinal = this.#appendedCount++;
+    this.#insert(request, null);
+  }
+
+  /** Puts back a request that was removed, ahead of those that arrived after it. */
+  putBack(request: R): void {
+    let later = this.first;
+    while (later !== null && later.ordinal < request.ordinal) later = later.next;
+    this.#insert(request, later);
+  }
+
+  #insert(request: R, next: R | null): void {
+    const previous = next === null ? this.last : next.previous;
+    request.previous = previous;
+    request.next = next;
+    if (previous === null) this.first = request;
+    else previous.next = request;
+    if (next === null) this.last = request;
+    else next.previous = request;
     this.length++;
   }
 
@@ -26,7 +44,6 @@ export class RequestList<R extends Listed<R>> {
     else request.previous.next = request.next;
     if (request.next === null) this.last = request.previous;
     else request.next.previous = request.previous;
-    request.list = null;
     request.previous = null;
     request.next = null;
     this.length--;
