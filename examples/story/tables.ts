@@ -66,7 +66,7 @@ async function distinctLargeFiles(
   return { names, copies: inodes.size, bytes: [...inodes.values()].reduce((sum, size) => sum + size, 0) };
 }
 
-/** Commands for another terminal; each runs as it is when it is pasted. */
+/** Returns three commands for another terminal; each runs as it is when it is pasted. */
 export function howToCall(
   { url, root, data }: { readonly url: string; readonly root: string; readonly data: string },
   { endpoint, archive, sentence }: TryIt,
@@ -90,9 +90,7 @@ The platform stays up at ${url}; Ctrl-C stops it. Call it from anywhere:
     -H 'Content-Type: application/json' -H 'X-Amzn-SageMaker-Target-Model: ${archive}' \\
     -d ${quoted(body)}
 
-  python3 -m venv .venv && .venv/bin/pip install --quiet boto3
-
-  .venv/bin/python -c ${quoted(program)}
+  python3 -m venv .venv && .venv/bin/pip install --quiet boto3 && .venv/bin/python -c ${quoted(program)}
 `;
 }
 

@@ -62,6 +62,15 @@ test("each shell's script has every command, and the flags that have an effect",
   }
 });
 
+test("each shell's script has the letter of a flag beside its name", () => {
+  const expected = {
+    bash: /^ {4}logs\) flags="-f --follow /m,
+    zsh: /^ {4}logs\) specs=\(\n {6}'\*-f\[also print [^']*'\n {6}'\*--follow\[also print /m,
+    fish: /__fish_seen_subcommand_from logs' -s f -l follow -d /,
+  };
+  for (const [shell, pattern] of Object.entries(expected)) assert.match(galatea("completions", shell).stdout, pattern);
+});
+
 test("a shell without a script is refused with those that have one", () => {
   const { status, stderr } = galatea("completions", "tcsh");
   const text = "galatea completions takes one of bash, zsh, fish\nTry `galatea completions --help`.\n";

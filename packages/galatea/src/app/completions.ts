@@ -18,6 +18,11 @@ function effectiveFlags({ flags }: Described): readonly (readonly [string, Flag]
   return Object.entries(flags).filter(([, flag]) => flag.effect === undefined);
 }
 
+/** The words that give a flag: with a letter, `-f` as well as `--follow`. */
+function wordsOf(name: string, { short }: Flag): readonly string[] {
+  return short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`];
+}
+
 /** The values of a flag that takes one of some words; none for others. */
 function choicesOf({ placeholder }: Flag): readonly string[] {
   return placeholder?.includes("|") === true ? placeholder.split("|") : [];
@@ -27,7 +32,7 @@ function bash(commands: readonly Described[]): string {
   const flags = commands.map(
     (each) =>
       `    ${each.name}) flags="${effectiveFlags(each)
-        .map(([name]) => `--${name}`)
+        .flatMap(([name, flag]) => wordsOf(name, flag))
         .join(" ")}" ;;`,
   );
   const values = commands.flatMap((each) =>
@@ -62,9 +67,10 @@ function zsh(commands: readonly Described[]): string {
     return choices.length > 0 ? `:value:(${choices.join(" ")})` : ":value:_files";
   };
   const specs = commands.map((each) => {
-    const lines = effectiveFlags(each).map(([name, flag]) => {
+    const lines = effectiveFlags(each).flatMap(([name, flag]) => {
       const about = flag.about.replaceAll(/[\\[\]:]/g, String.raw`\$&`);
-      return `      ${quoted(`*--${name}${flag.placeholder === null ? "" : "="}[${about}]${argument(flag)}`)}`;
+      const rest = `${flag.placeholder === null ? "" : "="}[${about}]${argument(flag)}`;
+      return wordsOf(name, flag).map((word) => `      ${quoted(`*${word}${rest}`)}`);
     });
     return `    ${each.name}) specs=(\n${lines.join("\n")}\n    ) ;;`;
   });
@@ -91,7 +97,8 @@ function fish(commands: readonly Described[]): string {
     ...effectiveFlags(each).map(([name, flag]) => {
       const choices = choicesOf(flag);
       const value = choices.length > 0 ? ` -x -a ${quoted(choices.join(" "))}` : flag.placeholder === null ? "" : " -r";
-      return `complete -c galatea -n '__fish_seen_subcommand_from ${each.name}' -l ${name}${value} -d ${quoted(flag.about)}`;
+      const letter = flag.short === undefined ? "" : ` -s ${flag.short}`;
+      return `complete -c galatea -n '__fish_seen_subcommand_from ${each.name}'${letter} -l ${name}${value} -d ${quoted(flag.about)}`;
     }),
   ]);
   return `# fish completion of galatea: galatea completions fish | source\n${lines.join("\n")}\n`;
