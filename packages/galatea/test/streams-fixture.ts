@@ -34,12 +34,13 @@ const server = createServer(async (request, response) => {
   if (request.url === "/ping") return response.end();
   let body = "";
   for await (const piece of request) body += piece;
-  const { status = 200, parts = [], holds, more = [], ends, tiny, endless, opens, closes } = JSON.parse(body);
+  const { status = 200, parts = [], holds, more = [], ends, tiny, endless, opens, closes, length } = JSON.parse(body);
   let sent = 0;
   response.on("close", () => console.log((response.writableFinished ? "whole " : "cut ") + sent));
   response.writeHead(status, {
     "content-type": "text/x-" + name,
     "x-amzn-sagemaker-custom-attributes": String(process.pid),
+    ...(length ? { "content-length": length } : {}),
     ...(opens ? { "x-amzn-sagemaker-new-session-id": opens } : {}),
     ...(closes ? { "x-amzn-sagemaker-closed-session-id": closes } : {}),
   });
@@ -83,6 +84,8 @@ export interface TestStream {
   /** Values of the headers for stateful sessions. */
   readonly opens?: string;
   readonly closes?: string;
+  /** The length that it states. By default it states none. */
+  readonly length?: number;
 }
 
 /** The platform's port over containers that respond in chunks, and the JavaScript SDK as its client. */

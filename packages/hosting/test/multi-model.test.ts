@@ -233,6 +233,30 @@ test("a request that waits for its model on an instance that does not come back 
   assert.equal(bench.samples("Invocations").length, 2);
 });
 
+test("a request for a model on the only instance, which does not come back, counts as the container's server error", async () => {
+  await using bench = await ModelsBench.open();
+  await bench.put("a", "quick");
+  await bench.deploy("gone", 1);
+  const { instance, pid } = await bench.ask("gone", "a");
+  await bench.put("a", "slow");
+  const waiting = bench.ask("gone", "a");
+  waiting.catch(() => {});
+  await until("it is loaded again", () => bench.loads().get("a") === 2);
+  await bench.breakInstance(instance);
+  process.kill(pid, "SIGKILL");
+  await assert.rejects(waiting, { code: "ModelError", statusFallback: 424 });
+  const counts = ["Invocations", "Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors"];
+  assert.deepEqual(
+    counts.map((metric) => bench.samples(metric)),
+    [
+      [1, 1],
+      [0, 0],
+      [0, 1],
+      [0, 1],
+    ],
+  );
+});
+
 /** A model of each of two instances that outlive their platform, of which one is stopped before the next platform starts. */
 async function openAdopting(restartWaitMsMax: number) {
   await using opening = new AsyncDisposableStack();

@@ -31,7 +31,7 @@ const server = createServer(async (request, response) => {
   if (request.url === "/ping") return response.writeHead(Number(ping)).end();
   const path = request.url;
   if (path === "/models") return request.resume().on("end", () => response.end("{}"));
-  const { status, text, type = "text/x-" + name + "; charset=utf-8", sends, chunked, dies, hangs, endless, deaf, length, trickle } = told(request);
+  const { status, text, type = "text/x-" + name + "; charset=utf-8", sends, chunked, dies, hangs, endless, deaf, length, trickle, after } = told(request);
   response.on("close", () => console.log("closed " + (response.writableFinished ? "whole" : "cut") + " after " + sent));
   let sent = 0;
   if (deaf) request.pause();
@@ -42,6 +42,7 @@ const server = createServer(async (request, response) => {
     return console.log("the request broke off");
   }
   if (hangs) return console.log("hangs");
+  if (after) await new Promise((resolve) => setTimeout(resolve, after));
   if (dies === "before") process.kill(process.pid, "SIGKILL");
   if (status) return response.writeHead(status, { "content-type": "text/plain" }).end(text);
   if (type !== null) response.setHeader("content-type", type);

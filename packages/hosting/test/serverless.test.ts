@@ -89,6 +89,21 @@ test("a start that fails is told to all who wait, with what to do, and is tried 
   assert.deepEqual(await bench.status("broken"), ["InService", "broken", null]);
 });
 
+test("a model that does not answer in the time that its start has left is late, which is the model's error", async () => {
+  await using bench = await open({ limits: { answerMsMax: 2000 } });
+  await bench.deploy("late", [serverless("one", 1)]);
+  const beganMs = performance.now();
+  const { code, members } = await refused(bench.ask("late", "hold"));
+  assert.deepEqual([code, members["OriginalStatusCode"]], ["ModelError", 0]);
+  const tookMs = performance.now() - beganMs;
+  assert.ok(tookMs > 1900 && tookMs < 2500, `${tookMs} ms`);
+  const sum = (metric: string) => bench.sums.get(`late v ${metric}`);
+  assert.deepEqual(
+    [sum("Invocations"), sum("Invocation4XXErrors"), sum("Invocation5XXErrors"), sum("InvocationModelErrors")],
+    [1, 0, 1, 1],
+  );
+});
+
 test("a variant that there is no room for cannot be started, says so, and can be when there is room", async () => {
   await using bench = await open({ instances: { idleMsMax: 100 }, nodes: [nodeWith(1.5 * 2 ** 30)] });
   await bench.deploy("one", [serverless("one", 5)]);

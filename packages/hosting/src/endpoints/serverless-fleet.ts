@@ -5,7 +5,6 @@ import type { Unconfined } from "../instances/index.ts";
 import {
   containerError,
   recordRefusal,
-  timeoutText,
   tooLong,
   type InvocationReply,
   type InvocationRequest,
@@ -144,7 +143,7 @@ export class ServerlessFleet implements VariantFleet {
       if ((request.declaredBytes ?? 0) > payloadBytesMax) throw tooLong(payloadBytesMax);
     } catch (error) {
       if (error instanceof AwsError) {
-        recordRefusal(metrics, request, { status: error.statusFallback, nowNs: clock.monotonicNs() });
+        recordRefusal(metrics, request, { error, nowNs: clock.monotonicNs() });
       }
       throw error;
     }
@@ -224,28 +223,10 @@ export class ServerlessFleet implements VariantFleet {
     } catch (error) {
       request.signal.throwIfAborted();
       const told = this.#refusalOf(error);
-      recordRefusal(metrics, request, { status: told.statusFallback, nowNs: clock.monotonicNs() });
+      recordRefusal(metrics, request, { error: told, nowNs: clock.monotonicNs() });
       throw told;
     }
-    // The start has used up part of the request's time limit.
-    const waitedMs = (clock.monotonicNs() - sinceNs) / 1e6;
-    const late = () => containerError(0, timeoutText("primary"), this.#place);
-    const afterMs = Math.max(0, invocationLimits.answerMsMax - waitedMs);
-    const deadline = openDeadline({ clock, afterMs, signal: request.signal, late });
-    try {
-      const reply = await this.#fleet.invoke({ ...request, body, signal: deadline.signal }, 1);
-      if (Buffer.isBuffer(reply.body)) deadline[Symbol.dispose]();
-      return {
-        ...reply,
-        done: () => {
-          deadline[Symbol.dispose]();
-          reply.done();
-        },
-      };
-    } catch (error) {
-      deadline[Symbol.dispose]();
-      throw error;
-    }
+    return await this.#fleet.invoke({ ...request, body, waitedMs: (clock.monotonicNs() - sinceNs) / 1e6 }, 1);
   }
 
   /**

@@ -6,18 +6,22 @@ import type { VariantMetrics } from "../series/index.ts";
 import {
   ContainerChain,
   beginHop,
-  beginOutcome,
-  callLimitHeader,
-  recordModelTime,
-  recordOutcome,
   replyHeader,
   replyLength,
   type Hop,
-  type InvocationOutcome,
   type InvokedContainer,
 } from "./container-chain.ts";
+import { beginTrace, recordModelTime, recordOutcome, type InvocationTrace } from "./invocation-metrics.ts";
+import { outcomeOfError, type InvocationOutcome } from "./invocation-outcome.ts";
 import { bufferedBytesMax, type InvocationLimits, type InvocationReply, type InvocationRequest } from "./invocation.ts";
-import { containerError, modelErrorOf, streamError, timeoutText, tooLong } from "./invocation-errors.ts";
+import {
+  connectionError,
+  containerError,
+  modelErrorOf,
+  streamError,
+  timeoutText,
+  tooLong,
+} from "./invocation-errors.ts";
 import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
 
 export interface InstanceInvocationsOptions {
@@ -31,7 +35,6 @@ export interface InstanceInvocationsOptions {
 
 interface FailedRequest {
   readonly request: InvocationRequest;
-  readonly outcome: InvocationOutcome;
   /** The container that the request waited for. */
   readonly awaited: Hop | null;
   readonly isLate: boolean;
@@ -82,33 +85,30 @@ export class InstanceInvocations {
       throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
     }
     const hops = this.#targetsOf(request).map(beginHop);
-    const outcome = beginOutcome(request, hops);
+    const trace = beginTrace(request, hops);
     request.bounds?.onContainer(hops[0]?.target.place.logStreamArn ?? "");
     this.#inFlightCount += 1;
     if (request.isStreamed) this.#streamCount += 1;
     let finished = false;
-    let isElsewhere = false;
-    const finish = () => {
+    const finish = (outcome: InvocationOutcome) => {
       if (finished) return;
       finished = true;
       this.#inFlightCount -= 1;
       if (request.isStreamed) this.#streamCount -= 1;
       if (this.#inFlightCount === 0) this.#idle.open();
       for (const { lease } of hops) lease?.[Symbol.dispose]();
-      if (!isElsewhere) this.#record(request, outcome);
+      this.#record(request, trace, outcome);
     };
     try {
       // Models are loaded before anything is computed: a missing model costs no container's time.
       for (const hop of hops) {
-        if (hop.target.container.view.models !== null) await this.#lease(hop, { request, outcome, mayGoElsewhere });
+        if (hop.target.container.view.models !== null) await this.#lease(hop, { request, trace, mayGoElsewhere });
       }
-      const reply = await this.#send(request, hops, { outcome, finish, mayGoElsewhere });
-      if (Buffer.isBuffer(reply.body)) finish();
+      const reply = await this.#send(request, hops, { trace, finish, mayGoElsewhere });
+      if (Buffer.isBuffer(reply.body)) finish({ kind: "succeeded" });
       return reply;
     } catch (error) {
-      if (error instanceof AwsError && outcome.status === 0) outcome.status = error.statusFallback;
-      isElsewhere = error instanceof NotSent;
-      finish();
+      finish(endOf(error, request, hops));
       throw error;
     }
   }
@@ -137,28 +137,28 @@ export class InstanceInvocations {
   }
 
   #refused(request: InvocationRequest, error: AwsError): AwsError {
-    this.#record(request, { ...beginOutcome(request, []), status: 503 });
+    this.#record(request, beginTrace(request, []), endOf(error, request, []));
     return error;
   }
 
-  #record(request: InvocationRequest, outcome: InvocationOutcome): void {
+  #record(request: InvocationRequest, trace: InvocationTrace, outcome: InvocationOutcome): void {
     const { metrics, clock } = this.#options;
     const nowNs = clock.monotonicNs();
-    if (request.bounds !== undefined) return recordModelTime(metrics, outcome, nowNs);
-    recordOutcome(metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
+    if (request.bounds !== undefined) return recordModelTime(metrics, { trace, outcome }, nowNs);
+    recordOutcome(metrics, { trace, outcome }, { nowNs, totalNs: nowNs - request.receivedNs });
   }
 
   async #lease(
     hop: Hop,
-    on: { readonly request: InvocationRequest; readonly outcome: InvocationOutcome; readonly mayGoElsewhere: boolean },
+    on: { readonly request: InvocationRequest; readonly trace: InvocationTrace; readonly mayGoElsewhere: boolean },
   ): Promise<void> {
-    const { request, outcome, mayGoElsewhere } = on;
+    const { request, trace, mayGoElsewhere } = on;
     const { container, place, modelDataUrl } = hop.target;
     try {
       const lease = await container.acquire(request.targetModel ?? "", request.signal);
       hop.lease = lease;
-      outcome.cacheHit = lease.cacheHit;
-      outcome.waitedUs = lease.waitedUs;
+      trace.cacheHit = lease.cacheHit;
+      trace.waitedUs = lease.waitedUs;
     } catch (error) {
       // The container does not restart: another instance can take a request that only waited for it.
       if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotSent({ cause: error });
@@ -169,18 +169,21 @@ export class InstanceInvocations {
   async #send(
     request: InvocationRequest,
     hops: readonly Hop[],
-    {
-      outcome,
-      finish,
-      mayGoElsewhere,
-    }: { readonly outcome: InvocationOutcome; readonly finish: () => void; readonly mayGoElsewhere: boolean },
+    on: {
+      readonly trace: InvocationTrace;
+      readonly finish: (outcome: InvocationOutcome) => void;
+      readonly mayGoElsewhere: boolean;
+    },
   ): Promise<InvocationReply> {
+    const { trace, finish, mayGoElsewhere } = on;
     const { limits, clock, variantName } = this.#options;
     const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
-    const { answerMsMax: afterMs = answerMsMax, answerBytesMax = limits.responseBytesMax } = request.bounds ?? {};
+    const { answerMsMax: limitMs = answerMsMax, answerBytesMax = limits.responseBytesMax } = request.bounds ?? {};
     // One limit over all containers.
+    const afterMs = Math.max(0, limitMs - (request.waitedMs ?? 0));
     const deadline = openDeadline({ clock, afterMs, signal: request.signal });
-    const chain = new ContainerChain({ hops, answerBytesMax, clock, mayGoElsewhere });
+    const untilNs = clock.monotonicNs() + afterMs * 1e6;
+    const chain = new ContainerChain({ hops, answerBytesMax, untilNs, clock, mayGoElsewhere });
     const last = hops.at(-1);
     const end = () => {
       if (last !== undefined && last.sentNs > 0) last.endedNs = clock.monotonicNs();
@@ -188,11 +191,9 @@ export class InstanceInvocations {
       deadline[Symbol.dispose]();
     };
     try {
-      const headers = { ...request.headers, ...callLimitHeader(afterMs) };
-      const reply = await chain.send({ ...request, headers }, await request.body(), deadline.signal);
+      const reply = await chain.send(request, await request.body(), deadline.signal);
       const openedSession = request.session === newSession && last !== undefined ? openedBy(reply, last) : null;
       const received = request.isStreamed ? reply.body : await receive(reply, answerBytesMax, request);
-      outcome.status = reply.status;
       const isHeld = Buffer.isBuffer(received);
       if (isHeld) end();
       return {
@@ -205,48 +206,45 @@ export class InstanceInvocations {
         byteLength: isHeld ? received.length : replyLength(reply),
         done: () => {
           end();
-          finish();
+          finish({ kind: "succeeded" });
         },
-        begun: () => (outcome.firstPartNs = clock.monotonicNs()),
-        failed: (error) =>
-          this.#brokenOff(error, { request, outcome, awaited: chain.awaited, isLate: deadline.isLate }),
+        begun: () => (trace.firstPartNs = clock.monotonicNs()),
+        failed: (error) => {
+          const failure = { request, awaited: chain.awaited, isLate: deadline.isLate };
+          const isUnsent = request.isStreamed && trace.firstPartNs === 0;
+          const told = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
+          finish(endOf(told, request, hops));
+          return told;
+        },
       };
     } catch (error) {
       const { awaited } = chain;
       end();
-      throw this.#errorOf(error, { request, outcome, awaited: awaited ?? hops[0] ?? null, isLate: deadline.isLate });
+      throw this.#errorOf(error, { request, awaited: awaited ?? hops[0] ?? null, isLate: deadline.isLate });
     }
   }
 
-  /** Returns the error for a successful response that ended early. */
-  #brokenOff(error: unknown, on: FailedRequest): unknown {
-    const { request, outcome, awaited, isLate } = on;
-    if (outcome.firstPartNs === 0) return this.#errorOf(error, on);
+  /** Returns the error for a response that ended early, after its beginning was sent. */
+  #brokenOff(error: unknown, { request, awaited, isLate }: FailedRequest): unknown {
     if (request.signal.aborted) return request.signal.reason;
-    outcome.isBrokenOff = true;
     return streamError(error, { isLate, containerName: awaited?.target.place.containerName ?? "primary" });
   }
 
   /** Returns the error for a failed request. */
-  #errorOf(error: unknown, on: FailedRequest): unknown {
-    const { request, outcome, awaited, isLate } = on;
-    if (error instanceof NotSent) return error;
-    if (error instanceof AwsError) {
-      const told = error.members["OriginalStatusCode"];
-      outcome.status = typeof told === "number" ? told : 0;
-      return error;
-    }
+  #errorOf(error: unknown, { request, awaited, isLate }: FailedRequest): unknown {
+    if (error instanceof NotSent || error instanceof AwsError) return error;
     if (request.signal.aborted || awaited === null) return request.signal.reason ?? error;
-    outcome.status = isLate ? 504 : 503;
-    awaited.status = outcome.status;
+    awaited.status = isLate ? 504 : 503;
     const { place } = awaited.target;
     if (isLate) return containerError(0, timeoutText(place.containerName), place);
-    const text = error instanceof Error ? error.message : String(error);
-    const message = `The container did not answer: ${text}`;
-    const cause =
-      error instanceof ContainerConnectionLost ? error : new ContainerConnectionLost(text, { cause: error });
-    return containerError(503, message, place, { cause });
+    return connectionError(error, place);
   }
+}
+
+/** Returns the outcome of a request that rejects with an error. */
+function endOf(error: unknown, { signal }: InvocationRequest, hops: readonly Hop[]): InvocationOutcome {
+  if (error instanceof NotSent) return { kind: "not-sent" };
+  return outcomeOfError(error, { isCancelled: signal.aborted, hasResponse: hops.some(({ status }) => status > 0) });
 }
 
 function openedBy(reply: AgentReply, { target }: Hop): OpenedSession | null {

@@ -1,6 +1,12 @@
 import { AwsError } from "@galatea/base";
 import { parseS3Uri, type ModelRecord } from "../definitions/index.ts";
-import { InstanceFailure, ModelLoadError, ModelMissingError, ModelNotReadyError } from "../instance-agent/index.ts";
+import {
+  ContainerConnectionLost,
+  InstanceFailure,
+  ModelLoadError,
+  ModelMissingError,
+  ModelNotReadyError,
+} from "../instance-agent/index.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
 /** The container of an error message, and the location of its logs. */
@@ -32,6 +38,13 @@ export function containerError(
     statusFallback: 424,
     members: { OriginalStatusCode: status, OriginalMessage: message, LogStreamArn: place.logStreamArn },
   });
+}
+
+/** Returns the error for a container whose connection failed. */
+export function connectionError(error: unknown, place: InvocationSource): AwsError {
+  const text = error instanceof Error ? error.message : String(error);
+  const cause = error instanceof ContainerConnectionLost ? error : new ContainerConnectionLost(text, { cause: error });
+  return containerError(503, `The container did not answer: ${text}`, place, { cause });
 }
 
 export function timeoutText(containerName: string): string {
@@ -131,5 +144,6 @@ export function modelErrorOf(thrown: unknown, dataUrl: string, place: Invocation
     return containerError(503, `The container is not in service: ${thrown.message}`, place);
   }
   if (thrown instanceof ModelLoadError) return containerError(thrown.status, thrown.message, place);
+  if (thrown instanceof ContainerConnectionLost) return connectionError(thrown, place);
   return thrown;
 }

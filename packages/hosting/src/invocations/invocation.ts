@@ -74,6 +74,8 @@ export interface InvocationRequest {
   /** A response with bounds of its own streams, and has metrics of its own. */
   readonly bounds?: InvocationBounds;
   readonly receivedNs: number;
+  /** The part of the time limit that the start of a serverless instance has used up. */
+  readonly waitedMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -87,13 +89,13 @@ export interface InvocationReply {
   /** A stream has to be consumed or destroyed. A response in chunks is always a stream. */
   readonly body: Buffer | Readable;
   readonly byteLength: number | null;
-  /** The caller calls it once, when the response was sent to the client or given up. */
+  /** The caller calls it once, after `failed` if that applies, when the response was sent to the client or given up. */
   readonly done: () => void;
   /** The caller calls it when the first chunk of a streamed response has arrived. */
   readonly begun: () => void;
   /**
-   * Converts an error of the body for the client: before the first chunk as for any invocation, later as a broken
-   * stream.
+   * Records an error of the body, and converts it for the client: before the first chunk of a streamed response as for
+   * any invocation, else as a broken stream.
    */
   readonly failed: (error: unknown) => unknown;
 }

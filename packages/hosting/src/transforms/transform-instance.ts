@@ -21,12 +21,14 @@ import { budgetOf } from "../nodes/index.ts";
 import { errorTextBytesMax, NotAdmitted } from "../instance-agent/index.ts";
 import {
   beginHop,
-  beginOutcome,
+  beginTrace,
   callLimitHeader,
   ContainerChain,
   containerError,
   bufferedBytesMax,
+  outcomeOfError,
   recordOutcome,
+  type InvocationOutcome,
   type InvocationRequest,
   type InvokedContainer,
 } from "../invocations/index.ts";
@@ -94,7 +96,7 @@ export class TransformInstance implements AsyncDisposable {
     const placed = fleet.nodes.place({ needs: { memoryBytes } });
     const budget = budgetOf(variant.variant.InstanceType, placed.node);
     const containers = plannedContainers(variant, budget);
-    this.#wholeHeaders = this.#headers({ byteLength: null });
+    this.#wholeHeaders = { ...this.#headers({ byteLength: null }), ...callLimitHeader(plan.timeoutMs) };
     const logStream = `${job.name}/${id}`;
     this.#metrics = new VariantMetrics(jobSeries(fleet.openSeries, logStream), {
       endpoint: job.name,
@@ -214,7 +216,8 @@ export class TransformInstance implements AsyncDisposable {
     const place = await this.#places.acquire(signal);
     const receivedNs = clock.monotonicNs();
     const hop = beginHop(container);
-    const outcome = beginOutcome({ targetModel: null }, [hop]);
+    const trace = beginTrace({ targetModel: null }, [hop]);
+    let outcome: InvocationOutcome = { kind: "succeeded" };
     hop.sentNs = receivedNs;
     using deadline = this.#deadline(signal);
     try {
@@ -223,22 +226,29 @@ export class TransformInstance implements AsyncDisposable {
       const reply = await container.container.invokeBuffered(sent);
       place[Symbol.dispose]();
       hop.status = reply.status;
-      outcome.status = reply.status;
       if (reply.status >= 200 && reply.status <= 299) return reply.body;
       throw containerError(reply.status, reply.body.subarray(0, errorTextBytesMax).toString("utf8"), container.place);
     } catch (error) {
-      hop.status = originalStatus(error);
-      outcome.status = hop.status === 0 ? 503 : hop.status;
+      outcome = this.#endOf(error, deadline);
       throw deadline.isLate ? this.#late() : error;
     } finally {
       place[Symbol.dispose]();
       const nowNs = clock.monotonicNs();
-      recordOutcome(this.#metrics, outcome, { nowNs, totalNs: nowNs - receivedNs });
+      recordOutcome(this.#metrics, { trace, outcome }, { nowNs, totalNs: nowNs - receivedNs });
     }
   }
 
   readonly #late = (): Error =>
     new Error(`no response within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
+
+  #endOf(error: unknown, { signal, isLate }: Deadline): InvocationOutcome {
+    if (isLate) return { kind: "timed-out" };
+    if (error instanceof TransformError) return { kind: "response-too-long" };
+    // A response without memory is requested again.
+    if (signal.aborted || error instanceof NotAdmitted) return { kind: "cancelled" };
+    if (!(error instanceof AwsError)) return { kind: "model-error", status: 503 };
+    return outcomeOfError(error, { isCancelled: false, hasResponse: true });
+  }
 
   #deadline(signal: AbortSignal): Deadline {
     const { plan, fleet } = this.#options;
@@ -253,7 +263,14 @@ export class TransformInstance implements AsyncDisposable {
     // The job's memory already includes the buffers between containers.
     using memory = new ByteLease(new ByteBudget(Infinity));
     using deadline = this.#deadline(signal);
-    using chain = new ContainerChain({ hops, answerBytesMax: hopAnswerBytesMax, clock, mayGoElsewhere: false });
+    const untilNs = clock.monotonicNs() + this.#options.plan.timeoutMs * 1e6;
+    using chain = new ContainerChain({
+      hops,
+      answerBytesMax: hopAnswerBytesMax,
+      untilNs,
+      clock,
+      mayGoElsewhere: false,
+    });
     const request: InvocationRequest = {
       headers: this.#headers(sent),
       targetModel: null,
@@ -265,26 +282,26 @@ export class TransformInstance implements AsyncDisposable {
       receivedNs: clock.monotonicNs(),
       signal: deadline.signal,
     };
-    const outcome = beginOutcome(request, hops);
+    const trace = beginTrace(request, hops);
+    let outcome: InvocationOutcome = { kind: "cancelled" };
     const body = await sent.body();
     try {
       const reply = await chain.send(request, body, deadline.signal);
-      outcome.status = reply.status;
       for await (const piece of reply.body as AsyncIterable<Buffer>) yield piece;
+      outcome = { kind: "succeeded" };
     } catch (error) {
-      if (outcome.status < 300) outcome.status = error instanceof AwsError ? (hops.at(-1)?.status ?? 500) : 503;
+      outcome = this.#endOf(error, deadline);
       throw deadline.isLate ? this.#late() : error;
     } finally {
       if (!Buffer.isBuffer(body)) body.destroy();
       const nowNs = clock.monotonicNs();
-      recordOutcome(this.#metrics, outcome, { nowNs, totalNs: nowNs - request.receivedNs });
+      recordOutcome(this.#metrics, { trace, outcome }, { nowNs, totalNs: nowNs - request.receivedNs });
     }
   }
 
   #headers({ byteLength }: Pick<Sent, "byteLength">): Record<string, string> {
-    const { contentType, accept, timeoutMs } = this.#options.plan;
+    const { contentType, accept } = this.#options.plan;
     return {
-      ...callLimitHeader(timeoutMs),
       ...(contentType === null ? {} : { "content-type": contentType }),
       ...(accept === null ? {} : { accept }),
       ...(byteLength === null ? {} : { "content-length": String(byteLength) }),
@@ -316,13 +333,6 @@ function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instance
 function answerTooLong(bytesMax: number): TransformError {
   const text = `the container's response is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
   return clientError(text);
-}
-
-/** Returns zero if no container has responded. */
-function originalStatus(error: unknown): number {
-  if (!(error instanceof AwsError)) return 0;
-  const { OriginalStatusCode: status = 0 } = error.members as { readonly OriginalStatusCode?: number };
-  return status;
 }
 
 export function textOf(error: unknown): string {

@@ -172,9 +172,12 @@ function answer(response: ServerResponse, reply: InvocationReply, context: CallC
   }
   if (reply.byteLength !== null && Number.isFinite(reply.byteLength))
     response.setHeader("content-length", reply.byteLength);
-  const { body, done } = reply;
+  const { body, done, failed } = reply;
   // The head is sent: if the container breaks off now, the response can only break off, too.
-  body.once("error", () => response.destroy());
+  body.once("error", (error) => {
+    failed(error);
+    response.destroy();
+  });
   body.once("close", done);
   context.signal.addEventListener("abort", () => body.destroy(), { once: true });
   body.pipe(response);

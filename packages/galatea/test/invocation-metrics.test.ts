@@ -1,0 +1,53 @@
+/** What metrics count of invocations that do not end well, through the platform's port: real containers and connections. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request, type ClientRequest, type IncomingMessage } from "node:http";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { StreamBench } from "./streams-fixture.ts";
+
+const counted = ["Invocations", "Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors"];
+
+function sums(bench: StreamBench): readonly number[] {
+  return counted.map((metric) => (bench.samples.get(metric) ?? []).reduce((sum, value) => sum + value, 0));
+}
+
+function post(bench: StreamBench, headers: Readonly<Record<string, string>> = {}): ClientRequest {
+  const asked = request(`${bench.url}/endpoints/e/invocations`, { method: "POST", headers });
+  asked.on("error", () => {});
+  return asked;
+}
+
+test("a client that disconnects before the response, or while it sends its request, is no error of the model", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const waiting = post(bench);
+  waiting.end(JSON.stringify({ parts: ["x"], holds: true }));
+  await eventually(() => bench.printed.includes("holds"));
+  waiting.destroy();
+  await eventually(() => sums(bench)[0] === 1);
+  // One request that is buffered, and one that streams to the container.
+  for (const length of [1000, 4_000_000]) {
+    const sending = post(bench, { "content-length": String(length) });
+    sending.write(Buffer.alloc(length / 2));
+    const count = sums(bench)[0] ?? 0;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    sending.destroy();
+    await eventually(() => sums(bench)[0] === count + 1);
+  }
+  assert.deepEqual(sums(bench), [3, 0, 0, 0]);
+  // The container is as healthy as before.
+  assert.equal((await bench.invoke("e", { parts: ["fine"] })).Body.transformToString(), "fine");
+});
+
+test("a long response that breaks off after its beginning was sent is an error of the model", async () => {
+  await using bench = await StreamBench.open();
+  await bench.deploy("e", "one");
+  const asked = post(bench);
+  asked.end(JSON.stringify({ length: 2_000_000, parts: ["x".repeat(10_000)], ends: "breaks" }));
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  assert.equal(response.statusCode, 200);
+  await assert.rejects(response.toArray(), { code: "ECONNRESET" });
+  await eventually(() => sums(bench)[0] === 1);
+  assert.deepEqual(sums(bench), [1, 0, 0, 1]);
+});

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { AwsError } from "@galatea/base";
+import { outcomeOfError, outcomeRow, type InvocationOutcome } from "./invocation-outcome.ts";
+import { containerError, tooLong } from "./invocation-errors.ts";
+
+const rows: readonly (readonly [InvocationOutcome, string])[] = [
+  [{ kind: "succeeded" }, "200: "],
+  [{ kind: "model-error", status: 304 }, "424: model"],
+  [{ kind: "model-error", status: 404 }, "424: 4XX model"],
+  [{ kind: "model-error", status: 503 }, "424: 5XX model"],
+  [{ kind: "timed-out" }, "424: 5XX model"],
+  [{ kind: "response-too-long" }, "413: 4XX model"],
+  [{ kind: "broken-off" }, "200: model stream"],
+  [{ kind: "refused", status: 429 }, "429: 4XX"],
+  [{ kind: "refused", status: 503 }, "503: 5XX"],
+  [{ kind: "cancelled" }, "null: "],
+];
+
+for (const [outcome, expected] of rows) {
+  test(`${JSON.stringify(outcome)} is sent and counted as ${expected}`, () => {
+    const row = outcomeRow(outcome);
+    const counted = [
+      row.Invocation4XXErrors === 1 ? "4XX" : "",
+      row.Invocation5XXErrors === 1 ? "5XX" : "",
+      row.InvocationModelErrors === 1 ? "model" : "",
+      row.MidStreamErrors === 1 ? "stream" : "",
+    ];
+    assert.equal(`${row.sentStatus}: ${counted.filter((name) => name !== "").join(" ")}`, expected);
+    assert.equal(row.Invocations, 1);
+  });
+}
+
+test("an invocation that another instance takes is not counted", () => {
+  assert.equal(outcomeRow({ kind: "not-sent" }).Invocations, 0);
+});
+
+test("an error's outcome is by the container's status, and by the platform's where there is none", () => {
+  const place = { containerName: "c", logGroup: "g", accountId: "", region: "", logStreamArn: "", logsLink: () => "" };
+  const request = { isCancelled: false, hasResponse: false };
+  const full = new AwsError("ServiceUnavailable", "full", { statusFallback: 503 });
+  assert.deepEqual(outcomeOfError(containerError(418, "no", place), request), { kind: "model-error", status: 418 });
+  assert.deepEqual(outcomeOfError(containerError(0, "late", place), request), { kind: "timed-out" });
+  assert.deepEqual(outcomeOfError(full, request), { kind: "refused", status: 503 });
+  assert.deepEqual(outcomeOfError(tooLong(1), request), { kind: "refused", status: 413 });
+  assert.deepEqual(outcomeOfError(tooLong(1), { ...request, hasResponse: true }), { kind: "response-too-long" });
+  assert.deepEqual(outcomeOfError(new AwsError("ModelStreamError", ""), request), { kind: "broken-off" });
+  assert.deepEqual(outcomeOfError(new TypeError("bug"), request), { kind: "refused", status: 500 });
+  assert.deepEqual(outcomeOfError(full, { ...request, isCancelled: true }), { kind: "cancelled" });
+});
