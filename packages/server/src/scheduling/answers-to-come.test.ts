@@ -4,7 +4,17 @@ import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import { createDirectScheduler } from "./direct-scheduler.ts";
 import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
-import { HandClock, HandInstance, dynamicModel, send, turn } from "./scheduling-fixtures.ts";
+import { type InferenceResponse } from "../inference/index.ts";
+import {
+  CountedMemory,
+  HandClock,
+  HandInstance,
+  dynamicModel,
+  responseOf,
+  send,
+  tensorOf,
+  turn,
+} from "./scheduling-fixtures.ts";
 
 const options = () => ({ clock: new HandClock(), queueLengthMax: 100 });
 
@@ -36,8 +46,8 @@ test("closing waits for the last answers", async () => {
       Promise.withResolvers<InferenceError | null>(),
       Promise.withResolvers<InferenceError | null>(),
     ];
-    await instance.release([one.promise, other.promise]);
-    await instance.release([other.promise]);
+    const ends = [one.promise, other.promise];
+    for (const batch of instance.log) await instance.release(ends.splice(0, batch.split(" ").length));
     let closed = false;
     void scheduler.close().then(() => (closed = true));
     one.resolve(null);
@@ -68,6 +78,27 @@ test("a request with answers to come that is given up, or abandoned, settles at 
   await turn();
   assert.equal(closed, false);
   end.resolve(null);
+  await turn();
+  assert.equal(closed, true);
+});
+
+test("responses that come after an execution with the wrong number of outcomes are released, and closing waits for them", async () => {
+  const memory = new CountedMemory();
+  const instance = new HandInstance();
+  const scheduler = createDirectScheduler([instance], options());
+  const sent = send(scheduler, "a");
+  const ends = ["one", "other"].map(() => Promise.withResolvers<InferenceResponse | null>());
+  await instance.release(ends.map(({ promise }) => promise));
+  assert.deepEqual(
+    [sent.outcome, sent.releaseCount],
+    ["INTERNAL the backend gave 2 responses for a batch of 1 requests", 1],
+  );
+  let closed = false;
+  void scheduler.close().then(() => (closed = true));
+  ends[0]?.resolve(responseOf("late", [tensorOf("B", [1], memory.block())]));
+  await turn();
+  assert.deepEqual([memory.live, memory.faults, closed], [0, [], false]);
+  ends[1]?.resolve(null);
   await turn();
   assert.equal(closed, true);
 });

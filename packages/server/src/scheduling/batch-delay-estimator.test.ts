@@ -117,3 +117,20 @@ test("who did not come back is not waited for again and again", () => {
   }
   assert.ok(waits >= 1 && waits <= 2, `${waits} waits`);
 });
+
+test("executions that failed do not lower the cost for which a batch waits", () => {
+  const estimator = new BatchDelayEstimator();
+  let nowNs = 0;
+  for (let round = 0; round < 20; round += 1)
+    for (const requestCount of [1, 4]) {
+      nowNs += (2 + 0.5 * requestCount) * ms;
+      estimator.ended(requestCount, (2 + 0.5 * requestCount) * ms, nowNs);
+      nowNs += 0.8 * ms;
+      for (let index = 0; index < requestCount; index += 1) estimator.arrived(nowNs);
+      estimator.ended(requestCount, null, nowNs);
+      nowNs += 0.8 * ms;
+      for (let index = 0; index < requestCount; index += 1) estimator.arrived(nowNs);
+    }
+  estimator.ended(4, 4 * ms, nowNs);
+  assert.notEqual(estimator.waitUntilNs(nowNs), null);
+});

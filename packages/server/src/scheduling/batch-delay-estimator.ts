@@ -34,16 +34,23 @@ export class BatchDelayEstimator {
   #missing = 0;
   #fixedNs = 0;
 
-  /** Records an execution that has ended, before the requests of its batch settle. */
-  ended(requestCount: number, durationNs: number, nowNs: number): void {
+  /**
+   * Records an execution that has ended, before the requests of its batch settle. `durationNs` is null for one that failed: it may have
+   * ended early, and does not tell what a batch costs.
+   */
+  ended(requestCount: number, durationNs: number | null, nowNs: number): void {
+    if (durationNs !== null) this.#fit(requestCount, durationNs);
+    this.#endedNs = nowNs;
+    this.#endedCount = requestCount;
+    this.#missing = requestCount;
+  }
+
+  #fit(requestCount: number, durationNs: number): void {
     this.#weight = this.#weight * memory + 1;
     this.#sizes = this.#sizes * memory + requestCount;
     this.#durations = this.#durations * memory + durationNs;
     this.#squares = this.#squares * memory + requestCount * requestCount;
     this.#products = this.#products * memory + requestCount * durationNs;
-    this.#endedNs = nowNs;
-    this.#endedCount = requestCount;
-    this.#missing = requestCount;
   }
 
   arrived(nowNs: number): void {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { InferenceError } from "@galatea/base";
 import { deadlineFromNow } from "../inference/index.ts";
 import type { DynamicBatchingConfig, InputConfig, QueuePolicy } from "../modelconfig/index.ts";
 import {
@@ -321,6 +322,28 @@ test("an instance hears of each request of its batch that is given up, of none t
   assert.deepEqual(instance.left, ["c", "b"]);
   await instance.end();
   assert.deepEqual([b?.releaseCount, c?.releaseCount], [1, 1]);
+});
+
+test("a batch still waits for clients that return together after requests that failed at once", async () => {
+  const clock = new HandClock();
+  const instance = new HandInstance();
+  const scheduler = createDynamicBatchScheduler([instance], dynamicModel(8), options(clock));
+  const round = async (requestCount: number, outcome?: InferenceError): Promise<void> => {
+    for (let index = 0; index < requestCount; index++) send(scheduler, "r");
+    await turn();
+    if (outcome === undefined) await clock.move(2 + 0.5 * requestCount);
+    await instance.end(outcome === undefined ? undefined : () => outcome);
+    await clock.move(1);
+  };
+  for (let count = 0; count < 10; count++) for (const requestCount of [1, 4]) await round(requestCount);
+  for (let count = 0; count < 100; count++) await round(4, new InferenceError("INTERNAL", "raised"));
+  await round(4);
+  send(scheduler, "first");
+  await turn();
+  assert.deepEqual(instance.log.at(-1), "r r r r");
+  for (let index = 0; index < 3; index++) send(scheduler, "later");
+  await clock.move(10);
+  assert.deepEqual(instance.log.at(-1), "first later later later");
 });
 
 type Move =

@@ -11,7 +11,7 @@ import {
   type BatchPolicy,
 } from "./batch-policy.ts";
 import { Drain } from "./drain.ts";
-import { InstancePool, type PoolEvents } from "./instance-pool.ts";
+import { InstancePool, type EndedExecution, type PoolEvents } from "./instance-pool.ts";
 import type { SchedulerOptions } from "./options.ts";
 import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
@@ -116,10 +116,10 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#drainIfIdle();
   }
 
-  freed(requestCount: number, startedNs: number): void {
+  freed({ requestCount, startedNs, isFailed }: EndedExecution): void {
     if (this.#delayEstimator !== null) {
       const nowNs = this.#options.clock.monotonicNs();
-      this.#delayEstimator.ended(requestCount, nowNs - startedNs, nowNs);
+      this.#delayEstimator.ended(requestCount, isFailed ? null : nowNs - startedNs, nowNs);
     }
     this.#formBatches();
   }

@@ -20,9 +20,17 @@ export interface Slot {
   isAwaited: boolean;
 }
 
+/** An execution that an instance has ended. */
+export interface EndedExecution {
+  readonly requestCount: number;
+  readonly startedNs: number;
+  /** True if every request failed. */
+  readonly isFailed: boolean;
+}
+
 export interface PoolEvents {
   /** Called when an execution has ended and its instance can take another, before the batch's requests settle. */
-  freed(requestCount: number, startedNs: number): void;
+  freed(execution: EndedExecution): void;
   /** Takes back requests that were not started, in the batch's order. They wait in their queue again, ahead of later ones. */
   handedBack(requests: readonly QueuedRequest[]): void;
   /** Called when an instance has recovered, and queued requests should be offered to the instances again. */
@@ -51,8 +59,8 @@ export class InstancePool {
   /** The search starts after the instance used last (round robin among equals). */
   #turn = 0;
   #executingCount = 0;
-  /** Requests released by their instances, with responses still to come. */
-  readonly #answering = new Set<QueuedRequest>();
+  /** Responses still to come, of requests that their instances have released; null for those that no request receives. */
+  readonly #answering = new Map<SentAnswers, QueuedRequest | null>();
 
   constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
     this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
@@ -132,7 +140,7 @@ export class InstancePool {
   abandon(error: InferenceError): void {
     for (const { batches } of this.#slots)
       for (const batch of batches) for (const request of batch) request.abandon(error);
-    for (const request of this.#answering) request.abandon(error);
+    for (const request of this.#answering.values()) request?.abandon(error);
   }
 
   #handBack(batch: readonly QueuedRequest[]): void {
@@ -149,14 +157,18 @@ export class InstancePool {
     let outcome: Execution | InferenceError;
     try {
       outcome = await slot.instance.execute(requestsOf(batch));
-      if (outcome.outcomes.length !== batch.length) outcome = wrongCount(outcome, batch.length);
+      if (outcome.outcomes.length !== batch.length) outcome = this.#wrongCount(outcome, batch.length);
     } catch (error) {
       outcome = InferenceError.from(error);
     }
     slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
     if (outcome instanceof ExecutionNotStarted) return this.#handBack(batch);
-    this.#events.freed(batch.length, (batch[0] as QueuedRequest).record.startedNs);
+    this.#events.freed({
+      requestCount: batch.length,
+      startedNs: (batch[0] as QueuedRequest).record.startedNs,
+      isFailed: outcome instanceof InferenceError || outcome.outcomes.every((each) => each instanceof InferenceError),
+    });
     if (outcome instanceof InferenceError) {
       for (const request of batch) this.#end(request, outcome);
     } else this.#executed(batch, outcome);
@@ -181,19 +193,30 @@ export class InstancePool {
         record.countsExecution = isExecuted && !counted;
         counted ||= isExecuted;
       }
-      if (outcome instanceof SentAnswers) void this.#answered(request, outcome);
+      if (outcome instanceof SentAnswers) void this.#answered(outcome, request);
       else this.#end(request, outcome);
     }
   }
 
-  /** The request settles with the last of its responses. */
-  async #answered(request: QueuedRequest, { ended }: SentAnswers): Promise<void> {
-    request.releaseInputs();
-    this.#answering.add(request);
-    const last = await ended;
-    this.#answering.delete(request);
-    this.#events.settle(request, last ?? "sent");
+  /** Settles the request with the last of its responses; without a request, releases it. */
+  async #answered(answers: SentAnswers, request: QueuedRequest | null): Promise<void> {
+    request?.releaseInputs();
+    this.#answering.set(answers, request);
+    const last = await answers.ended;
+    this.#answering.delete(answers);
+    if (request !== null) this.#events.settle(request, last ?? "sent");
+    else if (last !== null && !(last instanceof InferenceError)) releaseResponse(last);
     if (this.isIdle) this.#events.idle();
+  }
+
+  /** Releases the responses of an execution that cannot be matched with its requests, and returns the error of the requests. */
+  #wrongCount(execution: Execution, requestCount: number): InferenceError {
+    const got = execution.outcomes.length;
+    for (const outcome of execution.outcomes) {
+      if (outcome instanceof SentAnswers) void this.#answered(outcome, null);
+      else if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
+    }
+    return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);
   }
 
   #end(request: QueuedRequest, outcome: Settlement | InferenceError): void {
@@ -205,11 +228,4 @@ export class InstancePool {
 function requestsOf(batch: readonly QueuedRequest[]): readonly InferenceRequest[] {
   if (batch.length === 1) return [(batch[0] as QueuedRequest).request];
   return batch.map((queued) => queued.request);
-}
-
-function wrongCount(execution: Execution, requestCount: number): InferenceError {
-  const got = execution.outcomes.length;
-  for (const outcome of execution.outcomes)
-    if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
-  return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);
 }

@@ -1,4 +1,4 @@
-import type { Clock, InferenceError } from "@galatea/base";
+import type { Clock } from "@galatea/base";
 import {
   newRecord,
   noParameters,
@@ -156,10 +156,10 @@ export class HandInstance implements Instance {
     await turn();
   }
 
-  /** Releases the oldest execution's requests; each ends when its promise in `ends` resolves. */
-  async release(ends: readonly Promise<InferenceError | null>[]): Promise<void> {
+  /** Ends the oldest execution with these outcomes, each of which comes when its promise resolves. */
+  async release(ends: readonly Promise<Outcome | null>[]): Promise<void> {
     const execution = this.#open.shift();
-    const outcomes = execution?.ids.map((_, place) => new SentAnswers(ends[place]!)) ?? [];
+    const outcomes = ends.map((end) => new SentAnswers(end));
     execution?.end({ outcomes, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 });
     await turn();
   }
