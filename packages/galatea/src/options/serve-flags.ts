@@ -154,7 +154,7 @@ export const serveFlags = {
   "queue-length-max": integerFlag({
     default: 10_000,
     min: 1,
-    about: "requests that may wait for a model without a queue limit of its own",
+    about: "requests that may wait for a model, or for the rest of its responses; more are refused",
   }),
   ...backendFlags,
 };

@@ -3,7 +3,7 @@ import type { InferenceRequest, Instance, RequestRecord } from "../inference/ind
 import { Drain } from "./drain.ts";
 import { InstancePool, type PoolEvents } from "./instance-pool.ts";
 import type { SchedulerOptions } from "./options.ts";
-import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
+import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
 import { queueFull, stopping } from "./refusals.ts";
 import { RequestList } from "./request-list.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
@@ -55,8 +55,8 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#pool.abandon(error);
   }
 
-  givenUp(request: QueuedRequest, waited: boolean): void {
-    if (!waited) return;
+  givenUp(request: QueuedRequest, was: UnsettledState): void {
+    if (was !== "queued") return;
     this.#queue.remove(request);
     this.#drainIfIdle();
   }
@@ -91,7 +91,8 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   #refusal(request: InferenceRequest): InferenceError | null {
     if (this.#drain.closing) return stopping(request);
     if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
-    return this.#queue.length >= this.#options.queueLengthMax ? queueFull(request) : null;
+    const waitingCount = this.#queue.length + this.#pool.answeringCount;
+    return waitingCount >= this.#options.queueLengthMax ? queueFull(request) : null;
   }
 
   #isIdle(): boolean {

@@ -14,7 +14,7 @@ import { Drain } from "./drain.ts";
 import { InstancePool, type EndedExecution, type PoolEvents } from "./instance-pool.ts";
 import type { SchedulerOptions } from "./options.ts";
 import { PriorityQueue } from "./priority-queue.ts";
-import { QueuedRequest, type RequestOwner } from "./queued-request.ts";
+import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
 import { queueFull, stopping, timedOut } from "./refusals.ts";
 import { BatchDelayEstimator } from "./batch-delay-estimator.ts";
 import { ResponseOrder } from "./response-order.ts";
@@ -110,9 +110,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#pool.abandon(error);
   }
 
-  givenUp(request: QueuedRequest, waited: boolean): void {
-    if (waited) this.#queue.remove(request);
-    this.#order?.advance();
+  givenUp(request: QueuedRequest, was: UnsettledState): void {
+    if (was === "queued") this.#queue.remove(request);
+    this.#order?.left(was);
     this.#drainIfIdle();
   }
 
@@ -153,7 +153,9 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   #isFull(level: number): boolean {
-    return this.#queue.length >= this.#options.queueLengthMax || this.#queue.isFull(level);
+    const endedCount = this.#order?.endedCount ?? 0;
+    const waitingCount = this.#queue.length + this.#pool.answeringCount + endedCount;
+    return waitingCount >= this.#options.queueLengthMax || this.#queue.isFull(level);
   }
 
   #formBatches(): void {
@@ -203,8 +205,8 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     for (const request of expired) {
       request.reject(timedOut());
       request.releaseInputs();
+      this.#order?.left("queued");
     }
-    this.#order?.advance();
     this.#drainIfIdle();
   }
 

@@ -74,6 +74,11 @@ export class InstancePool {
     return this.#executingCount === 0 && this.#answering.size === 0;
   }
 
+  /** Number of requests that their instances have released, with responses still to come. */
+  get answeringCount(): number {
+    return this.#answering.size;
+  }
+
   /** Number of requests that wait at an instance behind its current batch and were not abandoned. */
   get waitingCount(): number {
     let count = 0;

@@ -4,8 +4,9 @@ import type { InferenceRequest, InferenceResponse, RequestRecord, StreamedReques
 export interface SchedulerOptions {
   readonly clock: Clock;
   /**
-   * The server's own limit on waiting requests, which applies also when a queue policy has none. For an ensemble: the limit on requests
-   * in flight, over which requests are rejected as by a full queue.
+   * The server's own limit on waiting requests, which applies also when a queue policy has none. Counts also requests with responses
+   * still to come, and responses that wait for earlier ones. For an ensemble: the limit on requests in flight, over which requests are
+   * rejected as by a full queue.
    */
   readonly queueLengthMax: number;
 }

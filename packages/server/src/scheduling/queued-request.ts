@@ -3,10 +3,13 @@ import { releaseResponse, type InferenceRequest, type Instance, type RequestReco
 import type { RequestList } from "./request-list.ts";
 import type { Settlement } from "./scheduler.ts";
 
+/** `ended`: its outcome waits for the responses of earlier requests. */
+export type UnsettledState = "queued" | "executing" | "ended";
+
 /** The interface of a scheduler to its requests. */
 export interface RequestOwner {
   /** Called after a request was cancelled or abandoned and has been rejected. A waiting request must leave the queue now. */
-  givenUp(request: QueuedRequest, waited: boolean): void;
+  givenUp(request: QueuedRequest, was: UnsettledState): void;
 }
 
 /**
@@ -17,7 +20,7 @@ export class QueuedRequest {
   readonly request: InferenceRequest;
   readonly record: RequestRecord;
   readonly promise: Promise<Settlement>;
-  at: "queued" | "executing" | "settled" = "queued";
+  at: UnsettledState | "settled" = "queued";
 
   list: RequestList<QueuedRequest> | null = null;
   ordinal = 0;
@@ -33,8 +36,8 @@ export class QueuedRequest {
   heapIndex = -1;
   /** The instance to which it was handed; null while it waits in the queue. */
   instance: Instance | null = null;
-  /** An outcome that waits for the responses of earlier requests. */
-  held: Settlement | InferenceError | null = null;
+  /** The outcome that waits for the responses of earlier requests. */
+  outcome: Settlement | InferenceError | null = null;
 
   readonly #owner: RequestOwner;
   #resolve!: (settlement: Settlement) => void;
@@ -75,21 +78,26 @@ export class QueuedRequest {
 
   /** Rejects the request with the error; does nothing when it has settled. */
   abandon(error: InferenceError): void {
-    if (this.at === "settled") return;
-    const waited = this.at === "queued";
-    if (this.held === null) this.instance?.givenUp(this.request);
-    else if (!(this.held instanceof InferenceError) && this.held !== "sent") releaseResponse(this.held);
-    this.held = null;
+    const was = this.at;
+    if (was === "settled") return;
+    if (was === "executing") this.instance?.givenUp(this.request);
+    if (was === "ended") releaseOutcome(this.outcome);
+    this.outcome = null;
     this.reject(error);
-    this.#owner.givenUp(this, waited);
-    if (waited) this.releaseInputs();
+    this.#owner.givenUp(this, was);
+    if (was === "queued") this.releaseInputs();
+  }
+
+  /** Keeps the outcome until the responses of earlier requests have left. */
+  end(outcome: Settlement | InferenceError): void {
+    this.at = "ended";
+    this.outcome = outcome;
   }
 
   /** Settles the request; releases a response whose caller is gone. */
   settle(outcome: Settlement | InferenceError): void {
-    if (this.at === "settled") {
-      if (!(outcome instanceof InferenceError) && outcome !== "sent") releaseResponse(outcome);
-    } else if (outcome instanceof InferenceError) this.reject(outcome);
+    if (this.at === "settled") releaseOutcome(outcome);
+    else if (outcome instanceof InferenceError) this.reject(outcome);
     else {
       this.at = "settled";
       this.request.signal?.removeEventListener("abort", this);
@@ -109,4 +117,8 @@ export class QueuedRequest {
     this.#releaseInputs = null;
     release?.();
   }
+}
+
+function releaseOutcome(outcome: Settlement | InferenceError | null): void {
+  if (outcome !== null && outcome !== "sent" && !(outcome instanceof InferenceError)) releaseResponse(outcome);
 }

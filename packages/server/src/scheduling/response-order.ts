@@ -1,5 +1,5 @@
 import type { InferenceError } from "@galatea/base";
-import type { QueuedRequest } from "./queued-request.ts";
+import type { QueuedRequest, UnsettledState } from "./queued-request.ts";
 import type { Settlement } from "./scheduler.ts";
 
 /**
@@ -9,32 +9,46 @@ import type { Settlement } from "./scheduler.ts";
 export class ResponseOrder {
   #places: QueuedRequest[] = [];
   #head = 0;
+  /** Number of requests at and after the head that left their position. */
+  #leftCount = 0;
+  /** Number of outcomes that wait for earlier responses. */
+  endedCount = 0;
 
   enter(request: QueuedRequest): void {
     this.#places.push(request);
   }
 
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
-    if (request.at === "settled") request.settle(outcome);
-    else request.held = outcome;
-    this.advance();
+    if (request.at === "settled") return request.settle(outcome);
+    request.end(outcome);
+    this.endedCount++;
+    this.#advance();
+  }
+
+  /** Called when a request has settled out of order. */
+  left(was: UnsettledState): void {
+    if (was === "ended") this.endedCount--;
+    this.#leftCount++;
+    this.#advance();
   }
 
   /** Settles every response that no earlier request blocks. */
-  advance(): void {
-    while (this.#head < this.#places.length) {
-      const next = this.#places[this.#head] as QueuedRequest;
-      if (next.at !== "settled") {
-        const outcome = next.held;
-        if (outcome === null) break;
-        next.held = null;
-        next.settle(outcome);
+  #advance(): void {
+    for (let next = this.#places[this.#head]; next !== undefined; next = this.#places[this.#head]) {
+      if (next.at === "settled") this.#leftCount--;
+      else if (next.outcome === null) break;
+      else {
+        this.endedCount--;
+        next.settle(next.outcome);
+        next.outcome = null;
       }
       this.#head++;
     }
-    if (this.#head > 32 && this.#head * 2 > this.#places.length) {
-      this.#places = this.#places.slice(this.#head);
-      this.#head = 0;
-    }
+    // Without this, requests that are cancelled behind a slow one keep their memory until it ends.
+    const goneCount = this.#head + this.#leftCount;
+    if (goneCount <= 32 || goneCount * 2 <= this.#places.length) return;
+    this.#places = this.#places.slice(this.#head).filter(({ at }) => at !== "settled");
+    this.#head = 0;
+    this.#leftCount = 0;
   }
 }

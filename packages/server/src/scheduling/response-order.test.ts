@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import * as fc from "fast-check";
+import { InferenceError } from "@galatea/base";
+import { newRecord, type InferenceRequest } from "../inference/index.ts";
+import { createDirectScheduler } from "./direct-scheduler.ts";
+import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
+import { QueuedRequest, type UnsettledState } from "./queued-request.ts";
+import { ResponseOrder } from "./response-order.ts";
+import {
+  CountedMemory,
+  dynamicModel,
+  HandClock,
+  HandInstance,
+  requestOf,
+  responseOf,
+  send,
+  tensorOf,
+  turn,
+} from "./scheduling-fixtures.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const full = (id: string) => `UNAVAILABLE [request id: ${id}] Exceeds maximum queue size`;
+
+test("requests with responses still to come count towards the server's limit", async () => {
+  const schedulers: readonly ((instance: HandInstance, queueLengthMax: number) => Scheduler)[] = [
+    (instance, queueLengthMax) => createDirectScheduler([instance], { clock: new HandClock(), queueLengthMax }),
+    (instance, queueLengthMax) =>
+      createDynamicBatchScheduler([instance], dynamicModel(1), { clock: new HandClock(), queueLengthMax }),
+  ];
+  for (const create of schedulers) {
+    const instance = new HandInstance();
+    const scheduler = create(instance, 2);
+    const ends = ["a", "b"].map(() => Promise.withResolvers<null>());
+    for (const [place, id] of ["a", "b"].entries()) {
+      send(scheduler, id);
+      await turn();
+      await instance.release([ends[place]!.promise]);
+    }
+    const [refused] = [send(scheduler, "c"), await turn()];
+    assert.equal(refused.outcome, full("c"));
+    ends[1]?.resolve(null);
+    await turn();
+    const accepted = send(scheduler, "d");
+    await turn();
+    await instance.end();
+    assert.equal(accepted.outcome, "d");
+  }
+});
+
+test("responses that wait for an earlier one count towards the server's limit until they have left", async () => {
+  const [slow, quick] = [new HandInstance("m_0_0"), new HandInstance("m_0_1")];
+  const model = dynamicModel(1, { preserveOrdering: true });
+  const scheduler = createDynamicBatchScheduler([slow, quick], model, { clock: new HandClock(), queueLengthMax: 2 });
+  const memory = new CountedMemory();
+  const sent: ReturnType<typeof send>[] = [];
+  for (const id of ["slow", "a", "b", "c"]) {
+    sent.push(send(scheduler, id));
+    await turn();
+    if (id !== "slow") await quick.end((name) => responseOf(name, [tensorOf("B", [1], memory.block())]));
+  }
+  const outcomes = () => sent.map(({ outcome }) => outcome);
+  assert.deepEqual(outcomes(), ["waiting", "waiting", "waiting", full("c")]);
+  sent[1]?.controller.abort();
+  await turn();
+  assert.equal(memory.live, 1);
+  sent.push(send(scheduler, "d"));
+  await turn();
+  await quick.end();
+  sent.push(send(scheduler, "e"));
+  await slow.end();
+  assert.deepEqual([outcomes()[2], outcomes()[4], outcomes()[5]], ["b", "d", full("e")]);
+  const last = send(scheduler, "f");
+  await turn();
+  await slow.end();
+  assert.deepEqual([last.outcome, memory.faults], ["f", []]);
+});
+
+test("requests that are cancelled behind a slow one keep no memory", async () => {
+  const slow = new HandInstance();
+  const model = dynamicModel(1, { preserveOrdering: true });
+  const scheduler = createDynamicBatchScheduler([slow], model, { clock: new HandClock(), queueLengthMax: 100 });
+  send(scheduler, "slow");
+  await turn();
+  const requests = Array.from({ length: 200 }, (_, index) => {
+    const controller = new AbortController();
+    const request = requestOf(`r${index}`, { signal: controller.signal });
+    scheduler.infer(request, newRecord(0), () => {}).catch(() => {});
+    controller.abort();
+    return new WeakRef<InferenceRequest>(request);
+  });
+  await turn();
+  collectGarbage();
+  const keptCount = requests.filter((request) => request.deref() !== undefined).length;
+  assert.ok(keptCount <= 64, `${keptCount} requests are kept`);
+});
+
+type Step = { readonly does: "enter" } | { readonly does: "end" | "leave"; readonly at: number };
+
+test("property: responses leave in order of arrival as soon as no earlier request blocks them", async () => {
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ does: fc.constant("enter" as const) }) },
+    { weight: 3, arbitrary: fc.record({ does: fc.constant("end" as const), at: fc.nat(200) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("leave" as const), at: fc.nat(200) }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 300 }), async (steps) => {
+      const order = new ResponseOrder();
+      const owner = { givenUp: (_: QueuedRequest, was: UnsettledState) => order.left(was) };
+      const settled: number[] = [];
+      const requests: QueuedRequest[] = [];
+      const states: ("waiting" | "ended" | "left")[] = [];
+      for (const drawn of steps) {
+        if (drawn.does === "enter") {
+          const index = requests.length;
+          const request = new QueuedRequest(requestOf(String(index)), newRecord(0), () => {}, owner);
+          request.promise.then(() => settled.push(index)).catch(() => {});
+          order.enter(request);
+          requests.push(request);
+          states.push("waiting");
+          continue;
+        }
+        const index = drawn.at % Math.max(1, requests.length);
+        const request = requests[index];
+        if (request === undefined || request.at === "settled" || states[index] === "left") continue;
+        if (drawn.does === "leave") {
+          states[index] = "left";
+          request.abandon(new InferenceError("CANCELLED", "gone"));
+        } else if (states[index] === "waiting") {
+          states[index] = "ended";
+          order.settle(request, responseOf(String(index)));
+        }
+      }
+      await turn();
+      const first = states.indexOf("waiting");
+      const ended = states.flatMap((state, index) => (state === "ended" ? [index] : []));
+      const expected = ended.filter((index) => first === -1 || index < first);
+      assert.deepEqual(settled, expected);
+      assert.equal(order.endedCount, ended.length - expected.length);
+    }),
+    { numRuns: 300 },
+  );
+});
