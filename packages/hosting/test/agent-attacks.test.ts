@@ -30,12 +30,19 @@ async function openWorld() {
   const local = opening.use(await openLocalAgent());
   const serve = async (port: number) => {
     const listen: AgentAddress = { kind: "tcp", host: "127.0.0.1", port };
-    return await AgentServer.open({ ...common, agent: local.agent, listen, token, limits: agentServerLimits });
+    return await AgentServer.open({
+      ...common,
+      agent: local.agent,
+      listen,
+      token,
+      certificate: null,
+      limits: agentServerLimits,
+    });
   };
   const server = await serve(0);
   const { address } = server;
   assert.ok(address.kind === "tcp");
-  const client = opening.use(new HttpInstanceAgent({ ...common, address, token }));
+  const client = opening.use(new HttpInstanceAgent({ ...common, address, token, trust: null }));
   const closing = opening.move();
   const { port } = address;
   return { local, server, port, client, serve, [Symbol.asyncDispose]: () => closing.disposeAsync() };
@@ -79,7 +86,7 @@ test("clients without the token, or of another version, are refused with a sente
     400,
     "The agent speaks version 1 of its protocol, and the client 2: run the same version of Galatea on both",
   ]);
-  await using stranger = new HttpInstanceAgent({ ...common, address: server.address, token: "no" });
+  await using stranger = new HttpInstanceAgent({ ...common, address: server.address, token: "no", trust: null });
   await assert.rejects(stranger.state(), (error: unknown) => error instanceof AgentProtocolError);
   await assert.rejects(stranger.instance(world.local.specFor("serve"), () => {}).put("delete"), AgentProtocolError);
   assert.deepEqual((await world.client.state()).instances, []);
@@ -89,6 +96,7 @@ test("clients without the token, or of another version, are refused with a sente
       agent: world.local.agent,
       listen: server.address,
       token: null,
+      certificate: null,
       limits: agentServerLimits,
     }),
     /only with a token/,
@@ -130,7 +138,7 @@ test("a client that leaves gives up the models that it held, and a lease that is
   const { instance, container } = await started(world, "many");
   const pins = () => container.view.models?.loadedModels()[0]?.pinCount;
   {
-    await using leaving = new HttpInstanceAgent({ ...common, address: server.address, token });
+    await using leaving = new HttpInstanceAgent({ ...common, address: server.address, token, trust: null });
     const other = leaving.instance(instance.spec, () => {});
     assert.equal(await other.attach(), true);
     await other.containers[0]?.acquire("a.tar.gz", signal());

@@ -18,9 +18,16 @@ async function openOver(listen: AgentAddress, eventsMax?: number): Promise<Insta
   await using opening = new AsyncDisposableStack();
   const local = opening.use(await openLocalAgent(eventsMax));
   const server = opening.use(
-    await AgentServer.open({ ...common, agent: local.agent, listen, token, limits: agentServerLimits }),
+    await AgentServer.open({
+      ...common,
+      agent: local.agent,
+      listen,
+      token,
+      certificate: null,
+      limits: agentServerLimits,
+    }),
   );
-  const connect = () => opened.use(new HttpInstanceAgent({ ...common, address: server.address, token }));
+  const connect = () => opened.use(new HttpInstanceAgent({ ...common, address: server.address, token, trust: null }));
   const opened = opening.move();
   return {
     ...local,

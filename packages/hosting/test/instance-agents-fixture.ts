@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
-import { silentLogger } from "@galatea/base";
+import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { modelCacheLimits } from "../src/model-cache/index.ts";
 import type { InstanceAgentSubject } from "../src/contracts/index.ts";
 import { LocalInstanceAgent, type AgentContainerSpec } from "../src/instance-agent/index.ts";
@@ -31,6 +31,7 @@ function archive(text: string): Buffer {
 /** An agent in this process, over the real process host, with a limit of its log of events. */
 export async function openLocalAgent(
   eventsMax = 16_384,
+  clock: Clock = systemClock,
 ): Promise<Omit<InstanceAgentSubject, "connect"> & { readonly agent: LocalInstanceAgent }> {
   await using opening = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "gal-agent-"));
@@ -52,7 +53,7 @@ export async function openLocalAgent(
   const node = nodeWith(2 ** 33);
   const memory = new NodeMemory({ bytesMax: node.capacity.memoryBytes, reservedBytes: () => 0 });
   const agent = opening.use(
-    new LocalInstanceAgent({ ...fleet, node, memory, events: { eventsMax, charsMax: 2 ** 20 } }),
+    new LocalInstanceAgent({ ...fleet, clock, node, memory, events: { eventsMax, charsMax: 2 ** 20 } }),
   );
   const closing = opening.move();
   return {

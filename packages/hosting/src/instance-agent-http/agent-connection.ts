@@ -4,9 +4,19 @@ import { ContainerConnectionLost, errorText } from "../instance-agent/index.ts";
 import { AgentProtocolError, errorFromWire, headers, protocolVersion, type AgentErrorBody } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 
+/** The certificates that a client accepts from an agent that listens with TLS. */
+export interface AgentTrust {
+  /** PEM of the trusted authorities, or of the agent's self-signed certificate. Several are accepted during a rotation. */
+  readonly authoritiesPem: string;
+  /** The name that the certificate must be valid for. */
+  readonly serverName: string;
+}
+
 export interface AgentConnectionOptions {
   readonly address: AgentAddress;
   readonly token: string | null;
+  /** Null for an agent without TLS. */
+  readonly trust: AgentTrust | null;
   readonly connectMsMax: number;
 }
 
@@ -27,17 +37,31 @@ export interface AgentResponse {
 }
 
 /** Errors before a connection: the request was not sent. */
-const notSentCodes = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
+const notSentCodes = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "CERT_HAS_EXPIRED",
+  "CERT_NOT_YET_VALID",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "ERR_SSL_WRONG_VERSION_NUMBER",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
 
 /** HTTP exchanges with an agent. Each has a connection of the pool to itself. */
 export class AgentConnection implements AsyncDisposable {
-  readonly #pool: Pool;
+  readonly #options: AgentConnectionOptions;
   readonly #headers: Record<string, string>;
+  #pool: Pool;
 
-  constructor({ address, token, connectMsMax }: AgentConnectionOptions) {
-    const origin = address.kind === "socket" ? "http://agent" : `http://${hostOf(address.host)}:${address.port}`;
-    const connect = { timeout: connectMsMax, ...(address.kind === "socket" ? { socketPath: address.path } : {}) };
-    this.#pool = new Pool(origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  constructor(options: AgentConnectionOptions) {
+    const { token } = options;
+    this.#options = options;
+    this.#pool = openPool(options);
     this.#headers = {
       [headers.protocol]: protocolVersion,
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -89,9 +113,28 @@ export class AgentConnection implements AsyncDisposable {
     return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Value;
   }
 
+  /** Fails all exchanges in progress with AgentConnectionLost. Later exchanges open new connections. */
+  abandon(cause: Error): void {
+    const abandoned = this.#pool;
+    this.#pool = openPool(this.#options);
+    void abandoned.destroy(cause);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool.destroy();
   }
+}
+
+function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Pool {
+  const scheme = trust === null ? "http" : "https";
+  const origin =
+    address.kind === "socket" ? `${scheme}://agent` : `${scheme}://${hostOf(address.host)}:${address.port}`;
+  const connect = {
+    timeout: connectMsMax,
+    ...(address.kind === "socket" ? { socketPath: address.path } : {}),
+    ...(trust === null ? {} : { ca: trust.authoritiesPem, servername: trust.serverName }),
+  };
+  return new Pool(origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 }
 
 /** The agent does not respond, or ended before its response was complete. */

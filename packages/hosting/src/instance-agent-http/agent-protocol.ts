@@ -39,7 +39,7 @@ export const headers = {
 export const containerPrefix = "x-container-";
 
 /** Interval of heartbeats in the stream of events. */
-export const heartbeatMs = 5000;
+export const heartbeatMs = 500;
 
 export interface AgentErrorBody {
   readonly code: string;

@@ -1,9 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { assert, readToBuffer, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import type { Certificate } from "@galatea/base/certificates";
 import {
   ContainerConnectionLost,
   UnknownInstance,
@@ -49,10 +51,15 @@ export interface AgentServerOptions {
   readonly listen: AgentAddress;
   /** The bearer token of clients. Null only on a Unix socket, whose file permissions decide instead. */
   readonly token: string | null;
+  /** Null for plain HTTP, which is allowed on a Unix socket and a loopback address only. */
+  readonly certificate: Certificate | null;
   readonly limits: AgentServerLimits;
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/** Idle time of a connection before the first of ten keep-alive probes, which are one second apart. */
+const keepAliveDelayMs = 10_000;
 
 interface Exchange {
   readonly request: IncomingMessage;
@@ -76,16 +83,25 @@ export class AgentServer implements AsyncDisposable {
   private constructor(options: AgentServerOptions) {
     this.#options = options;
     this.#tasks = new TaskGroup((error) => options.logger.warning("an exchange failed", { error: String(error) }));
-    this.#server = createServer((request, response) =>
-      this.#tasks.run((closing) => this.#serve(request, response, closing)),
-    );
+    const serve = (request: IncomingMessage, response: ServerResponse) =>
+      this.#tasks.run((closing) => this.#serve(request, response, closing));
+    // Without keep-alive probes, the leases of a client whose machine has vanished would pin their models for ever.
+    const sockets = { keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
+    const { certificate } = options;
+    this.#server =
+      certificate === null
+        ? createHttpServer(sockets, serve)
+        : createTlsServer({ ...sockets, ...secureContextOf(certificate) }, serve);
     // The client decides how long a request may take.
     this.#server.requestTimeout = 0;
   }
 
   static async open(options: AgentServerOptions): Promise<AgentServer> {
-    const { listen, token } = options;
+    const { listen, token, certificate } = options;
     if (listen.kind === "tcp" && token === null) throw new Error("an agent listens at a port only with a token");
+    if (listen.kind === "tcp" && certificate === null && !isLoopback(listen.host)) {
+      throw new Error(`an agent listens at ${listen.host}, which other machines reach, only with a certificate`);
+    }
     const server = new AgentServer(options);
     server.#server.listen(listen.kind === "socket" ? { path: listen.path } : { host: listen.host, port: listen.port });
     await once(server.#server, "listening");
@@ -95,6 +111,12 @@ export class AgentServer implements AsyncDisposable {
   get address(): AgentAddress {
     const { listen } = this.#options;
     return listen.kind === "socket" ? listen : { ...listen, port: (this.#server.address() as AddressInfo).port };
+  }
+
+  /** Replaces the certificate for new connections; open ones continue. */
+  setCertificate(certificate: Certificate): void {
+    assert(this.#server instanceof TlsServer, "a server without TLS has no certificate to replace");
+    this.#server.setSecureContext(secureContextOf(certificate));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -270,6 +292,10 @@ export class AgentServer implements AsyncDisposable {
     return container;
   }
 }
+
+const secureContextOf = ({ certificatePem, keyPem }: Certificate) => ({ cert: certificatePem, key: keyPem });
+
+const isLoopback = (host: string) => host === "::1" || host.startsWith("127.");
 
 function containerHeaders(sent: IncomingMessage["headers"]): Record<string, string> {
   const found: Record<string, string> = {};

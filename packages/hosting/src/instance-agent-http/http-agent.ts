@@ -10,7 +10,7 @@ import {
   type ListedInstance,
   type LostEvents,
 } from "../instance-agent/index.ts";
-import { AgentConnection } from "./agent-connection.ts";
+import { AgentConnection, AgentConnectionLost, type AgentTrust } from "./agent-connection.ts";
 import { heartbeatMs, eventOfLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
@@ -20,19 +20,37 @@ export interface HttpAgentOptions {
   readonly address: AgentAddress;
   /** Null for an agent that listens on a Unix socket without a token. */
   readonly token: string | null;
+  /** Null for an agent without TLS. */
+  readonly trust: AgentTrust | null;
+  readonly limits?: AgentClientLimits;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-const connectMsMax = 2000;
+export interface AgentClientLimits {
+  readonly connectMsMax: number;
+  /** Time without an event or a heartbeat after which the agent's instances are unhealthy. */
+  readonly silenceMsMax: number;
+  /** Time without an event or a heartbeat after which all requests in progress fail, although the agent accepts connections. */
+  readonly stallMsMax: number;
+}
+
+export const agentClientLimits: AgentClientLimits = {
+  connectMsMax: 500,
+  silenceMsMax: 2 * heartbeatMs,
+  stallMsMax: 30_000,
+};
+
 const reconnectMsMin = 20;
 const reconnectMsMax = 2000;
-/** The connection is closed after this many heartbeat intervals without data. */
-const missedHeartbeatsMax = 3;
 
 type NumberedLine = Exclude<EventLine, { readonly kind: "beat" }>;
 
-/** A client of an agent on another node or in another process. One stream of events updates the views of all its instances. */
+/**
+ * A client of an agent on another node or in another process. One stream of events updates the views of all its instances. When
+ * the stream is silent, the instances are unhealthy; when the agent then accepts no connection either, its machine or process is
+ * gone, and requests in progress fail instead of waiting for a response that a vanished machine never sends.
+ */
 export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   readonly connection: AgentConnection;
   readonly #options: HttpAgentOptions;
@@ -40,14 +58,20 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   /** By instance id; several clients may follow one instance. */
   readonly #followed = new Map<string, Set<HttpInstance>>();
   readonly #changed = new Gate();
+  readonly #limits: AgentClientLimits;
   #isConnected = false;
   #isReading = false;
+  /** True once the requests that were in progress when the connection was lost have failed. */
+  #hasAbandoned = false;
+  /** Time of the last event or heartbeat, by this process's monotonic clock. */
+  #heardNs = 0;
   #failure: unknown = null;
 
   constructor(options: HttpAgentOptions) {
     this.#options = options;
-    const { address, token, logger } = options;
-    this.connection = new AgentConnection({ address, token, connectMsMax });
+    const { address, token, trust, logger, limits = agentClientLimits } = options;
+    this.#limits = limits;
+    this.connection = new AgentConnection({ address, token, trust, connectMsMax: limits.connectMsMax });
     this.#tasks = new TaskGroup((error) =>
       logger.error("failed to read the events of an instance agent; reading has stopped", { error: String(error) }),
     );
@@ -58,7 +82,8 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   }
 
   async state(): Promise<AgentState> {
-    const state = await this.connection.json<WireState>({ method: "GET", path: "/state" });
+    const readTimeoutMs = this.#limits.stallMsMax;
+    const state = await this.connection.json<WireState>({ method: "GET", path: "/state", readTimeoutMs });
     return stateFromWire(state, this.#options.clock.monotonicNs());
   }
 
@@ -74,8 +99,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     const { id } = instance.spec;
     const clients = this.#followed.get(id) ?? new Set();
     this.#followed.set(id, clients.add(instance));
-    if (!this.#isReading) this.#tasks.run((closing) => this.#read(closing));
-    this.#isReading = true;
+    this.watch();
     const { signal } = this.#tasks;
     while (!this.#isConnected) {
       await orAborted(this.#changed.opened(), signal);
@@ -85,6 +109,13 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     const listed = instances.find(({ spec }) => spec.id === id) ?? null;
     if (listed !== null) instance.restore(listed, seq);
     return listed;
+  }
+
+  watch(): void {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#heardNs = this.#options.clock.monotonicNs();
+    this.#tasks.run((closing) => this.#read(closing));
   }
 
   unfollow(instance: HttpInstance): void {
@@ -112,6 +143,8 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
         for await (const { line, clockOffsetNs } of this.#lines(after, closing)) {
           if (!this.#isConnected || line.kind === "lost") await this.#restoreAll();
           waitMs = reconnectMsMin;
+          this.#heardNs = clock.monotonicNs();
+          this.#hasAbandoned = false;
           if (line.kind === "beat") continue;
           after = line.seq;
           if (line.kind !== "lost") this.#apply(line, clockOffsetNs);
@@ -131,11 +164,16 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     signal: AbortSignal,
   ): AsyncGenerator<{ readonly line: EventLine; readonly clockOffsetNs: number }, void> {
     const path = after === undefined ? "/events" : `/events?after=${after}`;
-    const readTimeoutMs = missedHeartbeatsMax * heartbeatMs;
-    const { body } = await this.connection.send({ method: "GET", path, readTimeoutMs, signal });
+    const { clock } = this.#options;
+    using silence = new SilenceTimer(clock, this.#limits.silenceMsMax);
+    const ended = AbortSignal.any([signal, silence.signal]);
+    const { body } = await this.connection.send({ method: "GET", path, signal: ended });
     try {
       for await (const line of jsonLines<EventLine>(body)) {
-        yield { line, clockOffsetNs: this.#options.clock.monotonicNs() - line.atNs };
+        // The time that the reader takes for a line is not silence of the agent.
+        silence.stop();
+        yield { line, clockOffsetNs: clock.monotonicNs() - line.atNs };
+        silence.start();
       }
     } finally {
       body.destroy();
@@ -179,7 +217,46 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     if (this.#isConnected) this.log("the connection to an instance agent is lost", error);
     this.#isConnected = false;
     this.#failure = error;
+    const silentMs = (this.#options.clock.monotonicNs() - this.#heardNs) / 1e6;
+    const isUnreachable = error instanceof AgentConnectionLost && error.wasNotSent;
+    if (!this.#hasAbandoned && (isUnreachable || silentMs > this.#limits.stallMsMax)) {
+      this.#hasAbandoned = true;
+      this.connection.abandon(error instanceof Error ? error : new Error(String(error)));
+    }
     for (const clients of this.#followed.values()) for (const client of clients) client.markUnhealthy();
     this.#changed.open();
+  }
+}
+
+/** Aborts `signal` when it has run for `silenceMsMax` without a stop. */
+class SilenceTimer implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #clock: Clock;
+  readonly #silenceMsMax: number;
+  #timer: Disposable | null = null;
+
+  constructor(clock: Clock, silenceMsMax: number) {
+    this.#clock = clock;
+    this.#silenceMsMax = silenceMsMax;
+    this.start();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  start(): void {
+    this.#timer = this.#clock.timer(this.#silenceMsMax, () =>
+      this.#controller.abort(new AgentConnectionLost(new Error(`no heartbeat for ${this.#silenceMsMax} ms`))),
+    );
+  }
+
+  stop(): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = null;
+  }
+
+  [Symbol.dispose](): void {
+    this.stop();
   }
 }

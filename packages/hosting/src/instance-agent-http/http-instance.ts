@@ -24,6 +24,8 @@ export interface InstanceFollower {
   /** Starts to deliver events of the instance. Resolves with its listed state; null when the agent does not have it. */
   follow(instance: HttpInstance): Promise<ListedInstance | null>;
   unfollow(instance: HttpInstance): void;
+  /** Watches the connection: when the agent is gone, requests in progress fail. */
+  watch(): void;
   log(text: string, error: unknown): void;
 }
 
@@ -113,6 +115,7 @@ export class HttpInstance implements AgentInstance {
   }
 
   async #end(how: "delete" | "shutDown"): Promise<boolean> {
+    this.#agent.watch();
     const path = `${this.#path}?how=${how}`;
     return (await this.#agent.connection.json<{ readonly wasThere: boolean }>({ method: "DELETE", path })).wasThere;
   }
