@@ -154,6 +154,11 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "rest",
+    files: ["conformance/records/*.test.ts"],
+    why: "Records in PostgreSQL 14 and 18, killed, cut off and taken over. Downloads of 50 MB, minutes.",
+  },
+  {
+    run: "rest",
     files: ["conformance/trees/{agreement,hostile,memory,xgboost-bits}.test.ts", "examples/reading/*.test.ts"],
     why: "Tree models answer as the libraries that trained them. Environments of 600 MB.",
   },

@@ -172,7 +172,8 @@ test("modules that are given a clock do not look at another", () => {
 test("every dependency has its line in DEPENDENCIES.md", () => {
   const page = readFileSync(join(root, "DEPENDENCIES.md"), "utf8");
   const problems: string[] = [];
-  const sets = ["conformance/environments/javascript-sdk/package.json", "docs/package.json"];
+  const environments = ["javascript-sdk", "postgres"].map((name) => `conformance/environments/${name}/package.json`);
+  const sets = [...environments, "docs/package.json"];
   const manifests = readdirSync(packages).map((name) => `packages/${name}/package.json`);
   for (const path of ["package.json", ...manifests, ...sets]) {
     const parsed = JSON.parse(readFileSync(join(root, path), "utf8")) as Record<string, Record<string, string>>;

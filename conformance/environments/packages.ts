@@ -6,7 +6,7 @@ import { madeDirectory } from "./made-directory.ts";
 import { runCommand, type Making, type MakingOptions } from "./run-command.ts";
 
 /** Sets of npm packages: each is a folder here, with what is wanted and the lock of all that comes of it. */
-export const packageSetNames = ["javascript-sdk"] as const;
+export const packageSetNames = ["javascript-sdk", "postgres"] as const;
 type PackageSetName = (typeof packageSetNames)[number];
 
 const files = ["package.json", "package-lock.json"] as const;

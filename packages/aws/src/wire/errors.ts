@@ -34,11 +34,19 @@ export const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [j
   skewed: ["InvalidSignatureException", "SignatureDoesNotMatch"],
 };
 
-/** Converts a thrown value: anything but an AwsError or an invalid signature is a bug, reported as InternalFailure. */
+/**
+ * Converts a thrown value. A database that cannot be reached is reported as ServiceUnavailable; anything else but an
+ * AwsError or an invalid signature is a bug, reported as InternalFailure.
+ */
 export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-json"): AwsError {
   if (thrown instanceof AwsError) return thrown;
   if (!(thrown instanceof SignatureFailure)) {
-    return new AwsError("InternalFailure", internalText(thrown), { cause: thrown, statusFallback: 500 });
+    // A code that clients retry.
+    const isAway = diskFault(thrown) === "unreachable";
+    const [code, statusFallback] = isAway
+      ? (["ServiceUnavailable", 503] as const)
+      : (["InternalFailure", 500] as const);
+    return new AwsError(code, internalText(thrown), { cause: thrown, statusFallback });
   }
   const [json, query] = signatureCodes[thrown.reason];
   const statusFallback = thrown.reason === "malformed" ? 400 : 403;
@@ -47,7 +55,7 @@ export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
   return new AwsError(protocol === "query" ? query : json, message, { cause: thrown, statusFallback });
 }
 
-/** Returns the client's text for an internal error. Faults of the disk (full, read-only, not permitted) are named; other details are only in the log. */
+/** Returns the client's text for an internal error. Faults of the disk (full, read-only, not permitted) and of the database are named; other details are only in the log. */
 function internalText(thrown: unknown): string {
   const fault = diskFault(thrown);
   if (fault === null) return "An internal error occurred; the server's log has the details.";

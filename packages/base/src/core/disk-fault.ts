@@ -1,8 +1,8 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** A fault of the machine's disk or directory, which an operator can repair; not a bug. */
-export type DiskFault = "full" | "file-too-large" | "read-only" | "forbidden" | "no-directory";
+/** A fault of the machine's disk, of a directory or of the database that holds the records, which an operator can repair; not a bug. */
+export type DiskFault = "full" | "file-too-large" | "read-only" | "forbidden" | "no-directory" | "unreachable";
 
 const faultOfCode: Readonly<Record<string, DiskFault>> = {
   ENOSPC: "full",
@@ -13,6 +13,8 @@ const faultOfCode: Readonly<Record<string, DiskFault>> = {
   EACCES: "forbidden",
   EPERM: "forbidden",
   ENOTDIR: "no-directory",
+  // Our own: no system call returns it.
+  EDATABASE: "unreachable",
 };
 
 /** Calls on sockets and processes fail with codes that file calls use too. */
@@ -38,6 +40,7 @@ const textOfFault: Readonly<Record<DiskFault, (what: string) => string>> = {
   "read-only": (what) => `the disk that holds ${what} is read-only`,
   forbidden: (what) => `this user may not write ${what}`,
   "no-directory": (what) => `a parent of ${what} is not a directory`,
+  unreachable: (what) => `the database that holds ${what} cannot be reached`,
 };
 
 export function diskText(fault: DiskFault, what: string): string {

@@ -33,7 +33,8 @@ const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
 
 /**
- * `galatea up`: prints a summary with the URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal. A signal before the
+ * `galatea up`: prints a summary with the URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal, with 1 when another
+ * platform has taken the records. A signal before the
  * platform is open, or a second one during the stop, kills the process: this is safe, because kill -9 loses no data.
  * `clock`: the clock of the platform's services.
  */
@@ -84,26 +85,45 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
     return 1;
   }
   using _released = releaseMemoryWhenIdle(log);
-  {
-    using _announced = await announced(options, { directories, url: platform.url, log });
-    printSummary(options, directories, { url: platform.url, startedNs });
-    if (options.open)
-      log.warning(
-        "authentication is disabled (--open): any process that reaches this address has full access, including model code",
-      );
-    const cause = await Promise.race([stop.stopped, restart.requested]);
-    if (cause === "restart") await restartPlatform(platform, log);
-    log.info(`stopping: ${cause}; requests in flight get ${graceSecs} s, a second signal ends them at once`);
-    void stop.insisted.then((name) => {
-      log.info(`stopping at once: ${name}`);
-      log.writeNow();
-      endBySignal(stop, name);
-    });
-    await platform[Symbol.asyncDispose]();
-  }
+  const exitCode = await runUntilStopped(platform, options, { directories, startedNs, log, stop, restart });
   // Without this limit, a reader of stderr that has stopped reading would keep the process alive.
-  if (!(await log.written(lastLinesMsMax))) process.exit(0);
-  return 0;
+  if (!(await log.written(lastLinesMsMax))) process.exit(exitCode);
+  return exitCode;
+}
+
+interface Running {
+  readonly directories: DataDirectories;
+  readonly startedNs: number;
+  readonly log: TritonLog;
+  readonly stop: ReturnType<typeof stopSignal>;
+  readonly restart: ReturnType<typeof onRestart>;
+}
+
+/** Resolves with the exit code when the platform has stopped. */
+async function runUntilStopped(
+  platform: Platform,
+  options: UpOptions,
+  { directories, startedNs, log, stop, restart }: Running,
+): Promise<number> {
+  using _announced = await announced(options, { directories, url: platform.url, log });
+  printSummary(options, directories, { url: platform.url, startedNs });
+  if (options.open)
+    log.warning(
+      "authentication is disabled (--open): any process that reaches this address has full access, including model code",
+    );
+  const cause = await Promise.race([stop.stopped, restart.requested, platform.recordsLost]);
+  if (cause === "restart") await restartPlatform(platform, log);
+  const isLost = cause instanceof Error;
+  if (isLost) log.error(cause.message);
+  const reason = isLost ? "the records are lost" : cause;
+  log.info(`stopping: ${reason}; requests in flight get ${graceSecs} s, a second signal ends them at once`);
+  void stop.insisted.then((name) => {
+    log.info(`stopping at once: ${name}`);
+    log.writeNow();
+    endBySignal(stop, name);
+  });
+  await platform[Symbol.asyncDispose]();
+  return isLost ? 1 : 0;
 }
 
 function printSummary(

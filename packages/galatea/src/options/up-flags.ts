@@ -46,6 +46,15 @@ export const upFlags = {
   open: switchFlag("disable authentication: any local process has full access"),
   insecure: switchFlag("like --open, on an address that other machines reach too"),
   data: textFlag({ about: `directory of records, objects and caches (default: ${dataDefault})` }),
+  records: parsedFlag(
+    {
+      unit: "url",
+      about:
+        "keep the records in PostgreSQL 14 or newer, such as postgres://user@host/database?sslmode=verify-full; the password " +
+        "may come from PGPASSWORD or ~/.pgpass (default: SQLite in the data directory)",
+    },
+    parsedDatabaseUrl,
+  ),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "serverless-idle-secs": integerFlag({
     unit: "seconds",
@@ -133,4 +142,10 @@ function parsedAccount(text: string): string {
 function parsedOrigin(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
   throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
+}
+
+/** Returns the URL of a database. The message leaves out the value, which may have a password. */
+function parsedDatabaseUrl(text: string, flag: string): string {
+  if (/^postgres(?:ql)?:\/\//.test(text)) return text;
+  throw new UsageError(`invalid value for --${flag}: it has to begin with postgres://`);
 }

@@ -1,4 +1,4 @@
-import type { DocumentChange, DocumentQuery } from "./documents.ts";
+import type { ChangedDocument, DocumentChange, DocumentPage, DocumentQuery } from "./documents.ts";
 import type { Migration, SqlValue, Statement } from "./statement.ts";
 
 /** `document_gone` has the last deletions, and `document_feed` the version up to which they have been forgotten. */
@@ -121,3 +121,26 @@ export const changesSql = `SELECT kind, key, version, body FROM document WHERE v
 export const batchEndSql = `SELECT version FROM (
     SELECT version FROM document WHERE version > ?1 UNION ALL SELECT version FROM document_gone WHERE version > ?1
   ) ORDER BY version LIMIT 1 OFFSET ?2`;
+
+type Row = Readonly<Record<string, SqlValue>>;
+
+/** Returns the page of the rows of `listStatement`. */
+export function pageOfRows({ kind, limit }: Pick<DocumentQuery, "kind" | "limit">, rows: readonly Row[]): DocumentPage {
+  const documents = rows.slice(0, limit).map((row) => ({
+    kind,
+    key: String(row["key"]),
+    version: Number(row["version"]),
+    body: String(row["body"]),
+    value: String(row["value"]),
+  }));
+  const last = documents.at(-1);
+  const next = rows.length > limit && last !== undefined ? { value: last.value, key: last.key } : null;
+  return { documents, next };
+}
+
+/** Returns the change of a row of `changesSql`. */
+export function changedDocument(row: Row): ChangedDocument {
+  const place = { kind: String(row["kind"]), key: String(row["key"]), version: Number(row["version"]) };
+  const body = row["body"];
+  return { ...place, document: body === null ? null : { ...place, body: String(body) } };
+}

@@ -1,11 +1,13 @@
 import { Gate, orAborted, type Logger } from "@galatea/base";
 import {
   batchEndSql,
+  changedDocument,
   changesSql,
   changeStatements,
   documentMigrations,
   lastVersionSql,
   listStatement,
+  pageOfRows,
 } from "./document-tables.ts";
 import {
   ChangesForgotten,
@@ -103,17 +105,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   async list(query: DocumentQuery): Promise<DocumentPage> {
     const limit = Math.min(query.limit, documentsListedMax);
     const { sql, values } = listStatement({ ...query, limit });
-    const rows = await this.#records.rows(sql, ...values);
-    const documents = rows.slice(0, limit).map((row) => ({
-      kind: query.kind,
-      key: String(row["key"]),
-      version: Number(row["version"]),
-      body: String(row["body"]),
-      value: String(row["value"]),
-    }));
-    const last = documents.at(-1);
-    const next = rows.length > limit && last !== undefined ? { value: last.value, key: last.key } : null;
-    return { documents, next };
+    return pageOfRows({ ...query, limit }, await this.#records.rows(sql, ...values));
   }
 
   async write(changes: readonly DocumentChange[]): Promise<number> {
@@ -201,10 +193,4 @@ class SqliteDocuments implements Documents, AsyncDisposable {
     const [row] = await this.#records.rows(sql, ...values);
     return Number(row?.["number"] ?? 0);
   }
-}
-
-function changedDocument(row: Readonly<Record<string, SqlValue>>): ChangeBatch["changes"][number] {
-  const place = { kind: String(row["kind"]), key: String(row["key"]), version: Number(row["version"]) };
-  const body = row["body"];
-  return { ...place, document: body === null ? null : { ...place, body: String(body) } };
 }

@@ -1,4 +1,4 @@
-import { statfsSync } from "node:fs";
+import { existsSync, statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { makeDirectory, type Clock, type Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
@@ -6,6 +6,7 @@ import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, type Documents } from "@galatea/hosting/records";
+import type { PostgresDocuments } from "@galatea/hosting/records/postgres";
 import {
   closeToOthers,
   databasePaths,
@@ -24,11 +25,15 @@ export interface StorageOptions {
   readonly clock: Clock;
   /** Number of days whose snapshot of the records is kept; 0: none is made. */
   readonly snapshotDays: number;
+  /** The URL of the PostgreSQL database of the records; null: they are in SQLite, in the data directory. */
+  readonly records: string | null;
 }
 
-/** The platform's stores on disk. */
+/** The platform's stores. */
 export interface PlatformStorage {
   readonly documents: Documents;
+  /** Resolves when this process may not write the records any more: another platform holds them. */
+  readonly recordsLost: Promise<Error>;
   readonly series: MetricStore;
   readonly store: BucketStore;
 }
@@ -55,12 +60,14 @@ export async function openStorage(
 async function openFiles(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
-  { log: logger, clock, snapshotDays }: StorageOptions,
+  { log: logger, clock, snapshotDays, records }: StorageOptions,
 ): Promise<PlatformStorage> {
   const databases = databasePaths(directories);
   const snapshots = { folder: directories.snapshots, daysKept: snapshotDays, everyMs: hourMs, freeBytes, clock };
   const [documents, metrics, store] = await Promise.allSettled([
-    openDocuments({ path: databases.records, snapshots, logger }),
+    records === null
+      ? openDocuments({ path: databases.records, snapshots, logger })
+      : openPostgres(records, { unusedPath: databases.records, clock, logger }),
     openMetrics({
       path: databases.metrics,
       // Up to half a gigabyte: one copy a day, and only the last one is kept.
@@ -74,7 +81,27 @@ async function openFiles(
   ]);
   // If one fails to open, the others are closed. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
-  return { documents: opened(documents), series: opened(metrics), store: opened(store) };
+  const recordsLost =
+    "lost" in opened(documents) ? (opened(documents) as PostgresDocuments).lost : new Promise<never>(() => {});
+  return { documents: opened(documents), recordsLost, series: opened(metrics), store: opened(store) };
+}
+
+/** Loads the client of PostgreSQL, which a platform over SQLite does not. */
+async function openPostgres(
+  url: string,
+  { unusedPath, clock, logger }: { readonly unusedPath: string; readonly clock: Clock; readonly logger: Logger },
+): Promise<PostgresDocuments> {
+  const { openPostgresDocuments, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
+  const documents = await openPostgresDocuments({ address: parseDatabaseUrl(url), clock, logger });
+  if ((await documents.version()) === 0 && existsSync(unusedPath)) {
+    logger.warning(
+      "the records of this data directory are not used: the database of --records is empty; copy them with `galatea records copy`",
+      {
+        unused: unusedPath,
+      },
+    );
+  }
+  return documents;
 }
 
 function freeBytes(folder: string): number {

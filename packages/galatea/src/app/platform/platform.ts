@@ -94,6 +94,8 @@ export interface PlatformOptions extends UpOptions {
 
 export interface Platform extends AsyncDisposable {
   readonly url: string;
+  /** Resolves when the platform has to stop, because another one holds its records. */
+  readonly recordsLost: Promise<Error>;
   /**
    * Prepares disposal for a restart: instances continue, and requests in flight get `restartGraceMs`. Returns a
    * descriptor of the listening socket for the next platform.
@@ -108,10 +110,11 @@ export interface Platform extends AsyncDisposable {
 
 /** Opens the hosting platform on one port. Everything is closed in the reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
-  const { directories, log, account: accountId, region, clock = systemClock, snapshotDays } = options;
+  const { directories, log, account: accountId, region, clock = systemClock, snapshotDays, records } = options;
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
   await using opening = new AsyncDisposableStack();
-  const { documents, series, store } = await openStorage(opening, directories, { log, clock, snapshotDays });
+  const storage = await openStorage(opening, directories, { log, clock, snapshotDays, records });
+  const { documents, recordsLost, series, store } = storage;
   const host = await openHost(opening, store, { ...options, platformUrl: () => platformUrl });
   const port = await openPort(opening, options, keys);
   const platformUrl = callableUrl(port.url);
@@ -168,7 +171,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     return port.handOver();
   };
   const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endThoseOf(keys.replace(next));
-  return Object.assign(opening.move(), { url: port.url, replaceKeys, detach });
+  return Object.assign(opening.move(), { url: port.url, recordsLost, replaceKeys, detach });
 }
 
 /** Opens the platform's port: calls wait until `openTo`, while endpoints are started again. */

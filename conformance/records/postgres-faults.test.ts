@@ -1,0 +1,371 @@
+/** Documents over a PostgreSQL that is killed, whose sessions are ended and whose connections break; and a second platform. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { Client } from "pg";
+import { createLogger, silentLogger, type Logger } from "@galatea/base";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { DocumentConflict, type ChangeBatch, type DocumentChange, type Documents } from "@galatea/hosting/records";
+import { openPostgresDocuments, parseDatabaseUrl, type PostgresDocuments } from "@galatea/hosting/records/postgres";
+import { startPostgres, type PostgresServer } from "../environments/index.ts";
+import { openFaultyProxy } from "./faulty-proxy.ts";
+
+let server: PostgresServer;
+before(async () => {
+  server = await startPostgres("newest");
+});
+after(() => server[Symbol.asyncDispose]());
+
+let count = 0;
+async function newDatabase(): Promise<string> {
+  const name = `faults_${(count += 1)}`;
+  await server.createDatabase(name);
+  return name;
+}
+
+const open = (
+  database: string,
+  { port = server.port, logger = silentLogger }: { port?: number; logger?: Logger } = {},
+) =>
+  openPostgresDocuments({
+    address: parseDatabaseUrl(`postgres://galatea@127.0.0.1:${port}/${database}?sslmode=disable`),
+    logger,
+  });
+
+const put = (key: string, body: string, expects: number | "absent" | "any"): DocumentChange => ({
+  do: "put",
+  kind: "k",
+  key,
+  body,
+  expects,
+});
+
+/** What a writer was told of its writes. */
+interface Told {
+  acknowledged: number;
+  /** Writes that were rejected as not made, or of unknown outcome. */
+  failed: number;
+  unknown: number;
+}
+
+/** Reads until the database is back. */
+async function readAgain(documents: Documents, key: string) {
+  for (;;) {
+    try {
+      return await documents.get("k", key);
+    } catch (error) {
+      assert.match(String(error), /DatabaseUnavailable/);
+    }
+  }
+}
+
+/** Counts in two documents at once, each write over the version that the last one made, until the signal. */
+async function countUp(documents: Documents, name: string, until: AbortSignal): Promise<Told> {
+  const told: Told = { acknowledged: 0, failed: 0, unknown: 0 };
+  let [value, version]: [number, number | "absent"] = [0, "absent"];
+  while (!until.aborted) {
+    try {
+      const body = String(value + 1);
+      version = await documents.write([put(`${name}-a`, body, version), put(`${name}-b`, body, version)]);
+      value += 1;
+      told.acknowledged += 1;
+    } catch (error) {
+      assert.ok(!(error instanceof DocumentConflict), "no other writer");
+      if (/unknown/.test(String(error))) told.unknown += 1;
+      else told.failed += 1;
+      const now = await readAgain(documents, `${name}-a`);
+      assert.ok(Number(now?.body ?? 0) - value <= (/unknown/.test(String(error)) ? 1 : 0), String(error));
+      [value, version] = [Number(now?.body ?? 0), now?.version ?? "absent"];
+    }
+  }
+  return told;
+}
+
+async function assertCounted(documents: Documents, name: string, { acknowledged, unknown }: Told): Promise<void> {
+  const [a, b] = await Promise.all([documents.get("k", `${name}-a`), documents.get("k", `${name}-b`)]);
+  assert.equal(a?.body, b?.body, "no write is half made");
+  const value = Number(a?.body);
+  assert.ok(
+    value >= acknowledged && value <= acknowledged + unknown,
+    `${value} of ${acknowledged} and ${unknown} unknown`,
+  );
+}
+
+/** Runs writers while faults happen, and checks that what they were told is what there is, also for who opens it anew. */
+async function underFaults(
+  database: string,
+  documents: PostgresDocuments,
+  faults: () => Promise<void>,
+): Promise<Told[]> {
+  const over = new AbortController();
+  const names = Array.from({ length: 16 }, (_, index) => `w${index}`);
+  const working = Promise.all(names.map((name) => countUp(documents, name, over.signal)));
+  await faults();
+  over.abort();
+  const told = await working;
+  for (const [index, name] of names.entries()) await assertCounted(documents, name, told[index]!);
+  await documents[Symbol.asyncDispose]();
+  await using again = await open(database);
+  for (const [index, name] of names.entries()) await assertCounted(again, name, told[index]!);
+  return told;
+}
+
+const total = (told: readonly Told[], what: keyof Told) => told.reduce((sum, each) => sum + each[what], 0);
+
+test("kill -9 of the database amid writes: each acknowledged write is there, none is half made, none is made twice", async (t) => {
+  const database = await newDatabase();
+  const documents = await open(database);
+  const told = await underFaults(database, documents, async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await delay(200 + 50 * round);
+      await server.kill();
+      await server.start();
+    }
+    await delay(300);
+  });
+  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
+  assert.ok(total(told, "acknowledged") > 100);
+});
+
+test("sessions that are ended at random under load fail no write that says what it expects", async (t) => {
+  const database = await newDatabase();
+  const documents = await open(database);
+  const told = await underFaults(database, documents, async () => {
+    for (let round = 0; round < 40; round += 1) {
+      await delay(50);
+      await server.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = '${database}' AND application_name LIKE 'galatea%' AND random() < 0.7`,
+      );
+    }
+  });
+  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
+  assert.equal(total(told, "failed") + total(told, "unknown"), 0);
+  assert.ok(total(told, "acknowledged") > 100);
+});
+
+test("connections that break at any moment, also between a commit and its response, fail and repeat no such write", async (t) => {
+  const database = await newDatabase();
+  using proxy = await openFaultyProxy(server.port);
+  const documents = await open(database, { port: proxy.port });
+  const told = await underFaults(database, documents, async () => {
+    for (let round = 0; round < 40; round += 1) {
+      await delay(50);
+      if (round % 2 === 0) proxy.drop();
+      else proxy.dropResponses();
+    }
+    await delay(200);
+  });
+  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
+  assert.equal(total(told, "failed") + total(told, "unknown"), 0);
+});
+
+test("a response that is lost after the commit: the write resolves with the version that it has", async () => {
+  const database = await newDatabase();
+  using proxy = await openFaultyProxy(server.port);
+  await using documents = await open(database, { port: proxy.port });
+  const first = await documents.write([put("a", "1", "absent")]);
+  proxy.dropResponses();
+  // Not repeated if it was not made, and here it was: `any` expects nothing.
+  const second = await documents.write([put("a", "2", "any")]);
+  assert.equal(second, first + 1);
+  assert.equal((await documents.get("k", "a"))?.version, second);
+});
+
+test("a write that expects nothing is not repeated after a lost connection: it fails, and was not made", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  await documents.write([put("a", "0", "absent")]);
+  await using held = await hold(database);
+  const writes = Promise.allSettled([
+    documents.write([put("a", "any", "any")]),
+    documents.write([put("b", "1", "absent")]),
+  ]);
+  await eventually(() => isWaiting(database));
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'
+    AND application_name LIKE 'galatea%' AND wait_event_type = 'Lock'`);
+  await held.end();
+  const [any, expecting] = await writes;
+  assert.match(String((any as PromiseRejectedResult).reason), /DatabaseUnavailable: the write was not made/);
+  assert.equal(expecting?.status, "fulfilled");
+  assert.equal((await documents.get("k", "a"))?.body, "0");
+});
+
+/** A session of another program that has locked the feed in a transaction of its own. */
+async function hold(database: string) {
+  const client = new Client({ host: "127.0.0.1", port: server.port, user: "galatea", database });
+  await client.connect();
+  await client.query("BEGIN; SELECT * FROM galatea.document_feed FOR UPDATE");
+  return {
+    client,
+    async end(how: "COMMIT" | "ROLLBACK" = "ROLLBACK") {
+      await client.query(how);
+    },
+    async [Symbol.asyncDispose]() {
+      await client.end();
+    },
+  };
+}
+
+async function isWaiting(database: string): Promise<boolean> {
+  const rows = await server.query(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`,
+  );
+  return rows.length > 0;
+}
+
+test("a transaction that has its version early and commits late is not skipped by a reader of changes", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  const since = await documents.write([put("first", "", "absent")]);
+  const over = new AbortController();
+  const batches = documents.changes(since, over.signal)[Symbol.asyncIterator]();
+  const next = batches.next();
+  await using other = await hold(database);
+  const write = `SELECT galatea.write_documents((SELECT epoch FROM galatea.document_feed), 99,
+    '[[{"d":"put","k":"k","i":"early","b":"","o":{},"e":0}]]', NULL)`;
+  await other.client.query(`SET search_path = galatea; ${write}`);
+  const late = documents.write([put("late", "", "absent")]);
+  await eventually(() => isWaiting(database));
+  await other.end("COMMIT");
+  const version = await late;
+  assert.equal(version, since + 2);
+  const keys: string[] = [];
+  for (let batch = (await next).value!; ; batch = (await batches.next()).value!) {
+    keys.push(...(batch as ChangeBatch).changes.map(({ key }) => key));
+    if (batch.version >= version) break;
+  }
+  assert.deepEqual(keys, ["early", "late"]);
+  over.abort();
+});
+
+test("changes of another session are delivered by notification, and by polling when the notification is lost", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  const over = new AbortController();
+  const batches = documents.changes(0, over.signal)[Symbol.asyncIterator]();
+  const byOthers = (key: string, more = "") =>
+    server.query(
+      `SET search_path = galatea; ${more} SELECT write_documents((SELECT epoch FROM document_feed), 99,
+        '[[{"d":"put","k":"k","i":"${key}","b":"","o":{}}]]', NULL)`,
+      database,
+    );
+  for (const [key, more] of [
+    ["notified", ""],
+    // As if the notification were lost: a session that has stopped listening.
+    ["polled", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%';"],
+  ] as const) {
+    const next = batches.next();
+    await byOthers(key, more);
+    const { value } = await next;
+    assert.ok(value !== undefined);
+    assert.deepEqual(
+      (value as ChangeBatch).changes.map((each: { readonly key: string }) => each.key),
+      [key],
+    );
+  }
+  over.abort();
+});
+
+test("a reader of changes outlives a restart of the database and misses nothing", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  const over = new AbortController();
+  const batches = documents.changes(0, over.signal)[Symbol.asyncIterator]();
+  const next = batches.next();
+  await server.stop();
+  await delay(1500);
+  const written = documents.write([put("a", "", "absent")]);
+  await server.start();
+  const version = await written;
+  assert.equal((await next).value?.version, version);
+  over.abort();
+});
+
+test("a second platform is rejected at once; after the first has closed, or was killed, it takes the records", async () => {
+  const database = await newDatabase();
+  const first = await open(database);
+  const beganMs = performance.now();
+  await assert.rejects(
+    open(database),
+    /another platform from 127\.0\.0\.1 uses the records in postgres:\/\/galatea@127\.0\.0\.1:\d+\/faults_\d+; stop it, or use another database/,
+  );
+  assert.ok(performance.now() - beganMs < 5000);
+  await first.write([put("a", "1", "absent")]);
+  await first[Symbol.asyncDispose]();
+  await using second = await open(database);
+  assert.equal((await second.get("k", "a"))?.body, "1");
+});
+
+test("a platform whose connection is silent loses the records to another one, and nothing that it has sent is made later", async () => {
+  const database = await newDatabase();
+  using proxy = await openFaultyProxy(server.port);
+  const first = await open(database, { port: proxy.port });
+  const version = await first.write([put("a", "1", "absent")]);
+  proxy.stall();
+  const late = assert.rejects(first.write([put("a", "late", version), put("b", "late", "absent")]));
+  // The database waits 10 s for a word of the first one.
+  await using second = await open(database);
+  await second.write([put("c", "2", "absent")]);
+  proxy.resume();
+  assert.match((await first.lost).message, /another platform uses the records/);
+  await late;
+  await assert.rejects(first.write([put("d", "", "absent")]), /another platform uses the records/);
+  assert.equal((await second.get("k", "a"))?.body, "1");
+  assert.equal(await second.get("k", "b"), null);
+  await first[Symbol.asyncDispose]();
+});
+
+test("a database that has lost acknowledged commits, as an asynchronous standby may, stops the platform", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  await documents.write([put("a", "1", "absent")]);
+  await server.query("UPDATE galatea.document_feed SET version = 0", database);
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'
+    AND application_name LIKE 'galatea%'`);
+  assert.match((await documents.lost).message, /have lost commits: they are of version 0, and 1 was acknowledged/);
+});
+
+test("a database that stays away: reads and writes fail as unavailable after seconds, and work again when it is back", async () => {
+  const database = await newDatabase();
+  const lines: string[] = [];
+  const logger = createLogger((level, message) => lines.push(`${level}: ${message}`));
+  await using documents = await open(database, { logger });
+  const version = await documents.write([put("a", "1", "absent")]);
+  await server.stop();
+  const beganMs = performance.now();
+  const outcomes = await Promise.allSettled([documents.get("k", "a"), documents.write([put("a", "2", version)])]);
+  for (const outcome of outcomes) {
+    assert.match(String((outcome as PromiseRejectedResult).reason), /DatabaseUnavailable: .*not reachable/);
+  }
+  assert.ok(performance.now() - beganMs < 10_000);
+  await server.start();
+  assert.equal((await documents.get("k", "a"))?.body, "1");
+  await documents.write([put("a", "3", version)]);
+  assert.deepEqual(lines, [
+    "warning: the connection to the records is lost; reconnecting",
+    "info: connected to the records again",
+  ]);
+});
+
+test("one write of many that the database rejects fails alone", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  const texts = ["a", "with a \0", "b", "c"];
+  const outcomes = await Promise.allSettled(
+    texts.map((text, index) => documents.write([put(`${index}`, text, "absent")])),
+  );
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled", "fulfilled"],
+  );
+  assert.match(String((outcomes[1] as PromiseRejectedResult).reason), /RecordsError/);
+});
+
+test("a stricter default isolation of the database makes no serialization failure", async () => {
+  const database = await newDatabase();
+  await server.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'serializable'`);
+  const documents = await open(database);
+  const told = await underFaults(database, documents, () => delay(500));
+  assert.equal(total(told, "failed") + total(told, "unknown"), 0);
+});

@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "node:tls";
+import type { ClientConfig } from "pg";
+
+/** A PostgreSQL database as its URL names it. */
+export interface DatabaseAddress {
+  readonly config: ClientConfig;
+  /** The URL without password and parameters, for messages and logs. */
+  readonly shown: string;
+}
+
+const parameters = ["host", "sslmode", "sslrootcert", "sslcert", "sslkey"] as const;
+const tlsModes = ["disable", "require", "verify-ca", "verify-full"] as const;
+type TlsMode = (typeof tlsModes)[number];
+
+/** The form of the URL, for messages. */
+const form = "postgres://user:password@host:5432/database?sslmode=verify-full";
+
+/**
+ * Parses `postgres://user:password@host:port/database`. Parts that are absent come from the variables and the password
+ * file of libpq (`PGPASSWORD`, `~/.pgpass`). Throws an Error without the password.
+ */
+export function parseDatabaseUrl(text: string): DatabaseAddress {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) {
+    throw new Error(`the URL of a database has to be like ${form}`);
+  }
+  const unknown = [...url.searchParams.keys()].find((name) => !parameters.some((each) => each === name));
+  if (unknown !== undefined) {
+    throw new Error(`unknown parameter '${unknown}' of a database URL; there are ${parameters.join(", ")}`);
+  }
+  const of = (name: (typeof parameters)[number]) => url.searchParams.get(name);
+  const host = of("host") ?? decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1");
+  const database = decodeURIComponent(url.pathname.slice(1));
+  if (host === "" || database === "") throw new Error(`a database URL needs a host and a database, like ${form}`);
+  const user = decodeURIComponent(url.username);
+  const password = decodeURIComponent(url.password);
+  const config: ClientConfig = {
+    host,
+    database,
+    ...(url.port === "" ? {} : { port: Number(url.port) }),
+    ...(user === "" ? {} : { user }),
+    ...(password === "" ? {} : { password }),
+    ssl: tlsOptions(host, of),
+  };
+  const at = user === "" ? "" : `${user}@`;
+  return { config, shown: `postgres://${at}${host}${url.port === "" ? "" : `:${url.port}`}/${database}` };
+}
+
+/**
+ * Returns the TLS options of an `sslmode`, as libpq defines them. `allow` and `prefer`, which fall back to plain text, are
+ * rejected. The default verifies the server; a Unix socket needs no TLS.
+ */
+function tlsOptions(
+  host: string,
+  of: (name: "sslmode" | "sslrootcert" | "sslcert" | "sslkey") => string | null,
+): ConnectionOptions | false {
+  const given = of("sslmode") ?? (host.startsWith("/") ? "disable" : "verify-full");
+  const mode: TlsMode | undefined = tlsModes.find((each) => each === given);
+  if (mode === undefined) {
+    throw new Error(`sslmode '${given}' of a database URL is not one of ${tlsModes.join(", ")}`);
+  }
+  if (mode === "disable") return false;
+  const [ca, cert, key] = [of("sslrootcert"), of("sslcert"), of("sslkey")].map(readPem);
+  return {
+    // libpq: with a root certificate, `require` verifies the chain like `verify-ca`.
+    rejectUnauthorized: mode !== "require" || ca !== undefined,
+    ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  };
+}
+
+function readPem(path: string | null): string | undefined {
+  return path === null || path === "system" ? undefined : readFileSync(path, "utf8");
+}

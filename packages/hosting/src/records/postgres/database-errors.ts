@@ -1,0 +1,50 @@
+import { DatabaseError } from "pg";
+
+/**
+ * Meaning of a failed query. `lost`: the session is of no use any more, and the outcome of a write unknown until another
+ * session reads it. `retry`: the transaction was rolled back because of its circumstances. `taken`: another platform writes
+ * the records. `refused`: rolled back, and would be again.
+ */
+export type QueryFailure = "lost" | "retry" | "taken" | "refused";
+
+/** The function `write_documents` raises it for a session that no longer holds the records. */
+export const takenCode = "GA001";
+
+/**
+ * Connection exceptions, shutdowns, time-outs of idle sessions, too many connections; 25006: the session is connected to a
+ * standby, as during a failover.
+ */
+const lostCodes = /^(?:08...|57P0[1-5]|25006|53300|58...|XX...)$/;
+/** Serialization failure, deadlock, lock not available, statement time-out. */
+const retryCodes = /^(?:40001|40P01|55P03|57014)$/;
+
+export function queryFailure(error: unknown): QueryFailure {
+  if (!(error instanceof DatabaseError)) return "lost";
+  const { code = "" } = error;
+  if (code === takenCode) return "taken";
+  if (lostCodes.test(code)) return "lost";
+  return retryCodes.test(code) ? "retry" : "refused";
+}
+
+/** Returns the operating system's code for a full disk of the server; null for every other failure. */
+export function serverDiskCode(error: unknown): string | null {
+  return error instanceof DatabaseError && error.code === "53100" ? "ENOSPC" : null;
+}
+
+/** Another platform holds the records. */
+export class RecordsTaken extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RecordsTaken";
+  }
+}
+
+/** The database was not reached in time. `code` makes it a storage fault, which callers may repeat. */
+export class DatabaseUnavailable extends Error {
+  readonly code = "EDATABASE";
+
+  constructor(message: string, cause: unknown) {
+    super(message, { cause });
+    this.name = "DatabaseUnavailable";
+  }
+}

@@ -1,0 +1,223 @@
+import { Socket } from "node:net";
+import { Client, type PoolConfig } from "pg";
+import { delay, type Clock, type Logger } from "@galatea/base";
+import type { Migration } from "../statement.ts";
+import type { DatabaseAddress } from "./database-address.ts";
+import { RecordsTaken } from "./database-errors.ts";
+import {
+  changedChannel,
+  endOwnSessionsSql,
+  lockHolderSql,
+  schemaName,
+  takeSql,
+  tryLockSql,
+  versionSql,
+} from "./postgres-tables.ts";
+
+export interface HolderOptions {
+  readonly address: DatabaseAddress;
+  readonly migrations: readonly Migration[];
+  /** Random; names this process as the holder of the records. */
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The state of the records when a session became their holder. */
+export interface SessionState {
+  readonly version: number;
+  readonly goneCount: number;
+  /** The number and results of the holder's last committed batch. */
+  readonly batch: number;
+  readonly results: readonly WriteOutcome[];
+}
+
+/** A version, or the index of the change that found another version than it expects. */
+export type WriteOutcome = number | { readonly conflict: number };
+
+/** The session that holds the lock of the records and makes all writes. */
+export interface HolderSession {
+  readonly client: Client;
+  /** The number of this session; writes with a smaller one are rejected by the database. */
+  readonly epoch: string;
+  readonly state: SessionState;
+}
+
+const oldestVersion = 140_000;
+const connectMsMax = 3000;
+const statementMsMax = 5000;
+/** Longer than a statement may take: a session without a response by then is lost. */
+export const responseMsMax = 6000;
+/**
+ * The database ends a session of the holder that is silent for so long, such as that of a stopped process or of a machine
+ * without power; then another platform can take the records.
+ */
+const silenceMsMax = 10_000;
+const lockTryEveryMs = 200;
+/** Longer than `silenceMsMax`, and shorter than a supervisor's patience. */
+const lockWaitMsMax = 15_000;
+
+/** A connection without traffic for so long is cut: `end` waits without limit for a peer that is no longer there. */
+const trafficMsMax = 2 * responseMsMax;
+
+/** Returns the settings of a connection; `role` is shown by `pg_stat_activity`. */
+export function clientConfig({ config }: DatabaseAddress, role: string, settings: readonly string[] = []): PoolConfig {
+  const set = [
+    `search_path=${schemaName}`,
+    "default_transaction_isolation=read\\ committed",
+    "synchronous_commit=on",
+    `statement_timeout=${statementMsMax}`,
+    ...settings,
+  ];
+  return {
+    ...config,
+    application_name: role,
+    options: set.map((each) => `-c ${each}`).join(" "),
+    stream: () => {
+      const socket = new Socket();
+      return socket.setTimeout(trafficMsMax, () => socket.destroy());
+    },
+    idleTimeoutMillis: trafficMsMax / 2,
+    connectionTimeoutMillis: connectMsMax,
+    query_timeout: responseMsMax,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: silenceMsMax,
+  };
+}
+
+/**
+ * Opens the first session: makes the tables and takes the records. Rejects when another platform holds them, when the
+ * database is of a newer release, older than version 14 or not in UTF-8, and when it cannot be reached.
+ */
+export async function openHolderSession(options: HolderOptions): Promise<HolderSession> {
+  const { address } = options;
+  const client = await connected(options).catch((error: unknown) => {
+    throw new Error(`cannot open the records in ${address.shown}: ${(error as Error).message}`, { cause: error });
+  });
+  try {
+    await checkServer(client, address);
+    await lockAtStart(client, options);
+    await applyMigrations(client, options);
+    return await take(client, options, true);
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+/**
+ * Opens another session after one was lost. Rejects with RecordsTaken when another platform has held the records since,
+ * and with every other error when a later attempt may succeed.
+ */
+export async function reopenHolderSession(options: HolderOptions): Promise<HolderSession> {
+  const client = await connected(options);
+  try {
+    if (!(await tryLock(client))) {
+      const { rows } = await client.query<{ holder: string }>("SELECT holder FROM document_feed");
+      if (rows[0]?.holder !== options.holder) throw taken(options.address);
+      // The former session of this process: the server has not noticed its end, or still runs its statement.
+      await client.query(endOwnSessionsSql, [roleOf(options)]);
+      if (!(await tryLock(client))) throw new Error("the former session still holds the records");
+    }
+    return await take(client, options, false);
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+const roleOf = ({ holder }: HolderOptions) => `galatea ${holder}`;
+
+async function connected(options: HolderOptions): Promise<Client> {
+  const settings = [`idle_session_timeout=${silenceMsMax}`, "tcp_keepalives_idle=5", "tcp_keepalives_interval=2"];
+  const client = new Client(clientConfig(options.address, roleOf(options), settings));
+  // Without a listener, a connection that ends between two queries would end the process; the next query reports it.
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+async function checkServer(client: Client, { shown }: DatabaseAddress): Promise<void> {
+  const sql = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS named,
+    current_setting('server_encoding') AS encoding`;
+  const { rows } = await client.query<{ version: number; named: string; encoding: string }>(sql);
+  const { version = 0, named = "", encoding = "" } = rows[0] ?? {};
+  if (version < oldestVersion) throw new Error(`${shown} is PostgreSQL ${named}; Galatea needs 14 or newer`);
+  if (encoding !== "UTF8") throw new Error(`${shown} has the encoding ${encoding}; Galatea needs UTF8`);
+}
+
+async function tryLock(client: Client): Promise<boolean> {
+  return (await client.query<{ locked: boolean }>(tryLockSql)).rows[0]?.locked === true;
+}
+
+/**
+ * Waits for the session of a platform that was killed or has lost its machine. Rejects as soon as the holder's session
+ * shows that it is alive.
+ */
+async function lockAtStart(client: Client, { address, clock, logger }: HolderOptions): Promise<void> {
+  let seen: { readonly role: string; readonly activeMs: number } | null = null;
+  for (const untilNs = clock.monotonicNs() + lockWaitMsMax * 1e6; ;) {
+    if (await tryLock(client)) return;
+    const { rows } = await client.query<{
+      application_name: string;
+      address: string | null;
+      state_change: Date | null;
+    }>(lockHolderSql);
+    const [holder] = rows;
+    if (holder !== undefined) {
+      const [role, activeMs] = [holder.application_name, holder.state_change?.getTime() ?? 0];
+      const isAlive = seen !== null && seen.role === role && activeMs > seen.activeMs;
+      if (isAlive || clock.monotonicNs() > untilNs) throw taken(address, holder.address);
+      if (seen === null) logger.info("waiting for the session of another platform to end", { records: address.shown });
+      seen ??= { role, activeMs };
+    }
+    await delay(clock, lockTryEveryMs, null);
+  }
+}
+
+function taken({ shown }: DatabaseAddress, address: string | null = null): RecordsTaken {
+  const from = address === null ? "" : ` from ${address}`;
+  return new RecordsTaken(`another platform${from} uses the records in ${shown}; stop it, or use another database`);
+}
+
+async function applyMigrations(client: Client, { address, migrations }: HolderOptions): Promise<void> {
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${schemaName}`);
+  await client.query("CREATE TABLE IF NOT EXISTS applied_migration (id text PRIMARY KEY)");
+  const { rows } = await client.query<{ id: string }>("SELECT id FROM applied_migration");
+  const applied = new Set(rows.map(({ id }) => id));
+  const unknown = [...applied].filter((id) => !migrations.some((each) => each.id === id));
+  if (unknown.length > 0) {
+    throw new Error(
+      `the records in ${address.shown} are of a newer release of Galatea: they list the migrations ${unknown.join(", ")}; ` +
+        "start that release, or use another database",
+    );
+  }
+  for (const { id, sql } of migrations.filter((each) => !applied.has(each.id))) {
+    // Statements of one query are one transaction.
+    await client.query(`${sql}; INSERT INTO applied_migration VALUES ('${id}')`);
+  }
+}
+
+interface TakenRow {
+  readonly epoch: string;
+  readonly batch: string;
+  readonly results: readonly WriteOutcome[];
+  readonly version: string;
+  readonly gone_count: string;
+}
+
+async function take(client: Client, options: HolderOptions, fromAnyone: boolean): Promise<HolderSession> {
+  const { rows } = await client.query<TakenRow>(takeSql, [options.holder, fromAnyone]);
+  const [row] = rows;
+  if (row === undefined) throw taken(options.address);
+  await client.query(`LISTEN ${changedChannel}`);
+  const { epoch, batch, results, version, gone_count } = row;
+  const state = { version: Number(version), goneCount: Number(gone_count), batch: Number(batch), results };
+  return { client, epoch, state };
+}
+
+/** Resolves with the current version: shows the database that the session is alive, and this process that it is. */
+export async function heartbeat({ client }: HolderSession): Promise<number> {
+  const { rows } = await client.query<{ number: string }>(versionSql);
+  return Number(rows[0]?.number);
+}

@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import { Pool } from "pg";
+import { delay, orAborted, systemClock, type Clock, type Logger } from "@galatea/base";
+import { changedDocument, changesSql, listStatement, pageOfRows } from "../document-tables.ts";
+import {
+  ChangesForgotten,
+  documentsListedMax,
+  type ChangeBatch,
+  type Document,
+  type DocumentChange,
+  type DocumentPage,
+  type DocumentQuery,
+  type Documents,
+} from "../documents.ts";
+import { RecordsError, type SqlValue } from "../statement.ts";
+import type { DatabaseAddress } from "./database-address.ts";
+import { DatabaseUnavailable, queryFailure } from "./database-errors.ts";
+import { DocumentWriter } from "./document-writer.ts";
+import { clientConfig } from "./holder-session.ts";
+import { feedEndSql, forgottenSql, numbered, postgresMigrations, versionSql } from "./postgres-tables.ts";
+
+export interface PostgresDocumentsOptions {
+  readonly address: DatabaseAddress;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** Number of deletions that are remembered for readers of changes; above it the older half is forgotten. */
+  readonly deletionsMax?: number;
+  /** Maximum number of changes in a batch; those of one write are never split. */
+  readonly batchMax?: number;
+}
+
+/** Documents in PostgreSQL, which this process alone writes. */
+export interface PostgresDocuments extends Documents, AsyncDisposable {
+  /** Resolves when this process may not write any more, with the reason. The documents stay readable. */
+  readonly lost: Promise<Error>;
+}
+
+const readersMax = 4;
+const pendingReadsMax = 10_000;
+/** Maximum wait of a read for a database that cannot be reached. */
+const unavailableMsMax = 5000;
+const pauseMs = 100;
+const feedPauseMs = 1000;
+
+/**
+ * Opens the documents of a database, makes their tables when they are absent, and holds them: a second platform is
+ * rejected until disposal, or until the database has not heard of this one for 10 s.
+ */
+export async function openPostgresDocuments({
+  address,
+  logger,
+  clock = systemClock,
+  deletionsMax = 20_000,
+  batchMax = 500,
+}: PostgresDocumentsOptions): Promise<PostgresDocuments> {
+  const holder = randomUUID();
+  const options = { address, migrations: postgresMigrations, holder, clock, logger, deletionsMax };
+  const writer = await DocumentWriter.open(options);
+  const readers = new Pool({
+    ...clientConfig(address, `galatea reader ${holder}`),
+    max: readersMax,
+    allowExitOnIdle: true,
+  });
+  // A reader that ends while it is idle is removed from the pool; the writer logs that the database is away.
+  readers.on("error", () => {});
+  return new PooledDocuments(writer, readers, { clock, batchMax });
+}
+
+class PooledDocuments implements PostgresDocuments {
+  readonly #writer: DocumentWriter;
+  readonly #readers: Pool;
+  readonly #options: { readonly clock: Clock; readonly batchMax: number };
+
+  constructor(writer: DocumentWriter, readers: Pool, options: { readonly clock: Clock; readonly batchMax: number }) {
+    this.#writer = writer;
+    this.#readers = readers;
+    this.#options = options;
+  }
+
+  get lost(): Promise<Error> {
+    return this.#writer.lost;
+  }
+
+  async get(kind: string, key: string): Promise<Document | null> {
+    const [row] = await this.#rows("SELECT version, body FROM document WHERE kind = $1 AND key = $2", kind, key);
+    return row === undefined ? null : { kind, key, version: Number(row["version"]), body: String(row["body"]) };
+  }
+
+  async list(query: DocumentQuery): Promise<DocumentPage> {
+    const limit = Math.min(query.limit, documentsListedMax);
+    const { sql, values } = listStatement({ ...query, limit });
+    return pageOfRows({ ...query, limit }, await this.#rows(numbered(sql), ...values));
+  }
+
+  write(changes: readonly DocumentChange[]): Promise<number> {
+    return this.#writer.write(changes);
+  }
+
+  version(): Promise<number> {
+    return this.#number(versionSql);
+  }
+
+  async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
+    for (let since = sinceVersion; ;) {
+      signal.throwIfAborted();
+      const changed = this.#writer.changed();
+      const batch = await this.#batch(since).catch((error: unknown) => {
+        if (error instanceof DatabaseUnavailable) return null;
+        throw error;
+      });
+      if (batch === null) await delay(this.#options.clock, feedPauseMs, signal);
+      else if (batch.version === since) await orAborted(changed, signal);
+      else {
+        since = batch.version;
+        yield batch;
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#writer[Symbol.asyncDispose]();
+    await this.#readers.end();
+  }
+
+  async #batch(since: number): Promise<ChangeBatch> {
+    const [end] = await this.#rows(feedEndSql, since, this.#options.batchMax - 1);
+    const version = Math.max(since, Number(end?.["version"]));
+    const rows = version === since ? [] : await this.#rows(numbered(changesSql), since, version);
+    // Checked after the rows: deletions that were forgotten before the read are missing in them.
+    if (since < (await this.#number(forgottenSql))) throw new ChangesForgotten(since);
+    return { version, changes: rows.map(changedDocument) };
+  }
+
+  async #number(sql: string): Promise<number> {
+    const [row] = await this.#rows(sql);
+    return Number(row?.["number"]);
+  }
+
+  /** Repeats a read on another connection while the database cannot be reached, for a bounded time. */
+  async #rows(sql: string, ...values: readonly SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
+    const { clock } = this.#options;
+    if (this.#readers.waitingCount >= pendingReadsMax) {
+      throw new DatabaseUnavailable(`${pendingReadsMax} reads wait for the database`, null);
+    }
+    for (const untilNs = clock.monotonicNs() + unavailableMsMax * 1e6; ;) {
+      try {
+        return (await this.#readers.query<Record<string, SqlValue>>(sql, [...values])).rows;
+      } catch (error) {
+        if (queryFailure(error) === "refused") throw new RecordsError((error as Error).message, 0);
+        if (clock.monotonicNs() >= untilNs) throw new DatabaseUnavailable("the database is not reachable", error);
+      }
+      await delay(clock, pauseMs, null);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import type { Migration } from "../statement.ts";
+import { takenCode } from "./database-errors.ts";
+
+/** The schema of all tables, in which one platform keeps its records. */
+export const schemaName = "galatea";
+
+/** The channel on which `write_documents` notifies sessions of each new version. */
+export const changedChannel = "galatea_documents";
+
+/** The advisory lock of the platform that writes the records. */
+export const holderLock = { classId: 0x67_61_6c_61, objectId: 1 } as const;
+
+/**
+ * Creates the tables that SQLite has, too. Texts are ordered by their UTF-8 bytes (collation C). The only row of `document_feed` is
+ * locked by each write until its commit: versions are committed in their order, so a reader of changes skips none.
+ * `holder` and `epoch` name the session that may write; `batch` and `results` are its last commit, which a later session of
+ * the same holder reads when the connection was lost before the response.
+ */
+export const postgresMigrations: readonly Migration[] = [
+  {
+    id: "documents-1",
+    sql: `CREATE TABLE document (
+      kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, version bigint NOT NULL, body text NOT NULL,
+      PRIMARY KEY (kind, key)
+    );
+    CREATE INDEX document_by_version ON document (version);
+    CREATE TABLE document_order (
+      kind text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, value text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL, PRIMARY KEY (kind, name, value, key)
+    );
+    CREATE INDEX document_order_by_key ON document_order (kind, key);
+    CREATE TABLE document_gone (
+      kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, version bigint NOT NULL, PRIMARY KEY (kind, key)
+    );
+    CREATE INDEX document_gone_by_version ON document_gone (version);
+    CREATE TABLE document_feed (
+      one int PRIMARY KEY CHECK (one = 1), version bigint NOT NULL, forgotten_version bigint NOT NULL,
+      holder text NOT NULL, epoch bigint NOT NULL, batch bigint NOT NULL, results jsonb NOT NULL
+    ) WITH (fillfactor = 20);
+    INSERT INTO document_feed VALUES (1, 0, 0, '', 0, 0, '[]');
+    CREATE FUNCTION write_documents(holder_epoch bigint, batch_number bigint, writes jsonb, gone_kept int) RETURNS jsonb
+    LANGUAGE plpgsql AS $$
+    DECLARE
+      feed document_feed%ROWTYPE;
+      changes jsonb;
+      failed bigint;
+      new_results jsonb := '[]';
+    BEGIN
+      SELECT * INTO feed FROM document_feed FOR UPDATE;
+      IF feed.epoch <> holder_epoch THEN
+        RAISE EXCEPTION 'another session writes the records' USING ERRCODE = '${takenCode}';
+      END IF;
+      FOR changes IN SELECT value FROM jsonb_array_elements(writes) LOOP
+        SELECT c.n - 1 INTO failed
+          FROM ROWS FROM (jsonb_to_recordset(changes) AS (k text, i text, e bigint)) WITH ORDINALITY AS c(k, i, e, n)
+          LEFT JOIN document d ON d.kind = c.k AND d.key = c.i
+          WHERE c.e <> coalesce(d.version, 0) ORDER BY c.n LIMIT 1;
+        IF FOUND THEN
+          new_results := new_results || jsonb_build_object('conflict', failed);
+          CONTINUE;
+        END IF;
+        feed.version := feed.version + 1;
+        DELETE FROM document_order o USING jsonb_to_recordset(changes) AS c(d text, k text, i text)
+          WHERE c.d <> 'check' AND o.kind = c.k AND o.key = c.i;
+        INSERT INTO document SELECT c.k, c.i, feed.version, c.b
+          FROM jsonb_to_recordset(changes) AS c(d text, k text, i text, b text) WHERE c.d = 'put'
+          ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version, body = excluded.body;
+        INSERT INTO document_order SELECT c.k, o.key, o.value, c.i
+          FROM jsonb_to_recordset(changes) AS c(d text, k text, i text, o jsonb), jsonb_each_text(c.o) AS o
+          WHERE c.d = 'put';
+        DELETE FROM document_gone g USING jsonb_to_recordset(changes) AS c(d text, k text, i text)
+          WHERE c.d = 'put' AND g.kind = c.k AND g.key = c.i;
+        WITH gone AS (
+          DELETE FROM document d USING jsonb_to_recordset(changes) AS c(d text, k text, i text)
+            WHERE c.d = 'delete' AND d.kind = c.k AND d.key = c.i RETURNING d.kind, d.key
+        ) INSERT INTO document_gone SELECT kind, key, feed.version FROM gone
+          ON CONFLICT (kind, key) DO UPDATE SET version = excluded.version;
+        new_results := new_results || to_jsonb(feed.version);
+      END LOOP;
+      IF gone_kept IS NOT NULL THEN
+        feed.forgotten_version := greatest(feed.forgotten_version,
+          coalesce((SELECT version FROM document_gone ORDER BY version DESC LIMIT 1 OFFSET gone_kept), 0));
+        DELETE FROM document_gone WHERE version <= feed.forgotten_version;
+      END IF;
+      UPDATE document_feed SET version = feed.version, forgotten_version = feed.forgotten_version,
+        batch = batch_number, results = new_results;
+      PERFORM pg_notify('${changedChannel}', feed.version::text);
+      RETURN new_results;
+    END $$;`,
+  },
+];
+
+export const writeSql = "SELECT write_documents($1, $2, $3, $4) AS results";
+
+/** Makes a session the one that may write. `$2`: also when another holder was the last, whose last batch is forgotten. */
+export const takeSql = `UPDATE document_feed SET holder = $1, epoch = epoch + 1, batch = CASE WHEN $2 THEN 0 ELSE batch END
+  WHERE $2 OR holder = $1
+  RETURNING epoch, batch, results, version, (SELECT count(*) FROM document_gone) AS gone_count`;
+
+export const tryLockSql = `SELECT pg_try_advisory_lock(${holderLock.classId}, ${holderLock.objectId}) AS locked`;
+
+/** The session that holds the lock. Columns of sessions of other users are null. */
+export const lockHolderSql = `SELECT a.application_name, host(a.client_addr) AS address, a.state_change
+  FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+  WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND l.database = a.datid
+    AND l.classid = ${holderLock.classId} AND l.objid = ${holderLock.objectId}`;
+
+export const endOwnSessionsSql = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE application_name = $1 AND pid <> pg_backend_pid()`;
+
+/** The version at the end of a batch: that of its last row, or the current one; and up to which deletions are forgotten. */
+export const feedEndSql = `SELECT coalesce((SELECT version FROM (
+    SELECT version FROM document WHERE version > $1 UNION ALL SELECT version FROM document_gone WHERE version > $1
+  ) AS changed ORDER BY version LIMIT 1 OFFSET $2), feed.version) AS version FROM document_feed feed`;
+
+export const forgottenSql = "SELECT forgotten_version AS number FROM document_feed";
+
+export const versionSql = "SELECT version AS number FROM document_feed";
+
+/** Replaces the placeholders of SQLite by those of PostgreSQL. */
+export function numbered(sql: string): string {
+  let count = 0;
+  return sql.replace(/\?(\d*)/g, (_, number: string) => `$${number === "" ? (count += 1) : number}`);
+}
