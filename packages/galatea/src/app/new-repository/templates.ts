@@ -35,7 +35,8 @@ export const templates = {
     next: (path, program) => [
       `${program} model add sklearn`,
       `${program} up`,
-      `eval "$(${program} env)" && python3 ${shellWord(`${path}/deploy.py`)}`,
+      `python3 -m venv .venv && .venv/bin/pip install boto3`,
+      `eval "$(${program} env)" && .venv/bin/python ${shellWord(`${path}/deploy.py`)}`,
     ],
   },
 } as const satisfies Record<string, Template>;

@@ -113,6 +113,7 @@ describe("routes", () => {
     const { status, body, headers } = await get("/", "Accept: text/html,*/*;q=0.8\r\n");
     assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"]);
     assert.match(headers.get("content-security-policy") ?? "", /^default-src 'none'; /);
+    assert.match(body, /<h1>Galatea \S+<\/h1>\n<table><tr><th>server<td>triton\n/);
     assert.match(body, /<tr><td>add_sub<td>1<td>READY<td>/);
     for (const lines of ["", "Accept: */*\r\n", "Accept: application/json\r\n"]) {
       const other = await get("/", lines);

@@ -28,8 +28,9 @@ export async function answerPage(exchange: Exchange, engine: Engine): Promise<vo
   const ready = models.filter(({ state }) => state === "READY");
   const shown = [...new Set([...failed, ...ready, ...models])].slice(0, statusRowsMax);
   const html = statusPage({
-    title: `${name} ${version}`,
+    title: `Galatea ${version}`,
     facts: [
+      ["server", name],
       ["state", engine.ready ? "ready" : "not ready"],
       ["model versions", `${ready.length} ready, ${failed.length} failed, ${models.length} in all`],
     ],
