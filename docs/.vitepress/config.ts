@@ -1,5 +1,6 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
+import { checkDiagrams } from "./check-diagrams.ts";
 
 const root = join(import.meta.dirname, "../..");
 const textOf = (path: string) => readFileSync(join(root, path), "utf8");
@@ -18,7 +19,13 @@ const pageOf = (path: string) => `/${(rewrites[path] ?? path).replace(/(^|\/)ind
 /** The folders of `docs/`, in the order of the sidebar. */
 const folders = ["tutorials", "guides", "migrating", "reference", "operating", "architecture"];
 
-const below = (folder: string) => documents.filter((path) => dirname(path) === folder).toSorted();
+const readme = textOf("README.md");
+/** Returns the documents of a folder: those that README.md names, in its order, then the others by name. */
+function below(folder: string): readonly string[] {
+  const position = (path: string) => (readme.includes(path) ? readme.indexOf(path) : readme.length);
+  const found = documents.filter((path) => dirname(path) === folder).toSorted();
+  return found.toSorted((one, other) => position(one) - position(other));
+}
 const titleOf = (path: string) => /^# (.*)$/m.exec(textOf(path))?.[1]?.replaceAll("`", "") ?? path;
 const item = (path: string) => ({ text: titleOf(path), link: pageOf(path) });
 const section = (text: string, paths: readonly string[]) => ({ text, items: paths.map(item) });
@@ -59,6 +66,14 @@ function targetOf(document: string, link: string): string | null {
   return existsSync(join(root, target)) ? null : link;
 }
 
+/** Returns the anchor of a heading as code hosts make it: links between documents work on both. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}
+
 /** Leads links between documents to their pages. A link to another file of the repository becomes text: the site has no such page. */
 function resolveLinks(state: State): void {
   const document = (state.env.realPath ?? state.env.path ?? "").slice(root.length + 1);
@@ -90,9 +105,14 @@ export default {
   title: "Galatea",
   description: "An open, self-hosted model server and hosting platform",
   srcDir: "..",
+  // Paths break, so that the tables of the architecture pages fit the column of text.
+  head: [["style", {}, ".vp-doc td code { overflow-wrap: anywhere }"]],
   rewrites,
+  buildEnd: () => checkDiagrams(documents.map((path) => join(root, path))),
   vite: { build: { chunkSizeWarningLimit: 4096 } },
   markdown: {
+    anchor: { slugify: anchorOf },
+    languageAlias: { layers: "txt" },
     config(markdown: Markdown) {
       markdown.core.ruler.push("repository-links", resolveLinks);
       drawDiagrams(markdown.renderer);

@@ -11,7 +11,9 @@ const MermaidDiagram = defineComponent({
     const id = useId();
     const draw = async () => {
       const { default: mermaid } = await import("mermaid");
-      mermaid.initialize({ startOnLoad: false, theme: isDark.value ? "dark" : "neutral" });
+      const theme = isDark.value ? "dark" : "neutral";
+      // The page's line height is larger than the one that mermaid measures with, and would cut the last line of a label.
+      mermaid.initialize({ startOnLoad: false, theme, themeCSS: "p { line-height: 1.5 }" });
       svg.value = (await mermaid.render(`diagram-${id}`, decodeURIComponent(source))).svg;
     };
     onMounted(draw);

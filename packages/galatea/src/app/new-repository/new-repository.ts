@@ -21,7 +21,9 @@ export async function newRepository({ path, template }: NewOptions): Promise<num
     return 1;
   }
   const commands = template.next(path, programWords(process.env)).map((command) => `  ${command}\n`);
-  process.stdout.write(`'${path}' has ${template.about}. Next, with each server in a shell of its own:\n\n${commands.join("")}`);
+  process.stdout.write(
+    `'${path}' has ${template.about}. Next, with each server in a shell of its own:\n\n${commands.join("")}`,
+  );
   return 0;
 }
 
