@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
 import type { ContainerDefinition, Hosting, InvocationLimits } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
@@ -170,7 +171,7 @@ export class ModelsBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: 60_000, signal: never });
+    await this.hosting.settled(name, { waitMsMax: hangMs, signal: never });
   }
 
   /** Asks a model, which answers after a while. */

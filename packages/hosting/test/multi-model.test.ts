@@ -262,7 +262,7 @@ async function openAdopting(restartWaitMsMax: number) {
   await using opening = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "gal-adopted-"));
   opening.defer(() => rm(directory, { recursive: true, force: true }));
-  const lasting = { directory, documents: new DocumentMemory(), instances: { startMsMax: 60_000 } };
+  const lasting = { directory, documents: new DocumentMemory() };
   const byInstance = new Map<string, ModelResponse>();
   {
     await using bench = await ModelsBench.open({}, { ...lasting, isDetached: true });

@@ -253,6 +253,11 @@ export class TrafficBench implements AsyncDisposable {
     return [...this.#logs.values()].join("").split("holds ").length - 1;
   }
 
+  /** Returns the number of containers that have held requests. */
+  holderCount(): number {
+    return [...this.#logs.values()].filter((text) => text.includes("holds ")).length;
+  }
+
   /** To every container that runs, or to those of a name. */
   signal(signal: NodeJS.Signals, name: string | null = null): void {
     for (const { pid, command } of commandsBelow(process.pid)) {
@@ -269,7 +274,7 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: 60_000, signal: new AbortController().signal });
+    await this.hosting.settled(name, { waitMsMax: hangMs, signal: new AbortController().signal });
   }
 
   async ask(

@@ -14,15 +14,22 @@ import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-// Answers pings; computes for as many milliseconds as it is told, answering nothing meanwhile, and answers after as many as it is told.
+// Answers pings; computes for `busy-ms` milliseconds without responding to anything; holds requests with `hold` until SIGUSR2.
 const program = join(root, "container.mjs");
 writeFileSync(
   program,
   `import { createServer } from "node:http";
+  const held = [];
+  let isReleased = false;
+  process.on("SIGUSR2", () => {
+    isReleased = true;
+    for (const response of held) response.end();
+  });
   createServer((request, response) => {
     const untilMs = performance.now() + Number(request.headers["busy-ms"] ?? 0);
     while (performance.now() < untilMs);
-    setTimeout(() => response.end(), Number(request.headers["hold-ms"] ?? 0));
+    if (request.headers.hold === undefined || isReleased) response.end();
+    else held.push(response);
   }).listen(process.argv[2]);`,
 );
 
@@ -74,13 +81,13 @@ async function processorNs(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * 1e7;
 }
 
-async function started() {
+async function started(pingMsMax = 500) {
   const host = new Host();
   const limits = {
     ...instanceLimits,
     pingIntervalMs: 60,
     restartDelayMsMin: 1,
-    container: { ...instanceLimits.container, pingMsMax: 500 },
+    container: { ...instanceLimits.container, pingMsMax },
   };
   let lostCount = 0;
   const instance = new InstanceContainer({
@@ -131,14 +138,15 @@ test("a container that computes and answers no pings meanwhile is kept, and answ
 });
 
 test("a container whose connections are all taken by requests is still asked how it is", async () => {
-  const { instance } = await started();
+  const { instance, pid } = await started(hangMs);
   await using _ = instance;
   const { client } = instance;
   assert.ok(client !== null);
   const waiting = Array.from({ length: instanceLimits.container.connectionsMax + 50 }, () =>
-    invoke(instance, { "hold-ms": "1000" }),
+    invoke(instance, { hold: "1" }),
   );
   assert.equal(await client.ping(AbortSignal.timeout(hangMs)), true);
+  process.kill(pid, "SIGUSR2");
   assert.ok((await Promise.all(waiting)).every((status) => status === 200));
 });
 

@@ -9,6 +9,7 @@ import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { silentLogger, systemClock } from "@galatea/base";
+import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
 import { readProcessStart, startDetached } from "@galatea/base/processes";
 import { signalGroup } from "@galatea/base/system";
 import { nodeWith } from "../nodes/node-fixture.ts";
@@ -112,7 +113,7 @@ modelHostContract("process host", async () => {
           title: "endpoint/variant/i-1",
           concurrencyMax: null,
           runtime: "tritonserver",
-          models: { kind: "one", container: {}, bringMsMax: 20_000 },
+          models: { kind: "one", container: {}, bringMsMax: hangMs },
           environment: { BEHAVIOUR: behaviour },
           modelMemoryBytes: 2 ** 29,
           output: () => {},
