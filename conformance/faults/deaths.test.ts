@@ -1,5 +1,6 @@
 /** kill -9 of each kind of process below and including `galatea serve`, while requests are in flight. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -64,19 +65,22 @@ test("workers that are killed one after the other fail what they were executing;
   await using serving = await open();
   const { httpPort } = serving.server;
   const words = ["a", "b", "c", "d"];
-  const held = [];
+  const held = new Map<string, ReturnType<typeof infer>>();
   const waiting = [];
   for (const word of words) {
     const answer = infer(httpPort, "held", doing(`hold ${word}`));
     // Looked at when its worker has been killed.
     answer.catch(() => {});
-    held.push(answer);
+    held.set(join(serving.repository, "held", `${word}.running`), answer);
     for (let count = 0; count < 8; count++) waiting.push(infer(httpPort, "held", doing("pid")));
     if (word === "a") await pidIn(join(serving.repository, "held", "a.running"));
   }
-  for (const [index, word] of words.entries()) {
-    process.kill(await pidIn(join(serving.repository, "held", `${word}.running`)), "SIGKILL");
-    assert.match(errorOf(await held[index]!, 500), /^Stub process 'held_0' is not healthy\. \(signal SIGKILL\)$/);
+  // Requests of several connections may arrive in any order.
+  while (held.size > 0) {
+    const path = await until("one of them runs", () => [...held.keys()].find((each) => existsSync(each)));
+    process.kill(await pidIn(path), "SIGKILL");
+    assert.match(errorOf(await held.get(path)!, 500), /^Stub process 'held_0' is not healthy\. \(signal SIGKILL\)$/);
+    held.delete(path);
   }
   const pids = (await Promise.all(waiting)).map(textOf);
   assert.equal(pids.length, 8 * words.length);

@@ -35,6 +35,7 @@ createServer(async (request, response) => {
     console.log("load " + target);
     const text = readFileSync(url.replace("/opt/ml", mlRoot) + "/answer", "utf8");
     if (text === "slow") await new Promise((resolve) => setTimeout(resolve, 1000));
+    while (text === "held" && existsSync(process.argv[1] + ".holds")) await new Promise((resolve) => setTimeout(resolve, 5));
     models.set(model_name, text);
     return send(200, "", { "x-galatea-model-bytes": 1000000 });
   }
@@ -198,6 +199,12 @@ export class ModelsBench implements AsyncDisposable {
     const { instancesDirectory: directory } = this.#parts;
     const instances = (await readdir(directory)).filter((name) => name.startsWith("i-"));
     return (await Promise.all(instances.map((name) => readdir(join(directory, name, "ml", "models"))))).flat();
+  }
+
+  /** Makes loads of models with the text `held` wait while `holds` is true. */
+  async holdLoads(holds: boolean): Promise<void> {
+    const path = join(this.#parts.instancesDirectory, "..", "container.mjs.holds");
+    await (holds ? writeFile(path, "") : rm(path));
   }
 
   /** The container of an instance ends whenever it is started from now on. */

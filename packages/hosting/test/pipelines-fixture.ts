@@ -12,6 +12,7 @@ import type {
   ContainerDefinition,
   EndpointConfigRecord,
   Hosting,
+  InstanceLimits,
   InvocationLimits,
   InvocationRequest,
 } from "../src/index.ts";
@@ -109,7 +110,10 @@ export class PipelineBench implements AsyncDisposable {
     this.logs = parts.logs;
   }
 
-  static async open(limits: Partial<InvocationLimits> = {}): Promise<PipelineBench> {
+  static async open(
+    limits: Partial<InvocationLimits> = {},
+    instances: Partial<InstanceLimits> = {},
+  ): Promise<PipelineBench> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-pipe-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -133,6 +137,7 @@ export class PipelineBench implements AsyncDisposable {
         onSample: (metric, value, container) => void samples.push({ metric, container, value }),
         logs,
         limits,
+        instances,
       }),
     );
     return new PipelineBench(store, hosting, opening.move(), { samples, logs });

@@ -127,14 +127,14 @@ test("each container has its latency, and together they are the model's", async 
   assert.ok(value("OverheadLatency") > 0);
   // While one answers the next is asked already: that time is not the model's twice.
   bench.samples.length = 0;
-  await bench.ask("serial", { does: { clean: { sends: 2_000_000, trickle: 10 }, featurize: { length: true } } });
+  await bench.ask("serial", { does: { clean: { sends: 2_000_000, trickle: 30 }, featurize: { length: true } } });
   const [first, second] = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
   assert.ok(first !== undefined && second !== undefined && first > 200_000 && second > 200_000, `${first} ${second}`);
   assert.ok(value("ModelLatency") < first + second / 2, `${value("ModelLatency")} of ${first} and ${second}`);
 });
 
 test("the time for an answer is that of all containers together, and who is waited for is named", async () => {
-  await using bench = await PipelineBench.open({ answerMsMax: 700 });
+  await using bench = await PipelineBench.open({ answerMsMax: 3000 });
   await bench.deploy("serial", three);
   await bench.ask("serial");
   const error = await refusal(bench.ask("serial", { does: { featurize: { hangs: true } } }));
@@ -191,7 +191,7 @@ test("an answer that is too long for the next container is refused, as its conta
 });
 
 test("a container that reads nothing holds up the one that answers to it, and is the one that is waited for", async () => {
-  await using bench = await PipelineBench.open({ answerMsMax: 1500, responseBytesMax: 2 ** 30 });
+  await using bench = await PipelineBench.open({ answerMsMax: 3000, responseBytesMax: 2 ** 30 });
   await bench.deploy("serial", three);
   const does = { clean: { endless: true }, featurize: { deaf: true, hangs: true } };
   const error = await refusal(bench.ask("serial", { does }));
@@ -238,7 +238,8 @@ test("a container that dies in the middle is named, and comes again", async () =
 });
 
 test("every container is healthy before the endpoint is in service, and the one that is not is named", async () => {
-  await using bench = await PipelineBench.open();
+  // The first container starts within this time, too.
+  await using bench = await PipelineBench.open({}, { startMsMax: 10_000 });
   const [first, second] = three;
   assert.ok(first !== undefined && second !== undefined);
   const sick = { ...second, Environment: { ...second.Environment, PING: "500" } };

@@ -227,9 +227,18 @@ export class TrafficBench implements AsyncDisposable {
 
   /** The containers that run, by their names. */
   running(): readonly string[] {
-    return commandsBelow(process.pid).flatMap(({ command }) => {
+    return this.#processes().map(({ name }) => name);
+  }
+
+  /** The process ids of the containers of a name. */
+  pidsOf(name: string): readonly number[] {
+    return this.#processes().flatMap((each) => (each.name === name ? [each.pid] : []));
+  }
+
+  #processes(): readonly { readonly pid: number; readonly name: string }[] {
+    return commandsBelow(process.pid).flatMap(({ pid, command }) => {
       const at = command.indexOf(this.#program);
-      return at === -1 ? [] : [command[at + 1] ?? ""];
+      return at === -1 ? [] : [{ pid, name: command[at + 1] ?? "" }];
     });
   }
 
@@ -260,10 +269,7 @@ export class TrafficBench implements AsyncDisposable {
 
   /** To every container that runs, or to those of a name. */
   signal(signal: NodeJS.Signals, name: string | null = null): void {
-    for (const { pid, command } of commandsBelow(process.pid)) {
-      const at = command.indexOf(this.#program);
-      if (at !== -1 && (name === null || command[at + 1] === name)) process.kill(pid, signal);
-    }
+    for (const each of this.#processes()) if (name === null || each.name === name) process.kill(each.pid, signal);
   }
 
   /** Resolves when the endpoint is in a state that stays. */

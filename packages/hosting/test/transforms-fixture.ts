@@ -45,8 +45,11 @@ const server = createServer(async (request, response) => {
   }
   if (does === "unsure" && at < 3) return done(503, "busy");
   if (does === "slow") await wait(300);
-  // The first of two is answered last.
-  if (does === "shuffled") await wait(at % 2 ? 60 : 1);
+  // The first of two is answered last, and the first four when all of them are there.
+  if (does === "shuffled") {
+    while (askedCount < 4) await wait(1);
+    await wait(at % 2 ? 60 : 1);
+  }
   if (text.includes("bad")) return done(400, "no such row");
   if (does === "echo" || does === "quiet") return done(200, text);
   const rows = text.split("\\n").filter((row) => row !== "");
@@ -113,6 +116,12 @@ export class TransformBench implements AsyncDisposable {
   async put(key: string, body: string | Buffer): Promise<void> {
     const pieces = Readable.from([Buffer.from(body)]);
     await this.store.put("bkt", key, pieces, { signal: new AbortController().signal });
+  }
+
+  /** Returns the number of transformed objects in the recorded progress of the only job. */
+  doneCount(): number {
+    const found = [...this.#documents.held.values()].find(({ kind }) => kind === "transform-progress");
+    return found === undefined ? 0 : (JSON.parse(found.body) as { readonly doneCount: number }).doneCount;
   }
 
   /** Null for one that is not there. */

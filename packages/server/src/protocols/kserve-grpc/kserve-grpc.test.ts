@@ -424,13 +424,22 @@ test("a connection beyond its age is asked to end, after the calls that it has",
 });
 
 test("bytes that are no HTTP/2, and a connection that says nothing, end their connection alone", async () => {
-  const limits = { ...defaultGrpcLimits, prefaceTimeoutMs: 50 };
-  const guarded = await openKserveGrpc(options({ limits }));
-  for (const bytes of ["GET / HTTP/1.1\r\n\r\n", "\0\0\0", ""]) {
+  const clock = new HeldTimersClock(defaultGrpcLimits.prefaceTimeoutMs);
+  const guarded = await openKserveGrpc(options({ clock }));
+  for (const [bytes, isWaited] of [
+    ["GET / HTTP/1.1\r\n\r\n", false],
+    ["\0\0\0", false],
+    ["", true],
+  ] as const) {
     const socket = connectTcp(guarded.port, "127.0.0.1");
     socket.on("error", () => {});
     socket.write(bytes);
-    await once(socket.resume(), "close");
+    const closed = once(socket.resume(), "close");
+    if (isWaited) {
+      await eventually(() => clock.heldCount === 1);
+      clock.fireHeld();
+    }
+    await closed;
   }
   assert.equal((await call(frameMessage(identity(floats(1))), { port: guarded.port })).status, 0);
   await guarded.close(AbortSignal.abort());
