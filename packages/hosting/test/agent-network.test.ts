@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import * as fc from "fast-check";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { createCertificate, type Certificate } from "@galatea/base/certificates";
 import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
@@ -205,6 +207,78 @@ test("a call whose response is lost is repeated: one instance is started, delete
     async () => !(await isListed()),
   );
   assert.equal(wasDeleted, false);
+});
+
+test("property: whatever the network does meanwhile, every call ends, and client and agent agree afterwards", async () => {
+  const faults = fc.array(
+    fc.record({
+      do: fc.constantFrom("cut" as const, "silence" as const, "refuse" as const, "slow" as const),
+      forMs: fc.nat({ max: 60 }),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
+  const calls = fc.array(fc.constantFrom("echo" as const, "acquire" as const, "state" as const, "usages" as const), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  await using world = await openWorld({ limits: { connectMsMax: 200, silenceMsMax: 700, stallMsMax: 1000 } });
+  const { network, local } = world;
+  const { port } = network;
+  await local.putModel("a.tar.gz", "weights");
+  const { client, instance, container } = await started(world, "many");
+  const perform: Readonly<Record<"echo" | "acquire" | "state" | "usages", () => Promise<unknown>>> = {
+    echo: async () => {
+      using model = await container.acquire("a.tar.gz", signal());
+      assert.equal(await text((await model.invoke(requestTo("echo"))).body), "question");
+    },
+    acquire: async () => (await container.acquire("a.tar.gz", signal()))[Symbol.dispose](),
+    state: () => client.state(),
+    usages: () => instance.usages(),
+  };
+  const inflict: Readonly<Record<"cut" | "silence" | "refuse" | "slow", (forMs: number) => Promise<void>>> = {
+    cut: () => Promise.resolve(network.cut()),
+    silence: async (forMs) => {
+      network.isSilent = true;
+      await pause(10 * forMs);
+      network.isSilent = false;
+    },
+    refuse: async (forMs) => {
+      network.refuse();
+      network.cut();
+      await pause(forMs);
+      await network.accept(port);
+    },
+    slow: async (forMs) => {
+      network.delayMs = forMs / 10;
+      await pause(forMs);
+      network.delayMs = 0;
+    },
+  };
+  await fc.assert(
+    fc.asyncProperty(faults, calls, async (faulty, called) => {
+      const ended = called.map((name) =>
+        perform[name]().catch((error: unknown) => assert.ok(isLost(error), String(error))),
+      );
+      for (const { do: fault, forMs } of faulty) await inflict[fault](forMs);
+      await Promise.all(ended);
+      // The first call may find a connection of the pool that the last fault has ended.
+      await eventually(async () => {
+        const error: unknown = await perform.echo().then(
+          () => null,
+          (reason: unknown) => reason,
+        );
+        assert.ok(error === null || isLost(error), String(error));
+        return error === null;
+      });
+      await eventually(() => container.view.isHealthy);
+      const [listed] = (await local.agent.state()).instances;
+      const pins = () => container.view.models?.loadedModels().map(({ pinCount }) => pinCount);
+      await eventually(() => pins()?.join() === "0");
+      assert.equal(listed?.spec.id, instance.id);
+    }),
+    { numRuns: 15 },
+  );
+  assert.ok(network.connectionCount < 40, "connections of failed calls are closed");
 });
 
 test("certificates that do not fit are refused before anything is sent, with the reason", async () => {
