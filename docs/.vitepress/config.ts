@@ -112,7 +112,6 @@ export default {
   vite: { build: { chunkSizeWarningLimit: 4096 } },
   markdown: {
     anchor: { slugify: anchorOf },
-    languageAlias: { layers: "txt" },
     config(markdown: Markdown) {
       markdown.core.ruler.push("repository-links", resolveLinks);
       drawDiagrams(markdown.renderer);
