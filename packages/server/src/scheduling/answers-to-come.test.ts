@@ -6,6 +6,7 @@ import { createDirectScheduler } from "./direct-scheduler.ts";
 import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 import { type InferenceResponse } from "../inference/index.ts";
 import {
+  cancelledOutcome,
   CountedMemory,
   HandClock,
   HandInstance,
@@ -69,7 +70,7 @@ test("a request with answers to come that is given up, or abandoned, settles at 
   await instance.release([end.promise]);
   first.controller.abort();
   await turn();
-  assert.deepEqual([first.outcome, instance.left], ["CANCELLED ", ["a"]]);
+  assert.deepEqual([first.outcome, instance.left], [cancelledOutcome("a"), ["a"]]);
   scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
   await turn();
   assert.deepEqual([second.outcome, instance.left], ["UNAVAILABLE over", ["a", "b"]]);

@@ -1,10 +1,10 @@
-import { InferenceError } from "@galatea/base";
+import type { InferenceError } from "@galatea/base";
 import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
 import { Drain } from "./drain.ts";
 import { InstancePool, type PoolEvents } from "./instance-pool.ts";
 import type { SchedulerOptions } from "./options.ts";
 import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
-import { queueFull, stopping } from "./refusals.ts";
+import { queueFull, requestCancelled, stopping } from "./refusals.ts";
 import { RequestList } from "./request-list.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 
@@ -90,7 +90,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
 
   #refusal(request: InferenceRequest): InferenceError | null {
     if (this.#drain.closing) return stopping(request);
-    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    if (request.signal?.aborted) return requestCancelled(request);
     const waitingCount = this.#queue.length + this.#pool.answeringCount;
     return waitingCount >= this.#options.queueLengthMax ? queueFull(request) : null;
   }

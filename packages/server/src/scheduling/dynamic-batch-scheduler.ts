@@ -1,4 +1,4 @@
-import { InferenceError, assert } from "@galatea/base";
+import { assert, type InferenceError } from "@galatea/base";
 import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import {
@@ -15,7 +15,7 @@ import { InstancePool, type EndedExecution, type PoolEvents } from "./instance-p
 import type { SchedulerOptions } from "./options.ts";
 import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
-import { queueFull, stopping, timedOut } from "./refusals.ts";
+import { queueFull, requestCancelled, stopping, timedOut } from "./refusals.ts";
 import { BatchDelayEstimator } from "./batch-delay-estimator.ts";
 import { ResponseOrder } from "./response-order.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
@@ -145,7 +145,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
 
   #refusal(request: InferenceRequest, level: number): InferenceError | null {
     if (this.#drain.closing) return stopping(request);
-    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    if (request.signal?.aborted) return requestCancelled(request);
     if (!this.#isFull(level)) return null;
     // Requests of this event loop tick count as waiting only if no instance is free for them.
     if (this.#forming !== null) this.#formBatches();

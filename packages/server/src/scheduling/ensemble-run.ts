@@ -13,6 +13,7 @@ import {
 import { EnsembleFrame, type FrameRun } from "./ensemble-frame.ts";
 import type { EnsembleGraph, EnsemblePlan, GraphStep } from "./ensemble-graph.ts";
 import type { StepModels } from "./options.ts";
+import { requestCancelled, timedOut } from "./refusals.ts";
 import type { Settlement } from "./scheduler.ts";
 import { StepGates, WaitingStep } from "./step-gate.ts";
 
@@ -74,6 +75,8 @@ export class EnsembleRun implements FrameRun {
   #stepCount = 0;
   /** Steps that wait for a slot. */
   #waiting: Set<WaitingStep> | null = null;
+  /** Fires at the request's deadline; null when no step has waited. */
+  #expiry: Disposable | null = null;
 
   constructor(
     shared: EnsembleShared,
@@ -112,7 +115,7 @@ export class EnsembleRun implements FrameRun {
 
   /** Handles the abort event. Ignored after the last response. */
   handleEvent(): void {
-    if (this.#state === "running") this.abandon(new InferenceError("CANCELLED", ""));
+    if (this.#state === "running") this.abandon(requestCancelled(this.#request));
   }
 
   /** Settles the request with the error; results of running steps are released when they arrive. */
@@ -141,6 +144,21 @@ export class EnsembleRun implements FrameRun {
     });
     (this.#waiting ??= new Set()).add(waiting);
     waiting.begin();
+    if (this.#waiting?.has(waiting)) this.#armExpiry();
+  }
+
+  /** Fails the request when its deadline passes while a step waits for a slot. */
+  #armExpiry(): void {
+    const { deadlineNs } = this.#request;
+    if (this.#expiry !== null || deadlineNs === Number.POSITIVE_INFINITY) return;
+    const { clock } = this.#shared;
+    const delayMs = Math.max(1, Math.ceil((deadlineNs - clock.monotonicNs()) / 1e6));
+    this.#expiry = clock.timer(delayMs, () => {
+      this.#expiry = null;
+      if (this.#waiting === null || this.#waiting.size === 0) return;
+      this.#stepFailed(timedOut());
+      this.#endIfIdle();
+    });
   }
 
   #run(frame: EnsembleFrame, index: number): void {
@@ -348,6 +366,7 @@ export class EnsembleRun implements FrameRun {
 
   #settle(): void {
     this.#state = "settled";
+    this.#expiry?.[Symbol.dispose]();
     this.#request.signal?.removeEventListener("abort", this);
   }
 

@@ -9,6 +9,7 @@ import { adaptShape } from "./ensemble-graph.ts";
 import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 import { createEnsembleScheduler } from "./ensemble-scheduler.ts";
 import {
+  cancelledOutcome,
   HandClock,
   HandInstance,
   dynamicModel,
@@ -194,7 +195,7 @@ test("a request that is given up settles at once; what runs is told and its answ
   await hand.step("a").end();
   sent.controller.abort();
   await turn();
-  assert.deepEqual([sent.outcome, sent.releaseCount, hand.log], ["CANCELLED ", 1, ["a", "b"]]);
+  assert.deepEqual([sent.outcome, sent.releaseCount, hand.log], [cancelledOutcome("r"), 1, ["a", "b"]]);
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
   await scheduler.close();
 });
@@ -209,14 +210,42 @@ test("max_inflight_requests holds requests back at each step, in order; one give
   assert.deepEqual([hand.log.length, scheduler.pendingCount], [1, 2]);
   sent[1]?.controller.abort();
   await turn();
-  assert.deepEqual([sent[1]?.outcome, sent[1]?.releaseCount, scheduler.pendingCount], ["CANCELLED ", 1, 1]);
+  assert.deepEqual([sent[1]?.outcome, sent[1]?.releaseCount, scheduler.pendingCount], [cancelledOutcome("r2"), 1, 1]);
   await hand.step("a").end();
   assert.equal(hand.step("a").request.id, "r3");
   await hand.step("a").end();
   assert.deepEqual(
     sent.map(({ outcome }) => outcome),
-    ["m", "CANCELLED ", "m"],
+    ["m", cancelledOutcome("r2"), "m"],
   );
+});
+
+test("a request whose deadline passes while it waits for a slot of a step is rejected; one that runs is not", async () => {
+  const { clock } = options;
+  const { hand, scheduler } = scheduled(steps("a: I>X", "b: X>O"), {
+    inputs: [input("I")],
+    outputs: [output("O")],
+    inflightRequestsMax: 1,
+  });
+  const deadlineNs = clock.monotonicNs() + 5e6;
+  const sent = ["runs", "late", "patient"].map((id) =>
+    send(scheduler, id, {
+      inputs: [tensorOf("I", [1])],
+      deadlineNs: id === "patient" ? Number.POSITIVE_INFINITY : deadlineNs,
+    }),
+  );
+  await clock.move(4);
+  assert.equal(sent[1]?.outcome, "waiting");
+  await clock.move(2);
+  assert.deepEqual(
+    [sent[1]?.outcome, sent[1]?.releaseCount, scheduler.pendingCount],
+    ["UNAVAILABLE in ensemble 'e', Request timeout expired", 1, 1],
+  );
+  for (const model of ["a", "b", "a", "b"]) await hand.step(model).end();
+  assert.deepEqual([sent[0]?.outcome, sent[2]?.outcome, clock.timerCount], ["m", "m", 0]);
+  // The outputs of two responses, which the caller owns.
+  assert.deepEqual([hand.memory.live, hand.memory.faults], [2, []]);
+  await scheduler.close();
 });
 
 test("a nested ensemble's error names both", async () => {

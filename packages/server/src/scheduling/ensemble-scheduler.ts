@@ -1,11 +1,11 @@
-import { InferenceError, assert } from "@galatea/base";
+import { assert, type InferenceError } from "@galatea/base";
 import type { InferenceRequest, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import { Drain } from "./drain.ts";
 import { ensembleGraph, planEnsemble, type EnsemblePlan } from "./ensemble-graph.ts";
 import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
 import type { EnsembleOptions, StepModels } from "./options.ts";
-import { queueFull, stopping } from "./refusals.ts";
+import { queueFull, requestCancelled, stopping } from "./refusals.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
 
@@ -90,7 +90,7 @@ class EnsembleScheduler implements Scheduler {
 
   #refusal(request: InferenceRequest): InferenceError | null {
     if (this.#drain.closing) return stopping(request);
-    if (request.signal?.aborted) return new InferenceError("CANCELLED", "");
+    if (request.signal?.aborted) return requestCancelled(request);
     return this.#active.size >= this.#options.queueLengthMax ? queueFull(request) : null;
   }
 

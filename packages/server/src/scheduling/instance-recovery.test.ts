@@ -6,6 +6,7 @@ import { ExecutionNotStarted, type InstanceState } from "../inference/index.ts";
 import { createDirectScheduler } from "./direct-scheduler.ts";
 import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 import {
+  cancelledOutcome,
   dynamicModel,
   HandClock,
   HandInstance,
@@ -93,7 +94,7 @@ test("what is given up while it waits for a worker settles at once and is not ex
   await worker.dies();
   for (const index of [1, 3]) sent[index]!.controller.abort();
   await turn();
-  assert.deepEqual(outcomes(sent), ["INTERNAL it died", "CANCELLED ", "waiting", "CANCELLED "]);
+  assert.deepEqual(outcomes(sent), ["INTERNAL it died", cancelledOutcome("b"), "waiting", cancelledOutcome("d")]);
   await worker.supervision.becomes("up");
   await worker.instance.end();
   assert.deepEqual(worker.instance.log, ["a", "b", "c", "c"]);
@@ -254,7 +255,9 @@ for (const kind of ["direct", "dynamic"] as const)
         await closing;
         assert.ok(sent.every(({ releaseCount }) => releaseCount === 1));
         assert.ok(
-          outcomes(sent).every((outcome, index) => [`r${index}`, "CANCELLED ", "INTERNAL it died"].includes(outcome)),
+          outcomes(sent).every((outcome, index) =>
+            [`r${index}`, cancelledOutcome(`r${index}`), "INTERNAL it died"].includes(outcome),
+          ),
         );
         assert.ok(outcomes(sent).filter((outcome) => outcome === "INTERNAL it died").length <= deaths * 2);
       }),

@@ -1,5 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, type InferenceRequest, type Instance, type RequestRecord } from "../inference/index.ts";
+import { requestCancelled } from "./refusals.ts";
 import type { RequestList } from "./request-list.ts";
 import type { Settlement } from "./scheduler.ts";
 
@@ -73,7 +74,7 @@ export class QueuedRequest {
 
   /** Handles the abort event. */
   handleEvent(): void {
-    this.abandon(new InferenceError("CANCELLED", ""));
+    this.abandon(requestCancelled(this.request));
   }
 
   /** Rejects the request with the error; does nothing when it has settled. */

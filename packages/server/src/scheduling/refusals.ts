@@ -23,3 +23,10 @@ function refused(message: string): InferenceError {
 export function timedOut(): InferenceError {
   return new InferenceError("UNAVAILABLE", "Request timeout expired");
 }
+
+export function requestCancelled(request: InferenceRequest): InferenceError {
+  return new InferenceError(
+    "CANCELLED",
+    `${requestPrefix(request)}Request for model '${request.modelName}' was cancelled`,
+  );
+}

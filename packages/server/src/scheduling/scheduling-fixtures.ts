@@ -170,6 +170,11 @@ export class HandInstance implements Instance {
   }
 }
 
+/** The outcome of a cancelled request. */
+export function cancelledOutcome(id: string): string {
+  return `CANCELLED [request id: ${id}] Request for model 'm' was cancelled`;
+}
+
 export interface Sent {
   readonly record: RequestRecord;
   readonly controller: AbortController;
