@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { hangMs } from "../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../packages/base/src/core/eventually-fixture.ts";
 import { compileCache, root } from "./source-tree.ts";
 
 /**
@@ -21,7 +21,7 @@ const { status, signal } = spawnSync(
   [
     "--test",
     // Longer than a test waits for a condition, whose text it then fails with.
-    `--test-timeout=${hangMs + 60_000}`,
+    `--test-timeout=${testTimeoutMs + 60_000}`,
     `--test-concurrency=${availableParallelism() + 1}`,
     ...options,
     ...(chosen.length > 0 ? chosen : ["packages/*"]).map((path) => `${path}/{src,test}/**/*.test.ts`),

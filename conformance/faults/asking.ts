@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Agent, request as httpRequest } from "node:http";
-import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 export interface Answer {
   readonly status: number;
@@ -19,7 +19,7 @@ export interface Question {
 /** One request on a connection of its own; `where` is a port or a Unix socket. */
 export function ask(where: number | string, question: Question): Promise<Answer> {
   const body = question.body === undefined ? null : Buffer.from(question.body as string);
-  const timeout = AbortSignal.timeout(hangMs);
+  const timeout = AbortSignal.timeout(testTimeoutMs);
   const signal = question.signal === undefined ? timeout : AbortSignal.any([question.signal, timeout]);
   return new Promise((resolve, reject) => {
     const request = httpRequest(

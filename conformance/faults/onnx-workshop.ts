@@ -17,7 +17,7 @@ import {
   request,
   type Workshop,
 } from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
-import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 export const mebibyte = 2 ** 20;
 
@@ -96,7 +96,7 @@ export async function theRunner(): Promise<number> {
 }
 
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + hangMs;
+  const endMs = performance.now() + testTimeoutMs;
   while (!(await look())) {
     if (performance.now() > endMs) throw new Error(`in vain: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

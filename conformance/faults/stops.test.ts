@@ -11,7 +11,7 @@ import { descendantsOf } from "./processes.ts";
 import { assertNothingLeft, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
-const endedWithinMs = hangMs;
+const endedWithinMs = testTimeoutMs;
 /** The rounds end when this is over, however many there were. */
 const budgetMs = 40_000;
 const roundsMax = 30;
@@ -52,7 +52,7 @@ class TritonPythonModel:
     def execute(self, requests):
         return []
 `;
-import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const events = ["activate", "import", "complete", "initialize", "spawned", "ready"] as const;
 type Moment = { readonly afterMs: number } | { readonly event: (typeof events)[number]; readonly afterMs: number };

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const intervalMs = 5;
 
@@ -7,7 +7,7 @@ const intervalMs = 5;
 export async function until<Value>(
   what: string,
   look: () => Value | Promise<Value>,
-  timeoutMs = hangMs,
+  timeoutMs = testTimeoutMs,
 ): Promise<NonNullable<Exclude<Value, false>>> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {

@@ -10,7 +10,7 @@ import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { serverTls, writeIdentity } from "./identities.ts";
 import { interopCases } from "./interop-cases.ts";
 import { openInteropService } from "./interop-service.ts";
-import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("interop_client.py", import.meta.url));
 /** The cases that grpcio asks and the Go client does not know. */
@@ -25,7 +25,7 @@ before(async () => {
 after(() => rm(directory, { recursive: true, force: true }));
 
 async function askCases(...args: string[]): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(python, [program, ...args], { timeout: hangMs });
+  const { stdout } = await promisify(execFile)(python, [program, ...args], { timeout: testTimeoutMs });
   return JSON.parse(stdout);
 }
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment, startGalatea, type RunningServer } from "../environments/index.ts";
 import { writeIdentity, type Identity } from "./identities.ts";
-import { hangMs } from "../../packages/base/src/core/eventually-fixture.ts";
+import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("tls_client.py", import.meta.url));
 let directory: string;
@@ -39,7 +39,7 @@ function start(...flags: string[]): Promise<RunningServer> {
 async function asks({ grpcPort }: RunningServer, roots: Identity, as: Identity | null): Promise<string> {
   const identity = as === null ? [] : [as.key, as.certificate];
   const args = [program, String(grpcPort), roots.certificate, ...identity];
-  const { stdout } = await promisify(execFile)(python, args, { timeout: hangMs });
+  const { stdout } = await promisify(execFile)(python, args, { timeout: testTimeoutMs });
   return stdout.trim();
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { systemClock } from "@galatea/base";
 import type { Credentials } from "./hosting.ts";
-import { describeEnd, spawnProcess } from "@galatea/base/processes";
+import { describeProcessEnd, spawnProcess } from "@galatea/base/processes";
 
 /** More than a platform gives requests under way. */
 const stopMs = 35_000;
@@ -47,7 +47,7 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
       lastWords = line;
       tell(line.slice(0, 100));
     },
-    onExit: (end) => reject(new Error(lastWords === "" ? `the platform ended: ${describeEnd(end)}` : lastWords)),
+    onExit: (end) => reject(new Error(lastWords === "" ? `the platform ended: ${describeProcessEnd(end)}` : lastWords)),
     clock: systemClock,
   });
   return {
@@ -55,7 +55,7 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
       tell = detail;
       return url;
     },
-    ended: child.ended.then(describeEnd),
+    ended: child.ended.then(describeProcessEnd),
     stop: async () => void (await child.stop(stopMs)),
   };
 }

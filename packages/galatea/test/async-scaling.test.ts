@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { MetricAlarm } from "@galatea/hosting/alarms";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { StepPolicy, TrackingPolicy } from "@galatea/hosting/scaling";
 import { AsyncBench } from "../../hosting/test/async-fixture.ts";
@@ -75,7 +75,7 @@ const waits: MetricAlarm = {
 };
 
 test("a request that finds no instance brings one, which ends when nothing waits any more", async () => {
-  const series = new MinuteSeries({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
+  const series = new InMemoryMetricStore({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
   await using opening = new AsyncDisposableStack();
   const bench = opening.use(await AsyncBench.open({ series, limits: { sampleMs: 50 } }));
   const documents = new MemoryDocuments(new DocumentMemory());

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { delay, silentLogger, systemClock, TaskGroup, type Clock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { TrackingPolicy } from "@galatea/hosting/scaling";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
@@ -50,7 +50,7 @@ const invocations: TrackingPolicy = {
 };
 
 test("under load an endpoint goes from one instance to five and, when it is over, back to one: no request fails", async () => {
-  const series = new MinuteSeries({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
+  const series = new InMemoryMetricStore({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
   await using opening = new AsyncDisposableStack();
   const bench = opening.use(await TrafficBench.open(new DocumentMemory(), series));
   const documents = new MemoryDocuments(new DocumentMemory());

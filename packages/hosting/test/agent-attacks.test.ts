@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { silentLogger, systemClock } from "@galatea/base";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import {
   AgentProtocolError,
   AgentServer,
@@ -22,7 +22,7 @@ import { openLocalAgent } from "./instance-agents-fixture.ts";
 
 const common = { clock: systemClock, logger: silentLogger };
 const token = "a token of this test";
-const signal = () => AbortSignal.timeout(hangMs);
+const signal = () => AbortSignal.timeout(testTimeoutMs);
 
 /** An agent that can end and begin again at the same port. */
 async function openWorld() {

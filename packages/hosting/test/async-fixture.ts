@@ -14,10 +14,10 @@ import {
   type AsyncTicket,
   type Hosting,
 } from "../src/index.ts";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /**
  * A container that does what a request's first word says: `fail` and `die`, `hang` for ever, `hold` until a file is there. Whatever else
@@ -91,7 +91,7 @@ export class AsyncBench implements AsyncDisposable {
       /** Content of the bucket by key. */
       readonly objects?: ReadonlyMap<string, string>;
       readonly limits?: Partial<AsyncLimits>;
-      readonly series?: MinuteSeries;
+      readonly series?: InMemoryMetricStore;
     } = {},
   ): Promise<AsyncBench> {
     await using opening = new AsyncDisposableStack();
@@ -210,7 +210,7 @@ export class AsyncBench implements AsyncDisposable {
   async result(
     ticket: AsyncTicket,
   ): Promise<{ readonly ok: boolean; readonly text: string; readonly contentType: string }> {
-    for (const untilMs = performance.now() + hangMs; performance.now() < untilMs;) {
+    for (const untilMs = performance.now() + testTimeoutMs; performance.now() < untilMs;) {
       const [output, failure] = [await this.object(ticket.outputUrl), await this.object(ticket.failureUrl)];
       if (output !== null) return { ok: true, ...output };
       if (failure !== null) return { ok: false, ...failure };

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory } from "../src/records/index.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
 test("requests in flight are a metric in points of ten seconds, of endpoints that are asked", async () => {
-  const series = new MinuteSeries({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
   await using bench = await TrafficBench.open(new DocumentMemory(), series);
   await bench.deploy("asked", [{ name: "v" }]);
   await bench.deploy("quiet", [{ name: "v" }]);

@@ -1,7 +1,7 @@
 /** The effects of hosting's operations on its records, over documents in memory: no files, no containers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, createLogger, orAborted, silentLogger, systemClock } from "@galatea/base";
+import { ByteBudget, createLogger, rejectOnAbort, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
 import type { ChangeBatch, Documents } from "../src/records/index.ts";
 import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
@@ -133,7 +133,7 @@ class LateDocuments extends MemoryDocuments {
 
   override async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
     for await (const batch of super.changes(sinceVersion, signal)) {
-      await orAborted(this.#told.promise, signal);
+      await rejectOnAbort(this.#told.promise, signal);
       yield batch;
     }
   }

@@ -11,10 +11,10 @@ import {
   type Hosting,
   type ProductionVariant,
 } from "../src/index.ts";
-import type { MinuteSeries } from "@galatea/base/metrics";
+import type { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /**
  * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
@@ -124,7 +124,7 @@ export class TrafficBench implements AsyncDisposable {
   /** With a series, what is measured is recorded there, too. */
   static async open(
     documents = new DocumentMemory(),
-    series: MinuteSeries | null = null,
+    series: InMemoryMetricStore | null = null,
     more: BenchMore = {},
   ): Promise<TrafficBench> {
     await using opening = new AsyncDisposableStack();
@@ -398,7 +398,7 @@ function commandsBelow(pid: number): readonly { readonly pid: number; readonly c
 
 /** Looks until it is so. */
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (const untilMs = performance.now() + hangMs; !(await look());) {
+  for (const untilMs = performance.now() + testTimeoutMs; !(await look());) {
     if (performance.now() > untilMs) throw new Error(`waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -65,8 +65,8 @@ test("what consoles make of folders is no file of a model", async () => {
 class WatchedBudget extends ByteBudget {
   peakBytes = 0;
 
-  override takeAnyway(bytes: number): void {
-    super.takeAnyway(bytes);
+  override reserveUnchecked(bytes: number): void {
+    super.reserveUnchecked(bytes);
     this.peakBytes = Math.max(this.peakBytes, this.usedBytes);
   }
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, type AddressInfo, type Socket } from "node:net";
 import { AwsError } from "@galatea/base";
-import { inheritable } from "@galatea/base/system";
+import { duplicateForExec } from "@galatea/base/system";
 import type { Gateway } from "../wire/index.ts";
 
 const backlog = 1024;
@@ -171,5 +171,5 @@ export function listen(server: Server, { host, port, listeningFd = null }: Liste
 export function inheritableSocket(server: Server): number {
   const { _handle: handle } = server as Server & { readonly _handle: { readonly fd: number } | null };
   if (handle === null) throw new Error("bug: the server does not listen");
-  return inheritable(handle.fd);
+  return duplicateForExec(handle.fd);
 }

@@ -45,7 +45,7 @@ export async function platformPage(
           columns: ["name", "status", "since", "reason"],
           rows: await endpointRows(hosting),
           rowCount: endpointCount,
-          empty: "There are no endpoints.",
+          emptyText: "There are no endpoints.",
         }
       : null,
     links: [

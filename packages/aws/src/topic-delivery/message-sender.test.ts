@@ -3,7 +3,7 @@ import type { LookupAddress, LookupAllOptions } from "node:dns";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { addressRefusal, messageSender } from "./message-sender.ts";
 
 const neither = { toThisMachine: false, toPrivateNetworks: false };
@@ -86,7 +86,7 @@ test("a name that resolves to a private address, or to one among others, is sent
   const options = { ...neither, toThisMachine: true };
   for (const addresses of [["10.0.0.1"], ["127.0.0.1", "10.0.0.1"], ["fe80::1"]]) {
     const send = messageSender(options, resolverOf([addresses]));
-    const outcome = await send(`http://inside.test:${port}/`, message, AbortSignal.timeout(hangMs));
+    const outcome = await send(`http://inside.test:${port}/`, message, AbortSignal.timeout(testTimeoutMs));
     assert.equal(outcome.kind, "forbidden");
     assert.match(
       outcome.kind === "forbidden" ? outcome.why : "",
@@ -100,8 +100,8 @@ test("a name that resolves elsewhere the next time is looked at as it is connect
   const { port, requests } = await listening(t);
   const send = messageSender({ ...neither, toThisMachine: true }, resolverOf([["127.0.0.1"], ["10.0.0.1"]]));
   const url = `http://rebound.test:${port}/`;
-  assert.deepEqual(await send(url, message, AbortSignal.timeout(hangMs)), { kind: "answered", status: 200 });
-  assert.equal((await send(url, message, AbortSignal.timeout(hangMs))).kind, "forbidden");
+  assert.deepEqual(await send(url, message, AbortSignal.timeout(testTimeoutMs)), { kind: "answered", status: 200 });
+  assert.equal((await send(url, message, AbortSignal.timeout(testTimeoutMs))).kind, "forbidden");
   assert.equal(requests(), 1);
 });
 
@@ -109,7 +109,7 @@ test("a redirect is an answer, and is not followed", async (t) => {
   const inside = await listening(t);
   const outside = await listening(t, `http://127.0.0.1:${inside.port}/`);
   const send = messageSender({ ...neither, toThisMachine: true });
-  const outcome = await send(`http://127.0.0.1:${outside.port}/`, message, AbortSignal.timeout(hangMs));
+  const outcome = await send(`http://127.0.0.1:${outside.port}/`, message, AbortSignal.timeout(testTimeoutMs));
   assert.deepEqual(outcome, { kind: "answered", status: 307 });
   assert.equal(inside.requests(), 0);
 });

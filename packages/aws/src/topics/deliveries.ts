@@ -1,4 +1,12 @@
-import { openDeadline, orAborted, retryWrite, Gate, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import {
+  openDeadline,
+  rejectOnAbort,
+  retryWrite,
+  ChangeNotifier,
+  TaskGroup,
+  type Clock,
+  type Logger,
+} from "@galatea/base";
 import { allDocuments, allJson, readJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
@@ -84,7 +92,7 @@ export class Deliveries implements AsyncDisposable {
   /** By subscription, in round-robin order. */
   readonly #lines = new Map<string, Line>();
   readonly #tasks: TaskGroup;
-  readonly #posted = new Gate();
+  readonly #posted = new ChangeNotifier();
   /** Oldest first. */
   readonly #dead = new Set<string>();
   #sendingCount = 0;
@@ -146,7 +154,7 @@ export class Deliveries implements AsyncDisposable {
     }
     const written = () => {
       for (const enter of entered) enter();
-      this.#posted.open();
+      this.#posted.notify();
     };
     return { changes, written };
   }
@@ -166,10 +174,10 @@ export class Deliveries implements AsyncDisposable {
   async #watch(closing: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
     for (;;) {
-      const posted = this.#posted.opened();
+      const posted = this.#posted.nextChange();
       const afterMs = Math.min(limits.lookMs, Math.max(1, this.#dispatch() - clock.epochMs()));
       using pause = openDeadline({ clock, afterMs, signal: closing });
-      await orAborted(posted, pause.signal).catch(() => closing.throwIfAborted());
+      await rejectOnAbort(posted, pause.signal).catch(() => closing.throwIfAborted());
     }
   }
 
@@ -222,7 +230,7 @@ export class Deliveries implements AsyncDisposable {
       } finally {
         line.sendingCount -= 1;
         this.#sendingCount -= 1;
-        if (!closing.aborted) this.#posted.open();
+        if (!closing.aborted) this.#posted.notify();
       }
     });
   }
@@ -284,13 +292,13 @@ export class Deliveries implements AsyncDisposable {
 
   /** Repeats a write until it succeeds: otherwise a full disk would repeat a delivered message. */
   async #persist(
-    { subscriptionArn: name }: Delivery,
+    { subscriptionArn: ownerName }: Delivery,
     changes: readonly DocumentChange[],
     signal: AbortSignal,
   ): Promise<void> {
     const { documents, clock, logger } = this.#options;
-    const what = "the result of a delivery";
-    const options = { clock, logger, what, name, retries: "every error", signal } as const;
+    const recordDescription = "the result of a delivery";
+    const options = { clock, logger, recordDescription, ownerName, retries: "every error", signal } as const;
     await retryWrite(() => documents.write(changes), options);
   }
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@galatea/base";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { DocumentChange } from "@galatea/hosting/records";
 import { deliveryLimits } from "./deliveries.ts";
@@ -15,7 +15,7 @@ const asked = { topicArn, protocol: "http", isRaw: true, filter: null, deliveryP
 
 type Given = Partial<Pick<TopicsOptions, "documents" | "send">> & { readonly limits: Partial<TopicsOptions["limits"]> };
 
-async function opened(clock: MovedClock, { limits, ...given }: Given): Promise<Topics> {
+async function opened(clock: SteppedClock, { limits, ...given }: Given): Promise<Topics> {
   let count = 0;
   const topics = await Topics.open({
     documents: new MemoryDocuments(new DocumentMemory()),
@@ -46,13 +46,13 @@ async function opened(clock: MovedClock, { limits, ...given }: Given): Promise<T
 }
 
 test("subscriptions that nobody confirmed in time leave their places to others", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   await using topics = await opened(clock, { limits: { subscriptionsMax: 2 } });
   const subscribe = (host: string) => topics.subscribe({ ...asked, endpoint: `http://${host}/` });
   await subscribe("a");
   await subscribe("b");
   await assert.rejects(subscribe("c"), { code: "SubscriptionLimitExceeded" });
-  clock.move(3 * 86_400_000);
+  clock.advance(3 * 86_400_000);
   await subscribe("c");
   assert.deepEqual(
     topics.subscriptions(null).map(({ endpoint }) => endpoint),
@@ -72,7 +72,7 @@ test("what is given up while the disk is full pushes nothing out of what is kept
   // An endpoint that never answers, so that each message is one too many.
   const send: TopicsOptions["send"] = (_url, _message, signal) =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
-  await using topics = await opened(new MovedClock(), { documents, send, limits: { waitingMax: 0, deadMax: 2 } });
+  await using topics = await opened(new SteppedClock(), { documents, send, limits: { waitingMax: 0, deadMax: 2 } });
   const { state } = await topics.subscribe({ ...asked, endpoint: "http://a/" });
   await topics.confirm(topicArn, state.at === "pending" ? state.token : "", true);
   const publish = (text: string) => topics.publish({ topicArn, subject: null, text, attributes: {} });

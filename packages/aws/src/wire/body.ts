@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { IncomingMessage } from "node:http";
 import { createGunzip } from "node:zlib";
-import { AwsError, readToBuffer, takeForCall, type ByteLease } from "@galatea/base";
+import { AwsError, readToBuffer, reserveCallMemory, type ByteLease } from "@galatea/base";
 import type { RawExchange } from "./service-row.ts";
 
 /** Maximum output of one step of decompression. */
@@ -19,7 +19,7 @@ export async function readHashedBody(
   const announced = announcedLength(request, bytesMax, memory);
   const hash = createHash("sha256");
   const take = (bytes: number, piece: Buffer) => {
-    if (announced === null) takeForCall(memory, bytes);
+    if (announced === null) reserveCallMemory(memory, bytes);
     hash.update(piece);
   };
   const body = await readToBuffer(request, bytesMax, () => tooLarge(bytesMax), take);
@@ -31,7 +31,7 @@ function announcedLength(request: IncomingMessage, bytesMax: number, memory: Byt
   const announced = request.headers["content-length"];
   if (announced === undefined) return null;
   if (Number(announced) > bytesMax) throw tooLarge(bytesMax);
-  takeForCall(memory, Number(announced));
+  reserveCallMemory(memory, Number(announced));
   return Number(announced);
 }
 
@@ -56,12 +56,12 @@ export async function decodeBody(
   try {
     for await (const chunk of gunzip as AsyncIterable<Buffer>) {
       if (inflatedBytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
-      takeForCall(memory, chunk.length);
+      reserveCallMemory(memory, chunk.length);
       inflatedBytes += chunk.length;
       chunks.push(chunk);
     }
     // The chunks and their concatenation exist at the same time.
-    takeForCall(memory, inflatedBytes);
+    reserveCallMemory(memory, inflatedBytes);
     const inflated = Buffer.concat(chunks, inflatedBytes);
     memory.shrinkBy(inflatedBytes);
     return inflated;

@@ -1,4 +1,4 @@
-import { AwsError, diskFault, diskText } from "@galatea/base";
+import { AwsError, diskFaultOf, describeDiskFault } from "@galatea/base";
 import { SignatureFailure, type SignatureFailureReason } from "../signing/index.ts";
 import type { ErrorModel, ServiceModel } from "../spec/index.ts";
 import type { OperationProtocol } from "./service-table.ts";
@@ -57,9 +57,9 @@ export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
 
 /** Returns the client's text for an internal error. Faults of the disk (full, read-only, not permitted) and of the database are named; other details are only in the log. */
 function internalText(thrown: unknown): string {
-  const fault = diskFault(thrown);
+  const fault = diskFaultOf(thrown);
   if (fault === null) return "An internal error occurred; the server's log has the details.";
-  const text = diskText(fault, "the platform's data");
+  const text = describeDiskFault(fault, "the platform's data");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { drained } from "@galatea/base";
+import { waitForDrain } from "@galatea/base";
 
 /**
  * A response in chunks, with pauses of any length. While its client does not read, the port's limit for connections
@@ -26,7 +26,7 @@ export class StreamWriter {
     // waits.
     if (response.write(part)) return;
     response.socket?.setTimeout(this.#stallMsMax);
-    await drained(response, this.#signal);
+    await waitForDrain(response, this.#signal);
     response.socket?.setTimeout(0);
   }
 

@@ -54,30 +54,30 @@ test("whatever is taken and given back in any order, no more than the bound is i
 
 test("what may fit later is refused as full, what never fits as too large", () => {
   const budget = new ByteBudget(100);
-  budget.take(60);
-  assert.throws(() => budget.take(41), {
+  budget.reserve(60);
+  assert.throws(() => budget.reserve(41), {
     code: "UNAVAILABLE",
     reason: "memory-full",
     message:
       "memory for requests in flight is full: 41 bytes requested, 60 of 100 bytes in use; ask again later or raise --request-memory-bytes",
   });
-  assert.throws(() => budget.take(101), {
+  assert.throws(() => budget.reserve(101), {
     code: "INVALID_ARG",
     reason: "memory-exceeded",
     message: "101 bytes exceed the memory for all requests in flight, 100 bytes; raise --request-memory-bytes",
   });
-  budget.take(40);
-  budget.give(100);
-  assert.throws(() => budget.give(1), /bug: more bytes were released/);
+  budget.reserve(40);
+  budget.release(100);
+  assert.throws(() => budget.release(1), /bug: more bytes were released/);
 });
 
 test("bytes that are there already are counted beyond the bound, and keep others out until they are gone", () => {
   const budget = new ByteBudget(100);
   const lease = new ByteLease(budget);
-  lease.growAnyway(150);
-  assert.throws(() => budget.take(1), { reason: "memory-full" });
+  lease.growUnchecked(150);
+  assert.throws(() => budget.reserve(1), { reason: "memory-full" });
   lease[Symbol.dispose]();
-  budget.take(100);
+  budget.reserve(100);
 });
 
 test("a lease takes nothing more when its owner has ended it", () => {
@@ -86,7 +86,7 @@ test("a lease takes nothing more when its owner has ended it", () => {
   lease.grow(10);
   lease[Symbol.dispose]();
   assert.throws(() => lease.grow(1), { code: "CANCELLED" });
-  lease.growAnyway(1);
+  lease.growUnchecked(1);
   assert.equal(budget.usedBytes, 0);
 });
 
@@ -109,24 +109,24 @@ test("idle memory never keeps a request out: as much of it as is wanting is aske
   holder("empty", 0);
   holder("a", 30);
   using _gone = holder("b", 30);
-  budget.take(40);
+  budget.reserve(40);
   assert.deepEqual(asked, []);
-  budget.take(50);
+  budget.reserve(50);
   assert.deepEqual(asked, ["empty 0", "a 30", "b 20"]);
   asked.length = 0;
-  budget.take(10);
+  budget.reserve(10);
   assert.deepEqual(asked, ["a 0", "b 10"]);
   assert.deepEqual([budget.usedBytes, budget.idleBytes], [100, 0]);
 });
 
 test("those who take much leave room for those who take little", () => {
   const budget = new ByteBudget(1_600_000);
-  assert.throws(() => budget.take(1_500_001), {
+  assert.throws(() => budget.reserve(1_500_001), {
     reason: "memory-exceeded",
     message: "1500001 bytes exceed the memory for all requests in flight, 1500000 bytes; raise --request-memory-bytes",
   });
-  budget.take(1_500_000);
-  assert.throws(() => budget.take(20_000), { reason: "memory-full" });
-  for (let taken = 0; taken < 10; taken++) budget.take(10_000);
-  assert.throws(() => budget.take(1), { reason: "memory-full" });
+  budget.reserve(1_500_000);
+  assert.throws(() => budget.reserve(20_000), { reason: "memory-full" });
+  for (let taken = 0; taken < 10; taken++) budget.reserve(10_000);
+  assert.throws(() => budget.reserve(1), { reason: "memory-full" });
 });

@@ -11,9 +11,9 @@ const smallShare = 1 / 16;
 const smallBytesMax = 16 * 1024;
 
 /**
- * A budget for the bytes of all requests and responses in flight: bodies, tensors, text buffered for slow readers. A holder takes its
- * bytes from the budget before it allocates and returns them after. `take` never waits: a request that does not fit is rejected at once,
- * so that two half-filled requests never wait for each other. This class only counts; it allocates nothing.
+ * A budget for the bytes of all requests and responses in flight: bodies, tensors, text buffered for slow readers. A holder reserves its
+ * bytes before it allocates them and releases them after. `reserve` never waits: a request that does not fit is rejected at once, so that
+ * two half-filled requests never wait for each other. This class only counts; it allocates nothing.
  */
 export class ByteBudget {
   readonly bytesMax: number;
@@ -39,34 +39,34 @@ export class ByteBudget {
   }
 
   fits(bytes: number): boolean {
-    return this.#usedBytes + bytes <= this.#boundOf(bytes);
+    return this.#usedBytes + bytes <= this.#limitFor(bytes);
   }
 
   /**
-   * Takes `bytes`. When they do not fit, takes nothing and throws UNAVAILABLE, with the reason `memory-full`, or `memory-exceeded` when
-   * they can never fit.
+   * Reserves `bytes`. When they do not fit, reserves nothing and throws UNAVAILABLE, with the reason `memory-full`, or `memory-exceeded`
+   * when they can never fit.
    */
-  take(bytes: number): void {
-    if (!this.fits(bytes)) throw this.refusal(bytes);
-    this.takeAnyway(bytes);
+  reserve(bytes: number): void {
+    if (!this.fits(bytes)) throw this.insufficientMemoryError(bytes);
+    this.reserveUnchecked(bytes);
   }
 
   /**
    * Counts bytes that are already allocated, even over the limit. Later requests are rejected until the usage is below the limit again.
    */
-  takeAnyway(bytes: number): void {
+  reserveUnchecked(bytes: number): void {
     this.#usedBytes += bytes;
     if (this.#usedBytes + this.#idleBytes > this.bytesMax) this.#reclaim();
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     assert(bytes >= 0 && bytes <= this.#usedBytes, "more bytes were released than were taken");
     this.#usedBytes -= bytes;
   }
 
   /** Returns the error for a request of `bytes` that does not fit. */
-  refusal(bytes: number): InferenceError {
-    const boundBytes = this.#boundOf(bytes);
+  insufficientMemoryError(bytes: number): InferenceError {
+    const boundBytes = this.#limitFor(bytes);
     if (bytes > boundBytes) {
       const text = `${bytes} bytes exceed the memory for all requests in flight, ${boundBytes} bytes; raise --request-memory-bytes`;
       return new InferenceError("INVALID_ARG", text, { reason: "memory-exceeded" });
@@ -77,7 +77,7 @@ export class ByteBudget {
     return new InferenceError("UNAVAILABLE", text, { reason: "memory-full" });
   }
 
-  #boundOf(bytes: number): number {
+  #limitFor(bytes: number): number {
     return bytes <= smallBytesMax ? this.bytesMax : this.#largeBytesMax;
   }
 
@@ -87,12 +87,15 @@ export class ByteBudget {
     return { [Symbol.dispose]: () => void this.#idleMemory.delete(memory) };
   }
 
-  /** Counts memory that became idle (negative: that is in use again). Idle memory never causes a rejection: it is released first. */
+  /**
+   * Counts memory that became idle; a negative number counts idle memory that is in use again. Idle memory never causes a rejection: it is
+   * released first.
+   */
   addIdleBytes(bytes: number): void {
     this.#idleBytes += bytes;
   }
 
-  /** An owner that had nothing to release moves to the end of the order. */
+  /** Releases idle memory until the usage is within the limit. An owner that had nothing to release moves to the end of the order. */
   #reclaim(): void {
     // Iterates over a copy: an owner that moves to the end is not visited twice.
     for (const memory of Array.from(this.#idleMemory)) {
@@ -105,7 +108,9 @@ export class ByteBudget {
   }
 }
 
-/** Bytes of a budget with one owner, which disposes the lease when the last byte is free. A disposed lease takes no more bytes. */
+/**
+ * Bytes of a budget with one owner, which disposes the lease when it needs none of them any more. A disposed lease reserves no more bytes.
+ */
 export class ByteLease implements Disposable {
   readonly #budget: ByteBudget;
   #bytes = 0;
@@ -120,22 +125,22 @@ export class ByteLease implements Disposable {
     return this.#bytes;
   }
 
-  /** Returns whether `bytes` could be taken now. */
+  /** Returns whether `bytes` could be reserved now. */
   fits(bytes: number): boolean {
     return this.#budget.fits(bytes);
   }
 
-  /** Takes `bytes` more, or throws as `ByteBudget.take` does and leaves the lease as it was. Throws CANCELLED after disposal. */
+  /** Reserves `bytes` more, or throws as `ByteBudget.reserve` does and leaves the lease as it was. Throws CANCELLED after disposal. */
   grow(bytes: number): void {
     if (this.#disposed) throw new InferenceError("CANCELLED", "the request has ended");
-    this.#budget.take(bytes);
+    this.#budget.reserve(bytes);
     this.#bytes += bytes;
   }
 
-  /** Counts bytes that are already allocated. */
-  growAnyway(bytes: number): void {
+  /** Adds bytes that are already allocated, even over the budget's limit. */
+  growUnchecked(bytes: number): void {
     if (this.#disposed) return;
-    this.#budget.takeAnyway(bytes);
+    this.#budget.reserveUnchecked(bytes);
     this.#bytes += bytes;
   }
 
@@ -148,7 +153,7 @@ export class ByteLease implements Disposable {
   shrinkBy(bytes: number): void {
     const given = Math.min(bytes, this.#bytes);
     if (given <= 0) return;
-    this.#budget.give(given);
+    this.#budget.release(given);
     this.#bytes -= given;
   }
 

@@ -1,9 +1,9 @@
 import { crc32 } from "node:zlib";
 
 /** Length of the checksum and the space after it. */
-const sealLength = 9;
+const prefixLength = 9;
 
-/** Returns one line of text after its CRC-32, so that a reader can detect damage by the disk. `text` has no line break. */
+/** Returns a line of text prefixed with its CRC-32, so that a reader can detect damage by the disk. `text` has no line break. */
 export function checksummedLine(text: string): string {
   return `${hexOf(crc32(text))} ${text}`;
 }
@@ -19,14 +19,14 @@ export interface ChecksummedLine {
  * is damaged, or for any other line.
  */
 export function parseChecksummedLine(line: Buffer): ChecksummedLine | null {
-  if (line.length < sealLength) return null;
-  const text = line.subarray(sealLength);
+  if (line.length < prefixLength) return null;
+  const text = line.subarray(prefixLength);
   const computed = crc32(text);
-  const sealBits = differingBits(line.subarray(0, sealLength), Buffer.from(`${hexOf(computed)} `, "latin1"));
+  const sealBits = differingBits(line.subarray(0, prefixLength), Buffer.from(`${hexOf(computed)} `, "latin1"));
   if (sealBits === 0) return { text: text.toString("utf8"), isRepaired: false };
   // The flipped bit is in the checksum or in the space: the text is undamaged.
   if (sealBits === 1) return { text: text.toString("utf8"), isRepaired: true };
-  const seal = line.toString("latin1", 0, sealLength);
+  const seal = line.toString("latin1", 0, prefixLength);
   if (!/^[0-9a-f]{8} $/.test(seal)) return null;
   const bit = flippedBit(text.length, (computed ^ Number.parseInt(seal, 16)) >>> 0);
   if (bit === null) return null;

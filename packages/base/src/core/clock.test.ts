@@ -4,7 +4,7 @@ import { getEventListeners } from "node:events";
 import { promisify } from "node:util";
 import { mock, test } from "node:test";
 import { delay, systemClock, type Clock } from "./clock.ts";
-import { hangMs } from "./eventually-fixture.ts";
+import { testTimeoutMs } from "./eventually-fixture.ts";
 
 test("a timer fires when its time has come, also beyond what Node's own can count", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
@@ -56,7 +56,7 @@ test("a timer lets the process end, a delay keeps it until it is over", async ()
   const clock = JSON.stringify(new URL("clock.ts", import.meta.url).href);
   const run = (code: string) => {
     const args = ["--input-type=module", "-e", `import * as clock from ${clock}; ${code}`];
-    return promisify(execFile)(process.execPath, args, { timeout: hangMs });
+    return promisify(execFile)(process.execPath, args, { timeout: testTimeoutMs });
   };
   await run("clock.systemClock.timer(60_000, () => {})");
   const { stdout } = await run("await clock.delay(clock.systemClock, 20, null); console.log('waited')");

@@ -1,4 +1,4 @@
-/** Time as an argument. Tests pass a manual clock and never sleep. */
+/** A source of time and timers, passed to whatever reads the time. Tests pass a simulated clock and never sleep. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   epochMs(): number;

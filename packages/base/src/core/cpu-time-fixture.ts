@@ -1,4 +1,7 @@
-/** CPU time of the calling thread since it started, in milliseconds. Unlike a clock it stands still while other programs run. */
+/**
+ * Returns the CPU time of the calling thread since the thread started, in milliseconds. The figure does not grow while other programs have
+ * the processor.
+ */
 export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

@@ -4,25 +4,25 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { asDiskError, DiskError, diskFault, makeDirectory } from "./disk-fault.ts";
+import { asDiskError, DiskError, diskFaultOf, makeDirectory } from "./disk-fault.ts";
 
 const systemError = (code: string, syscall = "write", cause?: unknown) =>
   Object.assign(new Error(`${code}: ${syscall}`, { cause }), { code, syscall });
 
 test("what a disk refuses is told from its code, also where it is the cause of another error", () => {
   const faults = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EIO"].map((code) =>
-    diskFault(systemError(code)),
+    diskFaultOf(systemError(code)),
   );
   const told = ["full", "full", "file-too-large", "read-only", "forbidden", "forbidden", "no-directory", null];
   assert.deepEqual(faults, told);
-  assert.equal(diskFault(new Error("not written", { cause: systemError("ENOSPC") })), "full");
-  assert.equal(diskFault(null), null);
-  assert.equal(diskFault("ENOSPC"), null);
+  assert.equal(diskFaultOf(new Error("not written", { cause: systemError("ENOSPC") })), "full");
+  assert.equal(diskFaultOf(null), null);
+  assert.equal(diskFaultOf("ENOSPC"), null);
 });
 
 test("a port or a program that this user may not use is no fault of a disk", () => {
   for (const syscall of ["listen", "bind", "spawn /bin/x"])
-    assert.equal(diskFault(systemError("EACCES", syscall)), null, syscall);
+    assert.equal(diskFaultOf(systemError("EACCES", syscall)), null, syscall);
 });
 
 test("an error of a disk becomes one sentence that names the place and keeps the code; others stay as they are", () => {

@@ -23,7 +23,7 @@ const otherCalls = /^(listen|bind|connect|spawn|kill|setuid)/;
 const causesMax = 5;
 
 /** Returns the disk fault that an error or one of its causes reports; null when it reports another problem. */
-export function diskFault(thrown: unknown): DiskFault | null {
+export function diskFaultOf(thrown: unknown): DiskFault | null {
   let error = thrown as NodeJS.ErrnoException | null | undefined;
   for (let i = 0; i < causesMax && error instanceof Error; i++) {
     const fault = faultOfCode[error.code ?? ""];
@@ -34,7 +34,7 @@ export function diskFault(thrown: unknown): DiskFault | null {
 }
 
 /** `what`: a path in quotes, or words such as "the platform's data". */
-const textOfFault: Readonly<Record<DiskFault, (what: string) => string>> = {
+const describeByFault: Readonly<Record<DiskFault, (what: string) => string>> = {
   full: (what) => `the disk that holds ${what} is full`,
   "file-too-large": (what) => `${what} would be larger than a file may be`,
   "read-only": (what) => `the disk that holds ${what} is read-only`,
@@ -43,8 +43,8 @@ const textOfFault: Readonly<Record<DiskFault, (what: string) => string>> = {
   unreachable: (what) => `the database that holds ${what} cannot be reached`,
 };
 
-export function diskText(fault: DiskFault, what: string): string {
-  return textOfFault[fault](what);
+export function describeDiskFault(fault: DiskFault, what: string): string {
+  return describeByFault[fault](what);
 }
 
 /** A failed write, described in one sentence with its reason; `code` is the code of the cause. */
@@ -52,7 +52,7 @@ export class DiskError extends Error {
   readonly code: string | undefined;
 
   constructor(fault: DiskFault, what: string, cause: unknown) {
-    super(diskText(fault, what), { cause });
+    super(describeDiskFault(fault, what), { cause });
     this.name = "DiskError";
     this.code = (cause as NodeJS.ErrnoException).code;
   }
@@ -61,7 +61,7 @@ export class DiskError extends Error {
 /** Returns a disk fault as a DiskError about `what`, and every other error unchanged. */
 export function asDiskError(thrown: unknown, what: string): unknown {
   if (thrown instanceof DiskError) return thrown;
-  const fault = diskFault(thrown);
+  const fault = diskFaultOf(thrown);
   return fault === null ? thrown : new DiskError(fault, what, thrown);
 }
 
@@ -70,7 +70,7 @@ export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
   } catch (error) {
-    throw asDiskError(await firstRefusal(resolve(path), error), `'${path}'`);
+    throw asDiskError(await firstDirectoryError(resolve(path), error), `'${path}'`);
   }
 }
 
@@ -78,7 +78,7 @@ export async function makeDirectory(path: string): Promise<void> {
  * Returns the error of making the first missing directory. On a read-only disk Node reports ENOENT for the last directory instead of the
  * reason.
  */
-async function firstRefusal(path: string, thrown: unknown): Promise<unknown> {
+async function firstDirectoryError(path: string, thrown: unknown): Promise<unknown> {
   let missing = path;
   while (missing !== dirname(missing) && (await isMissing(dirname(missing)))) missing = dirname(missing);
   try {

@@ -1,6 +1,6 @@
 /**
- * The eight status codes of the inference vocabulary, as Triton's core names them (TRITONSERVER_Error_Code).
- * A protocol owns one table from code to its own status; nothing below a protocol knows a status.
+ * Error codes, named as in Triton's core (TRITONSERVER_Error_Code). Each protocol has one table from these codes to its own statuses; other
+ * modules know only the codes.
  */
 export const inferenceCodes = [
   "UNKNOWN",
@@ -16,13 +16,13 @@ export const inferenceCodes = [
 export type InferenceCode = (typeof inferenceCodes)[number];
 
 /**
- * `memory-full` passes when other requests end; `memory-exceeded` is permanent. `out-of-memory`: a model does not fit in memory, and
- * unloading other models may help.
+ * The memory that an error reports. `memory-full` ends when other requests end; `memory-exceeded` is permanent. `out-of-memory`: a model
+ * does not fit in memory, and unloading other models may help.
  */
 export type MemoryReason = "memory-full" | "memory-exceeded" | "out-of-memory";
 
 /**
- * The reason of an error beyond its code, for callers that distinguish them; no caller matches words of a message.
+ * A reason that is more precise than the error's code, for callers that must distinguish errors without matching messages.
  * - `request-refused`: the checks of the core or its queues rejected the request before a model saw it
  * - `inflation-failed`: a compressed body is invalid, or too large when expanded
  * - `not-a-string`: an element of JSON data is not the string that was expected
@@ -56,7 +56,7 @@ export class InferenceError extends Error {
     this.reason = options?.reason ?? null;
   }
 
-  /** Converts a thrown value to the error that is reported; a bug becomes INTERNAL with its text. */
+  /** Returns an InferenceError unchanged; converts any other thrown value to INTERNAL with its message. */
   static from(thrown: unknown): InferenceError {
     if (thrown instanceof InferenceError) return thrown;
     return new InferenceError("INTERNAL", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
@@ -98,12 +98,12 @@ export class AwsError extends Error {
   }
 }
 
-/** Throws when a condition that only a bug can violate is false. Circumstances throw one of the errors above. */
+/** Throws when `condition` is false, which only a bug can cause. Failures that are no bugs throw one of the errors above. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);
 }
 
-/** Ends a choice over a closed union: a member that is added later fails to compile here. */
+/** Marks the end of a choice over a closed union: code that does not handle every member fails to compile. */
 export function unreachable(value: never): never {
-  throw new Error(`a case that cannot be: ${JSON.stringify(value)}`);
+  throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }

@@ -1,17 +1,17 @@
 /**
- * How long a test waits for a condition before it fails, in milliseconds. It says nothing about speed: a machine that is a hundred times
- * slower than usual still passes, and a broken product fails its test instead of hanging it.
+ * Time after which a test that waits for a condition fails, in milliseconds. Long enough for a machine that is a hundred times slower than
+ * usual; without a limit, a broken product would hang its test.
  */
-export const hangMs = 600_000;
+export const testTimeoutMs = 600_000;
 
 const intervalMs = 2;
 
-/** Resolves when `holds` returns true; rejects, with the condition's text, when it still does not after `waitMs`. */
-export async function eventually(holds: () => boolean | Promise<boolean>, waitMs = hangMs): Promise<void> {
+/** Resolves when `holds` returns true; rejects, with the source text of `holds`, when it still returns false after `waitMs`. */
+export async function eventually(holds: () => boolean | Promise<boolean>, waitMs = testTimeoutMs): Promise<void> {
   const end = AbortSignal.timeout(waitMs);
   while (!(await holds())) {
-    if (end.aborted) throw new Error(`still not so after ${waitMs} ms: ${holds.toString()}`);
-    // No busy loop: what the test waits for needs the processor.
+    if (end.aborted) throw new Error(`condition still false after ${waitMs} ms: ${holds.toString()}`);
+    // Pauses, because the condition that the test waits for needs the processor.
     await new Promise((resolve) => setTimeout(resolve, intervalMs));
   }
 }

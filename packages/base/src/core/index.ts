@@ -1,6 +1,8 @@
-/** Errors, time, logs, task groups, buffered bodies and bytes in flight for every module. Nothing here knows models, AWS or HTTP. */
-export { takeForCall } from "./call-memory.ts";
-export { ByteRate, type ByteRateLimits } from "./byte-rate.ts";
+/**
+ * Errors, clocks, loggers, task groups, body buffers and memory budgets for every module. This module knows nothing of models, AWS or HTTP.
+ */
+export { reserveCallMemory } from "./reserve-call-memory.ts";
+export { TokenBucket, type TokenBucketLimits } from "./token-bucket.ts";
 export { ByteBudget, ByteLease } from "./byte-budget.ts";
 export {
   AwsError,
@@ -14,16 +16,16 @@ export {
   type InferenceErrorOptions,
   type InferenceReason,
 } from "./errors.ts";
-export { asDiskError, DiskError, diskFault, diskText, makeDirectory } from "./disk-fault.ts";
+export { asDiskError, DiskError, diskFaultOf, describeDiskFault, makeDirectory } from "./disk-fault.ts";
 export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type Logger } from "./log.ts";
 export { openDeadline, type Deadline } from "./concurrency/deadline.ts";
-export { drained } from "./concurrency/drained.ts";
-export { Gate } from "./concurrency/gate.ts";
+export { waitForDrain } from "./concurrency/wait-for-drain.ts";
+export { ChangeNotifier } from "./concurrency/change-notifier.ts";
 export { KeyedLock } from "./concurrency/keyed-lock.ts";
 export { LazyResource } from "./concurrency/lazy-resource.ts";
 export { EventLoopQueue, type YieldOptions } from "./concurrency/event-loop-queue.ts";
-export { orAborted } from "./concurrency/or-aborted.ts";
+export { rejectOnAbort } from "./concurrency/reject-on-abort.ts";
 export { Semaphore } from "./concurrency/semaphore.ts";
 export { TaskGroup } from "./concurrency/task-group.ts";
 export { SerialQueue } from "./concurrency/serial-queue.ts";

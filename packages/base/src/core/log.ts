@@ -1,9 +1,9 @@
-/** The context of one log line. Values are printed; never tensors, never credentials. */
+/** Named values that a log line prints after its message. Never tensors, never credentials. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export type LogLevel = "verbose" | "info" | "warning" | "error";
 
-/** A destination of log lines. The command decides the destination; every other module takes a Logger. */
+/** Writes log lines. The command decides where they go; every other module receives a Logger. */
 export interface Logger {
   verbose(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 
 /**
- * Reads a body of at most `bytesMax` bytes to one buffer; a body that arrives in one chunk is not copied. Rejects with `tooLong()` as
- * soon as the body is known to be longer, and leaves the rest unread. `take` reserves memory for each chunk and throws to reject it.
- * Cheaper than iterating over the stream, which matters for calls per request.
+ * Reads a body of at most `bytesMax` bytes to one buffer; a body that arrives in one chunk is not copied. Rejects with `tooLong()` as soon
+ * as the body is known to be longer, and leaves the rest unread. `take` reserves memory for each chunk, and throws to reject the body.
+ * Cheaper than iterating over the stream, which matters because it runs for each request.
  */
 export function readToBuffer(
   source: Readable,

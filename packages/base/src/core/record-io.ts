@@ -1,6 +1,7 @@
 /**
- * MXNet's RecordIO. A frame is a magic number, 3 bits for the segment of a record that follows, 29 bits for its length, and the segment,
- * padded to four bytes. A record that contains the magic number is split there, and the number is left out.
+ * The first four bytes of each frame of MXNet's RecordIO format. Next are 3 bits for the position of the segment in its record (whole,
+ * first, middle or last), 29 bits for its length, and the segment, padded to four bytes. A record that contains the magic number is split
+ * there, and the number is omitted.
  */
 export const recordIoMagic = 0xced7230a;
 export const recordIoHeaderBytes = 8;
@@ -8,7 +9,7 @@ export const recordIoHeaderBytes = 8;
 const parts = ["whole", "first", "middle", "last"] as const;
 
 export interface RecordIoHeader {
-  /** Null for an unassigned number. */
+  /** Position of the segment in its record; null for an unassigned number. */
   readonly part: (typeof parts)[number] | null;
   readonly contentBytes: number;
   /** Length with the header and the padding. */

@@ -2,7 +2,7 @@ const noEntry = -1;
 const capacityMin = 8;
 
 /**
- * A map from natural numbers below 2^32 to values, in order of insertion, that uses the memory of deleted entries again.
+ * A map from natural numbers below 2^32 to values, in order of insertion, that reuses the memory of deleted entries.
  *
  * For maps that live long and get an entry for each request or frame. V8 replaces the table of a `Map` every few insertions and deletions,
  * and each old table refers to the next one. After a full collection has promoted one of them, the young collector takes all later tables,
@@ -31,7 +31,7 @@ export class RecyclingMap<V> {
     return this.#size;
   }
 
-  /** The value that was inserted first of those in the map. */
+  /** The oldest value in the map. */
   get first(): V | undefined {
     return this.#oldest === noEntry ? undefined : this.#values[this.#oldest];
   }

@@ -22,7 +22,12 @@ function place(more: Partial<RetryWriteOptions> = {}) {
       return { [Symbol.dispose]() {} };
     },
   };
-  const fixed = { what: "the end of a job", name: "j", retries: "disk faults", signal: over.signal } as const;
+  const fixed = {
+    recordDescription: "the end of a job",
+    ownerName: "j",
+    retries: "disk faults",
+    signal: over.signal,
+  } as const;
   let count = 0;
   return {
     pausesMs,

@@ -1,8 +1,8 @@
 import { delay, type Clock } from "./clock.ts";
-import { diskFault } from "./disk-fault.ts";
+import { diskFaultOf } from "./disk-fault.ts";
 import type { Logger } from "./log.ts";
 
-/** The pause between two tries: doubled each time, up to `pauseMsMax`. */
+/** The pause between two attempts: doubled each time, up to `pauseMsMax`. */
 export interface RetryPauses {
   readonly pauseMsMin: number;
   readonly pauseMsMax: number;
@@ -13,11 +13,11 @@ const pausesDefault: RetryPauses = { pauseMsMin: 1000, pauseMsMax: 30_000 };
 export interface RetryWriteOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The subject of the log line, such as "the end of a job". */
-  readonly what: string;
+  /** Words for the record in the log line, such as "the end of a job". */
+  readonly recordDescription: string;
   /** The name of the record's owner, for the log. */
-  readonly name: string;
-  /** The errors to retry: disk faults only, or every error when no other writer would repeat the write before the next start. */
+  readonly ownerName: string;
+  /** The errors to retry: disk faults only, or every error when nothing else would repeat the write before the next start. */
   readonly retries: "disk faults" | "every error";
   /** Defaults to 1 s, doubled up to 30 s. */
   readonly pauses?: RetryPauses;
@@ -25,16 +25,16 @@ export interface RetryWriteOptions {
 }
 
 /**
- * Writes a record, and retries with pauses while the disk rejects it. The caller bounds the records that wait meanwhile. Rejects with an
- * error that is not retried, and with the signal's reason.
+ * Writes a record, and retries with pauses while the disk rejects the write. The caller bounds how many records wait meanwhile. Rejects
+ * with an error that is not retried, or with the signal's reason.
  */
 export async function retryWrite<Result>(write: () => Promise<Result>, options: RetryWriteOptions): Promise<Result> {
-  const { clock, logger, what, name, retries, pauses = pausesDefault, signal } = options;
+  const { clock, logger, recordDescription: what, ownerName: name, retries, pauses = pausesDefault, signal } = options;
   for (let pauseMs = pauses.pauseMsMin; ; pauseMs = Math.min(2 * pauseMs, pauses.pauseMsMax)) {
     try {
       return await write();
     } catch (error) {
-      if (retries === "disk faults" && diskFault(error) === null) throw error;
+      if (retries === "disk faults" && diskFaultOf(error) === null) throw error;
       signal.throwIfAborted();
       logger.error(`${what} cannot be recorded; retrying`, { name, error: String(error), pauseMs });
     }

@@ -3,7 +3,7 @@
 const labelEscapes: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n" };
 const significantDigits = 16;
 
-/** Returns `name="value"` of each label, sorted by name. */
+/** Returns `name="value"` for each label, sorted by name and joined by commas. */
 export function printLabels(labels: Iterable<readonly [string, string]>): string {
   return [...labels]
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
@@ -11,8 +11,8 @@ export function printLabels(labels: Iterable<readonly [string, string]>): string
     .join(",");
 }
 
-/** Escapes a line break in a description, as the format requires. Triton prints it unescaped. */
-export function printHead(name: string, description: string, type: string): string {
+/** Prints the `# HELP` and `# TYPE` lines of a family. Escapes line breaks in the description, as the format requires; Triton does not. */
+export function printFamilyHeader(name: string, description: string, type: string): string {
   const help = description.replaceAll(/[\\\n]/g, (character) => labelEscapes[character]!);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 }
@@ -36,7 +36,7 @@ export function printNumber(value: number): string {
   return digits.length > exponent + 1 ? `${sign}${whole}.${digits.slice(exponent + 1)}` : `${sign}${whole}`;
 }
 
-export function printLine(name: string, labels: string, value: number): string {
+export function printSample(name: string, labels: string, value: number): string {
   return labels === "" ? `${name} ${printNumber(value)}\n` : `${name}{${labels}} ${printNumber(value)}\n`;
 }
 
@@ -51,7 +51,7 @@ export function printHistogram(
   let cumulated = 0;
   for (const [index, bound] of [...bounds, Infinity].entries()) {
     cumulated += counts[index]!;
-    lines += printLine(`${name}_bucket`, `${before}le="${printNumber(bound)}"`, cumulated);
+    lines += printSample(`${name}_bucket`, `${before}le="${printNumber(bound)}"`, cumulated);
   }
-  return printLine(`${name}_count`, labels, cumulated) + printLine(`${name}_sum`, labels, sum) + lines;
+  return printSample(`${name}_count`, labels, cumulated) + printSample(`${name}_sum`, labels, sum) + lines;
 }

@@ -1,7 +1,7 @@
 import type { GaugeFamily, MetricRegistry } from "./registry.ts";
 
 /** Readings of one GPU; null for each that the GPU does not report. */
-export interface GpuFigures {
+export interface GpuReadings {
   readonly uuid: string;
   readonly utilization: number | null;
   readonly memoryTotalBytes: number | null;
@@ -19,14 +19,14 @@ const gauges = [
   ["nv_gpu_memory_used_bytes", "GPU used memory, in bytes", "memoryUsedBytes"],
   ["nv_gpu_power_usage", "GPU power usage in watts", "powerWatts"],
   ["nv_gpu_power_limit", "GPU power management limit in watts", "powerLimitWatts"],
-] as const satisfies readonly (readonly [string, string, keyof GpuFigures])[];
+] as const satisfies readonly (readonly [string, string, keyof GpuReadings])[];
 
 /**
  * Registers the nv_gpu_* gauges and nv_energy_consumption, with a row for every GPU that reports the value, and returns the function that
- * updates them. Rows of a GPU that stops reporting are removed, except for its energy: a counter that came back at 0 would look like a
+ * updates them. The rows of a GPU that stops reporting are removed, except for its energy: a counter that returned at 0 would look like a
  * restart.
  */
-export function createGpuMetrics(registry: MetricRegistry, read: () => readonly GpuFigures[]): () => void {
+export function createGpuMetrics(registry: MetricRegistry, read: () => readonly GpuReadings[]): () => void {
   const families = gauges.map(([name, help, field]) => ({
     family: registry.gauge(name, help),
     field,
@@ -50,7 +50,7 @@ export function createGpuMetrics(registry: MetricRegistry, read: () => readonly 
 function show(
   family: GaugeFamily,
   shown: Set<string>,
-  figures: readonly GpuFigures[],
+  figures: readonly GpuReadings[],
   field: (typeof gauges)[number][2],
 ): void {
   const told = new Set<string>();

@@ -14,12 +14,12 @@ export function parseCpuTimes(stat: string): CpuTimes {
   return { busy: total - (ticks[3] ?? 0) - (ticks[4] ?? 0), total };
 }
 
-export interface MemoryBytes {
+export interface HostMemory {
   readonly total: number;
   readonly used: number;
 }
 
-export function parseMemory(meminfo: string): MemoryBytes {
+export function parseMemInfo(meminfo: string): HostMemory {
   const bytesOf = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(meminfo)?.[1] ?? 0) * 1024;
   const total = bytesOf("MemTotal");
   return { total, used: total - bytesOf("MemAvailable") };
@@ -27,7 +27,7 @@ export function parseMemory(meminfo: string): MemoryBytes {
 
 export interface HostMetricsOptions {
   readonly clock: Clock;
-  /** Readings closer together than this share one interval of CPU ticks. */
+  /** Minimum time between two readings of the CPU ticks; scrapes in between report the last utilization. */
   readonly intervalMs: number;
   /** Reads the text of a file; from `/proc` itself by default. */
   readonly read?: (path: string) => string;
@@ -50,8 +50,8 @@ export function createHostMetrics(registry: MetricRegistry, options: HostMetrics
   });
   registry
     .gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes")
-    .readFrom({}, () => parseMemory(read("/proc/meminfo")).total);
+    .readFrom({}, () => parseMemInfo(read("/proc/meminfo")).total);
   registry
     .gauge("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes")
-    .readFrom({}, () => parseMemory(read("/proc/meminfo")).used);
+    .readFrom({}, () => parseMemInfo(read("/proc/meminfo")).used);
 }

@@ -1,6 +1,6 @@
 /**
- * Metrics: instruments that Prometheus scrapes, and series of one-minute statistics that CloudWatch's API, autoscaling and the console
- * read. Nothing here does I/O except `createHostMetrics`, which reads /proc.
+ * Metrics that Prometheus scrapes, and a store of one-minute statistics that CloudWatch's API, autoscaling and the console read. Only
+ * `createHostMetrics` does I/O: it reads /proc.
  */
 export type {
   Datapoint,
@@ -20,8 +20,8 @@ export type {
 export { createGpuMetrics } from "./gpu-metrics.ts";
 export { createHostMetrics } from "./host-metrics.ts";
 export { createInferenceMetrics, createPinnedMemoryMetrics } from "./inference-metrics.ts";
-export { ModelFamilies, type FamilyLimits, type TakeCells } from "./model-families.ts";
+export { CustomMetricFamilies, type CustomMetricLimits, type AllocateSharedCells } from "./custom-metric-families.ts";
 export type { MetricStore } from "./metric-store.ts";
-export { MinuteSeries, type MinuteSeriesOptions } from "./minute-series.ts";
-export { MetricRegistry, type CounterRow, type Labels } from "./registry.ts";
+export { InMemoryMetricStore, type InMemoryMetricStoreOptions } from "./in-memory-metric-store.ts";
+export { MetricRegistry, type CounterRow, type MetricLabels } from "./registry.ts";
 export { printSeries } from "./series-exposition.ts";

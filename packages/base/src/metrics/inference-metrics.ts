@@ -1,6 +1,6 @@
-import type { CounterRow, Family, Labels, MetricRegistry } from "./registry.ts";
+import type { CounterRow, MetricFamily, MetricLabels, MetricRegistry } from "./registry.ts";
 
-/** The times of a request from which its metrics are computed, from the inference record. Nanoseconds. */
+/** The times of a request, in nanoseconds, from which its metrics are computed. */
 export interface RequestTimes {
   readonly queuedNs: number;
   readonly startedNs: number;
@@ -22,13 +22,13 @@ export interface ModelLabels {
 
 export interface ModelMetricsSource extends ModelLabels {
   readonly loadSeconds: number;
-  /** Number of waiting requests; called at each scrape. Absent: none wait. */
+  /** Returns the number of queued requests; called at each scrape. Absent for models without a queue. */
   readonly pendingCount?: () => number;
 }
 
 const failureReasons = ["REJECTED", "CANCELED", "BACKEND", "OTHER"] as const;
 
-/** The rows of one model version. */
+/** The metrics of one model version, updated at the end of each request. */
 export interface ModelMetrics {
   succeeded(times: RequestTimes, durationNs: number): void;
   failed(reason: (typeof failureReasons)[number], times: Pick<RequestTimes, "countsExecution">): void;
@@ -85,7 +85,7 @@ export interface InferenceMetricsOptions {
 export function createInferenceMetrics(registry: MetricRegistry, options: InferenceMetricsOptions): InferenceMetrics {
   const families = Object.fromEntries(
     counters.map(([key, name, help]) => [key, registry.counter(name, help)]),
-  ) as Readonly<Record<CounterKey, Family<CounterRow>>>;
+  ) as Readonly<Record<CounterKey, MetricFamily<CounterRow>>>;
   const pending = registry.gauge(
     "nv_inference_pending_request_count",
     "Instantaneous number of pending requests awaiting execution per-model.",
@@ -136,13 +136,15 @@ export function createInferenceMetrics(registry: MetricRegistry, options: Infere
   };
 }
 
-/** Registers the rows of pinned memory, which perf_analyzer and dashboards expect. There is no pinned memory here. */
+/**
+ * Registers Triton's gauges of pinned memory, always 0, because perf_analyzer and dashboards expect them. This server has no pinned memory.
+ */
 export function createPinnedMemoryMetrics(registry: MetricRegistry): void {
   registry.gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes").row({});
   registry.gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes").row({});
 }
 
-function labelsOf({ model, version, namespace, tags }: ModelLabels): Labels {
+function labelsOf({ model, version, namespace, tags }: ModelLabels): MetricLabels {
   const labels: Record<string, string> = { model, version };
   if (namespace !== "") labels["namespace"] = namespace;
   for (const [key, value] of tags) labels[`_${key}`] = value;

@@ -11,10 +11,10 @@ import type {
 } from "./series.ts";
 
 /**
- * Metrics: clients put samples and read statistics of periods. One exact set of dimensions and one unit make a series. Reads see each
- * sample at once. A durable store writes samples later, in batches; a process that dies loses what was not written. The store merges
- * points into wider ones as they grow old, forgets them in the end, and bounds the number of series and their memory.
- * Implementations pass `metric-store.contract.ts`.
+ * A store of metric samples from which clients read statistics of periods. A series has one exact set of dimensions and one unit. A sample
+ * is readable at once. A durable store writes samples later, in batches; a process that dies loses the samples that were not yet written.
+ * The store merges old points into wider ones, drops the oldest, and bounds the number of series and their memory. Implementations pass
+ * `metric-store.contract.ts`.
  */
 export interface MetricStore {
   /**
@@ -24,7 +24,7 @@ export interface MetricStore {
   recorder(key: SeriesKey, resolutionMs?: ResolutionMs): SeriesRecorder;
   /** Records `count` samples of one value. Ignores a time older than every tier keeps, as CloudWatch does. */
   record(key: SeriesKey, sample: { readonly value: number; readonly count: number }, options: SampleOptions): void;
-  /** Records samples of which only these statistics are known; percentiles of their period are null from then on. */
+  /** Records samples of which only these statistics are known. Percentiles of the period are null from then on. */
   recordSet(key: SeriesKey, set: StatisticSet, options: SampleOptions): void;
   /** Returns datapoints ascending in time, one for each unit. Points wider than the period are left out. */
   query(name: MetricName, query: PointsQuery): Promise<readonly Datapoint[]>;

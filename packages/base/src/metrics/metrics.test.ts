@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import type { Clock } from "../core/index.ts";
-import { parseCpuTimes, parseMemory } from "./host-metrics.ts";
+import { parseCpuTimes, parseMemInfo } from "./host-metrics.ts";
 import { MetricRegistry } from "./registry.ts";
-import { MinuteSeries } from "./minute-series.ts";
-import { createGpuMetrics, type GpuFigures } from "./gpu-metrics.ts";
+import { InMemoryMetricStore } from "./in-memory-metric-store.ts";
+import { createGpuMetrics, type GpuReadings } from "./gpu-metrics.ts";
 import { createHostMetrics } from "./host-metrics.ts";
 import { createInferenceMetrics } from "./inference-metrics.ts";
 import type { MetricName, SeriesChanges, SeriesFilter, SeriesKey, StoredSeries } from "./series.ts";
@@ -23,7 +23,10 @@ function clockAt(epochMs: number): Clock & { ms: number } {
   return clock;
 }
 
-const listed = async (series: MinuteSeries, filter: Partial<SeriesFilter> = {}): Promise<readonly MetricName[]> => {
+const listed = async (
+  series: InMemoryMetricStore,
+  filter: Partial<SeriesFilter> = {},
+): Promise<readonly MetricName[]> => {
   const all = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
   return (await Array.fromAsync(series.list({ ...all, ...filter }))).flat();
 };
@@ -117,7 +120,7 @@ test("CPU utilisation is the share of busy ticks since the reading before", () =
   assert.match(registry.print(), /nv_cpu_utilization 1\n/);
   assert.match(registry.print(), /nv_cpu_memory_used_bytes 6144\n/);
   assert.deepEqual(parseCpuTimes(stat), { busy: 330, total: 500 });
-  assert.deepEqual(parseMemory("MemTotal:  8 kB\nMemAvailable:  2 kB\n"), { total: 8192, used: 6144 });
+  assert.deepEqual(parseMemInfo("MemTotal:  8 kB\nMemAvailable:  2 kB\n"), { total: 8192, used: 6144 });
 });
 
 test("GPUs have Triton's gauges, each where the GPU tells of it, and its energy adds up", () => {
@@ -130,7 +133,7 @@ test("GPUs have Triton's gauges, each where the GPU tells of it, and its energy 
     powerLimitWatts: 300,
     energyJoules: 10,
   };
-  let figures: GpuFigures[] = [];
+  let figures: GpuReadings[] = [];
   const refresh = createGpuMetrics(registry, () => figures);
   refresh();
   assert.equal(registry.print(), "", "no GPU, no family");
@@ -191,7 +194,7 @@ test("a histogram stays bounded and keeps its high percentiles", () => {
 });
 
 /** Everything that is to be written, in one part. */
-function taken(series: MinuteSeries, openAtMs: number | null = null): SeriesChanges {
+function taken(series: InMemoryMetricStore, openAtMs: number | null = null): SeriesChanges {
   const parts = [...series.takeChanges(openAtMs, 1e9)];
   assert.ok(parts.length <= 1);
   return parts[0] ?? { opened: [], points: [], evicted: [] };
@@ -199,7 +202,7 @@ function taken(series: MinuteSeries, openAtMs: number | null = null): SeriesChan
 
 test("what was taken restores a store that answers the same; nothing is taken twice", async () => {
   const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
   for (let value = 1; value <= 100; value++) recorder.record(value);
   series.recordSet(
@@ -214,7 +217,7 @@ test("what was taken restores a store that answers the same; nothing is taken tw
   const changes = taken(series);
   assert.deepEqual([changes.opened.length, changes.points.length], [2, 2]);
   assert.deepEqual(taken(series).points, []);
-  const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  const restored = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6 });
   await restored.load({ series: changes.opened, points: [changes.points], nextNumber: 3 });
   const [first, second] = await restored.query(latency, { ...everything, startMs: start, periodMs: minute });
   assert.deepEqual([first?.sampleCount, first?.sum, first?.maximum], [100, 5050, 100]);
@@ -233,7 +236,7 @@ test("what was taken restores a store that answers the same; nothing is taken tw
 
 test("what could not be written is taken again, in the state it has then; parts are about as large as asked", () => {
   const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6 });
   for (let index = 0; index < 6; index++) series.recorder({ ...latency, metricName: `m${index}` }).record(1);
   const parts = [...series.takeChanges(null, 4)];
   assert.deepEqual(
@@ -249,7 +252,7 @@ test("what could not be written is taken again, in the state it has then; parts 
 
 test("a series that was evicted is told once it had been stored, and its number is not given again", async () => {
   const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 1, bytesMax: 1e6 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 1, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
   recorder.record(1);
   assert.deepEqual(taken(series).evicted, []);
@@ -262,7 +265,7 @@ test("a series that was evicted is told once it had been stored, and its number 
     [3],
   );
   // The process ended before the eviction was written: the later of two series of one name is the one.
-  const restored = new MinuteSeries({ clock, seriesMax: 5, bytesMax: 1e6 });
+  const restored = new InMemoryMetricStore({ clock, seriesMax: 5, bytesMax: 1e6 });
   const opened = [{ ...changes.opened[0], number: 1 } as StoredSeries, ...changes.opened];
   const points = changes.points.flatMap((point) => [{ ...point, seriesNumber: 1, sum: 9 }, point]);
   await restored.load({ series: opened, points: [points], nextNumber: 4 });
@@ -277,7 +280,7 @@ test("a merged point is stored once, when it is complete, and stands for the poi
     { periodMs: minute, retentionMs: 10 * minute },
     { periodMs: 5 * minute, retentionMs: 600 * minute },
   ];
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
   const recorder = series.recorder(latency);
   for (let index = 0; index < 5; index++, clock.ms += minute) recorder.record(index);
   const minutes = taken(series);
@@ -293,7 +296,7 @@ test("a merged point is stored once, when it is complete, and stands for the poi
     [[5 * minute, start, 10]],
   );
   // The process ended before the minutes were deleted.
-  const restored = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
+  const restored = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
   await restored.load({ series: minutes.opened, points: [minutes.points, merged.points], nextNumber: 2 });
   const [point] = await restored.query(latency, { ...everything, startMs: start, periodMs: 5 * minute });
   assert.deepEqual([point?.sampleCount, point?.sum], [5, 10]);
@@ -301,7 +304,7 @@ test("a merged point is stored once, when it is complete, and stands for the poi
 
 test("memory is bounded in series and in bytes; a recorder of an evicted series begins a new one", async () => {
   const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 3, bytesMax: 20_000 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 3, bytesMax: 20_000 });
   const recorder = series.recorder(latency);
   recorder.record(1);
   for (let index = 0; index < 10; index++) {
@@ -320,7 +323,7 @@ test("memory is bounded in series and in bytes; a recorder of an evicted series 
 test("a round over many series takes short turns, and merges and drops what one in a single turn would", async () => {
   const clock = clockAt(start);
   const tiers = [{ periodMs: minute, retentionMs: 10 * minute }];
-  const series = new MinuteSeries({ clock, seriesMax: 10_000, bytesMax: 1e8, tiers });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10_000, bytesMax: 1e8, tiers });
   for (let index = 0; index < 5000; index++) {
     series.record(
       { ...latency, metricName: `m${index}` },
@@ -337,7 +340,7 @@ test("a round over many series takes short turns, and merges and drops what one 
 
 test("bytes are bounded by samples alone: each goes on with the round", async () => {
   const clock = clockAt(start);
-  const series = new MinuteSeries({ clock, seriesMax: 10_000, bytesMax: 200_000 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10_000, bytesMax: 200_000 });
   for (let round = 0; round < 10; round++, clock.ms += 60 * minute) {
     for (let index = 0; index < 300; index++) {
       series.record(
@@ -356,9 +359,9 @@ test("bytes are bounded by samples alone: each goes on with the round", async ()
 
 test("series with long dimensions are bounded by their bytes, and push out none of the platform's own", async () => {
   const clock = clockAt(start);
-  const isAnybodys = (namespace: string) => namespace === "custom";
+  const isWritableByClients = (namespace: string) => namespace === "custom";
   const bounds = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20, namesBytesMax: 2 * 2 ** 20 };
-  const series = new MinuteSeries({ clock, ...bounds, isAnybodys });
+  const series = new InMemoryMetricStore({ clock, ...bounds, isWritableByClients });
   for (let index = 0; index < 100; index++) series.recorder({ ...latency, metricName: `own${index}` }).record(1);
   const dimensions = (index: number) =>
     Array.from({ length: 30 }, (_, at) => ({

@@ -1,9 +1,9 @@
 import { assert } from "../core/index.ts";
-import { printHead, printHistogram, printLabels, printLine } from "./exposition.ts";
+import { printFamilyHeader, printHistogram, printLabels, printSample } from "./exposition.ts";
 
-export type Labels = Readonly<Record<string, string>>;
+export type MetricLabels = Readonly<Record<string, string>>;
 
-/** One number of a family, under one set of labels. Bound once; afterwards as cheap as an addition to a field. */
+/** One time series of a counter family. Callers keep the row: `add` is then as cheap as an addition to a field. */
 export interface CounterRow {
   /** Never negative. */
   add(amount: number): void;
@@ -20,15 +20,15 @@ export interface HistogramRow {
 }
 
 /** A metric family. `row` returns the time series with these labels, and creates it with value 0 at first use. */
-export interface Family<Row> {
-  row(labels: Labels): Row;
+export interface MetricFamily<Row> {
+  row(labels: MetricLabels): Row;
   /** Does nothing when there is no such row. */
-  remove(labels: Labels): void;
+  remove(labels: MetricLabels): void;
 }
 
 /** A gauge family whose rows may also be read by a callback at each scrape. */
-export interface GaugeFamily extends Family<GaugeRow> {
-  readFrom(labels: Labels, read: () => number): void;
+export interface GaugeFamily extends MetricFamily<GaugeRow> {
+  readFrom(labels: MetricLabels, read: () => number): void;
 }
 
 interface Row {
@@ -47,7 +47,7 @@ class Counter implements CounterRow, Row {
     this.value += amount;
   }
   print(name: string, labels: string): string {
-    return printLine(name, labels, this.value);
+    return printSample(name, labels, this.value);
   }
 }
 
@@ -57,7 +57,7 @@ class Gauge implements GaugeRow, Row {
     this.value = value;
   }
   print(name: string, labels: string): string {
-    return printLine(name, labels, this.value);
+    return printSample(name, labels, this.value);
   }
 }
 
@@ -67,7 +67,7 @@ class ReadGauge implements Row {
     this.#read = read;
   }
   print(name: string, labels: string): string {
-    return printLine(name, labels, this.#read());
+    return printSample(name, labels, this.#read());
   }
 }
 
@@ -104,12 +104,12 @@ class RowFamily<Made extends Row> implements AnyFamily {
   constructor(head: { name: string; help: string; type: string }, rowsMax: number, make: () => Made) {
     this.name = head.name;
     this.type = head.type;
-    this.#head = printHead(head.name, head.help, head.type);
+    this.#head = printFamilyHeader(head.name, head.help, head.type);
     this.#rowsMax = rowsMax;
     this.#make = make;
   }
 
-  row(labels: Labels): Made {
+  row(labels: MetricLabels): Made {
     const key = printLabels(Object.entries(labels));
     const known = this.#rows.get(key);
     if (known !== undefined) return known as Made;
@@ -118,11 +118,11 @@ class RowFamily<Made extends Row> implements AnyFamily {
     return made;
   }
 
-  readFrom(labels: Labels, read: () => number): void {
+  readFrom(labels: MetricLabels, read: () => number): void {
     this.#add(printLabels(Object.entries(labels)), new ReadGauge(read));
   }
 
-  remove(labels: Labels): void {
+  remove(labels: MetricLabels): void {
     this.#rows.delete(printLabels(Object.entries(labels)));
   }
 
@@ -136,13 +136,13 @@ class RowFamily<Made extends Row> implements AnyFamily {
 
   #add(key: string, row: Row): void {
     if (this.#rows.size >= this.#rowsMax && !this.#rows.has(key)) {
-      throw new RangeError(`metric family '${this.name}' is full: it holds ${this.#rowsMax} rows`);
+      throw new RangeError(`metric family '${this.name}' has reached its limit of ${this.#rowsMax} label sets`);
     }
     this.#rows.set(key, row);
   }
 }
 
-/** All families of one exposition, in order of registration. */
+/** The metric families of one exposition, printed in order of registration. */
 export class MetricRegistry {
   readonly #families = new Map<string, AnyFamily>();
   readonly #rowsMax: number;
@@ -152,7 +152,7 @@ export class MetricRegistry {
     this.#rowsMax = options.rowsMax;
   }
 
-  counter(name: string, help: string): Family<CounterRow> {
+  counter(name: string, help: string): MetricFamily<CounterRow> {
     return this.#add(new RowFamily({ name, help, type: "counter" }, this.#rowsMax, () => new Counter()));
   }
 
@@ -161,11 +161,11 @@ export class MetricRegistry {
   }
 
   /** `bounds` ascend and omit +Inf. */
-  histogram(name: string, help: string, bounds: readonly number[]): Family<HistogramRow> {
+  histogram(name: string, help: string, bounds: readonly number[]): MetricFamily<HistogramRow> {
     return this.#add(new RowFamily({ name, help, type: "histogram" }, this.#rowsMax, () => new Histogram(bounds)));
   }
 
-  /** Returns whether a line of the exposition has, or may have, that name. */
+  /** Returns whether the exposition has, or may later have, a line of that name. */
   has(name: string): boolean {
     if (this.#families.has(name)) return true;
     const [, stem = ""] = /^(.*)_(?:count|sum|bucket)$/.exec(name) ?? [];

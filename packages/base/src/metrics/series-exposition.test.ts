@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { MinuteSeries } from "./minute-series.ts";
+import { InMemoryMetricStore } from "./in-memory-metric-store.ts";
 import { printSeries } from "./series-exposition.ts";
 import type { SeriesKey } from "./series.ts";
 
@@ -15,9 +15,9 @@ function opened() {
     monotonicNs: () => clock.nowMs * 1e6,
     timer: () => ({ [Symbol.dispose]() {} }),
   };
-  const series = new MinuteSeries({ clock, seriesMax: 1000, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 1000, bytesMax: 1e7 });
   const text = (seriesMax = 100) =>
-    printSeries(series, { seriesMax, nowMs: clock.nowMs, turn: () => Promise.resolve() });
+    printSeries(series, { seriesMax, nowMs: clock.nowMs, yieldToEventLoop: () => Promise.resolve() });
   return { clock, series, text };
 }
 

@@ -1,6 +1,6 @@
 import type { Dimension, MetricName, StoredSeries } from "./series.ts";
-import { SeriesPoint } from "./series-point.ts";
-import { cutoffMs, type SeriesTier } from "./series-tiers.ts";
+import { MetricPoint } from "./metric-point.ts";
+import { tierCutoffMs, type SeriesTier } from "./series-tiers.ts";
 
 /** Estimated memory of a series without its names and points. */
 const seriesBytes = 1000;
@@ -10,8 +10,8 @@ const dimensionBytes = 100;
 /** Estimated memory of a point without its histogram. */
 export const pointBytes = 160;
 
-/** One series: its points by tier, ascending in time. The series is in the given set while it has points that are not persisted. */
-export class Series {
+/** The points of one series, by tier and ascending in time. The series is in `queue` while some of its points are not persisted. */
+export class MetricSeries {
   readonly identity: StoredSeries;
   /** True after the store evicted it: a recorder that refers to it must look it up again. */
   isEvicted = false;
@@ -21,15 +21,15 @@ export class Series {
   /** Estimated memory; a point's histogram counts once a later point exists. */
   byteLength = 0;
   readonly #tiers: readonly SeriesTier[];
-  readonly #points: SeriesPoint[][];
+  readonly #points: MetricPoint[][];
   readonly #firstTier: number;
-  /** Start of the interval in which points of the finest tier are kept; a whole period of the series' own tier. */
+  /** Start of the interval in which the finest points are recorded (`refine`), a multiple of the period of the series' own tier. */
   #fineFromMs = 0;
   #fineUntilMs = 0;
-  readonly #changed = new Set<SeriesPoint>();
-  readonly #queue: Set<Series>;
+  readonly #changed = new Set<MetricPoint>();
+  readonly #queue: Set<MetricSeries>;
 
-  constructor(identity: StoredSeries, tiers: readonly SeriesTier[], queue: Set<Series>) {
+  constructor(identity: StoredSeries, tiers: readonly SeriesTier[], queue: Set<MetricSeries>) {
     this.identity = identity;
     this.#queue = queue;
     this.#tiers = tiers;
@@ -70,12 +70,12 @@ export class Series {
     this.#fineUntilMs = Math.max(this.#fineUntilMs, wholePeriod(untilMs));
   }
 
-  /** Returns the point to record into, of the finest tier that still keeps that time; null when no tier does. */
-  pointAt(timestampMs: number, nowMs: number): SeriesPoint | null {
+  /** Returns the point of the finest tier that still has this time, to record a sample; null when no tier has. */
+  pointAt(timestampMs: number, nowMs: number): MetricPoint | null {
     const isFine = timestampMs >= this.#fineFromMs && timestampMs < this.#fineUntilMs;
     for (let index = isFine ? 0 : this.#firstTier; index < this.#tiers.length; index++) {
       const tier = this.#tiers[index] as SeriesTier;
-      if (timestampMs < cutoffMs(this.#tiers, index, nowMs)) continue;
+      if (timestampMs < tierCutoffMs(this.#tiers, index, nowMs)) continue;
       const point = this.#pointOf(index, timestampMs - (timestampMs % tier.periodMs));
       this.markChanged(point);
       if (timestampMs > this.lastRecordedMs) this.lastRecordedMs = timestampMs;
@@ -84,24 +84,24 @@ export class Series {
     return null;
   }
 
-  markChanged(point: SeriesPoint): void {
+  markChanged(point: MetricPoint): void {
     if (this.#changed.size === 0) this.#queue.add(this);
     this.#changed.add(point);
   }
 
-  /** Marks the point as changed if it still exists. */
+  /** Marks the point with this width and start as changed, if it still exists. */
   markChangedAt(periodMs: number, startMs: number): void {
     const points = this.#points[this.#tiers.findIndex((tier) => tier.periodMs === periodMs)] ?? [];
     const point = points[indexAt(points, startMs)];
     if (point?.startMs === startMs) this.markChanged(point);
   }
 
-  restore(point: SeriesPoint): void {
+  restore(point: MetricPoint): void {
     const index = this.#tiers.findIndex((tier) => tier.periodMs === point.periodMs);
     if (index < 0) return;
-    // The point was persisted after all finer points that it covers were merged into it.
+    // When this point was persisted, the finer points that it covers had already been merged into it.
     for (let finer = 0; finer < index; finer++) this.#remove(finer, point.startMs, point.startMs + point.periodMs);
-    const points = this.#points[index] as SeriesPoint[];
+    const points = this.#points[index] as MetricPoint[];
     const at = indexAt(points, point.startMs);
     const replaced = points[at]?.startMs === point.startMs ? points[at] : undefined;
     if (replaced !== undefined) this.byteLength -= pointBytes + replaced.histogramBytes;
@@ -111,21 +111,21 @@ export class Series {
   }
 
   /** Yields points that begin in [startMs, endMs) and are no wider than `periodMs`. */
-  *pointsIn(startMs: number, endMs: number, periodMs: number): Generator<SeriesPoint> {
+  *pointsIn(startMs: number, endMs: number, periodMs: number): Generator<MetricPoint> {
     for (let index = this.#tiers.length - 1; index >= 0; index--) {
       if ((this.#tiers[index] as SeriesTier).periodMs > periodMs) continue;
-      const points = this.#points[index] as SeriesPoint[];
+      const points = this.#points[index] as MetricPoint[];
       for (let at = indexAt(points, startMs); at < points.length; at++) {
-        const point = points[at] as SeriesPoint;
+        const point = points[at] as MetricPoint;
         if (point.startMs >= endMs) break;
         yield point;
       }
     }
   }
 
-  /** Takes the changed points, except for the one that covers `openAtMs`. */
-  takeChanged(openAtMs: number | null): readonly SeriesPoint[] {
-    const taken: SeriesPoint[] = [];
+  /** Returns the changed points and marks them as unchanged. Leaves out the point that covers `openAtMs`. */
+  takeChanged(openAtMs: number | null): readonly MetricPoint[] {
+    const taken: MetricPoint[] = [];
     for (const point of this.#changed) {
       if (openAtMs !== null && point.startMs <= openAtMs && openAtMs < point.startMs + point.periodMs) continue;
       this.#changed.delete(point);
@@ -138,8 +138,8 @@ export class Series {
   /** Merges points that a tier no longer keeps into the next tier; drops the old points of the last tier. */
   age(nowMs: number): void {
     for (let index = 0; index < this.#tiers.length; index++) {
-      const oldest = (this.#points[index] as SeriesPoint[])[0];
-      const beforeMs = cutoffMs(this.#tiers, index, nowMs);
+      const oldest = (this.#points[index] as MetricPoint[])[0];
+      const beforeMs = tierCutoffMs(this.#tiers, index, nowMs);
       if (oldest === undefined || oldest.startMs >= beforeMs) continue;
       const next = this.#tiers[index + 1];
       for (const point of this.#remove(index, 0, beforeMs)) {
@@ -165,8 +165,8 @@ export class Series {
     }
   }
 
-  #remove(index: number, startMs: number, endMs: number): readonly SeriesPoint[] {
-    const points = this.#points[index] as SeriesPoint[];
+  #remove(index: number, startMs: number, endMs: number): readonly MetricPoint[] {
+    const points = this.#points[index] as MetricPoint[];
     const at = indexAt(points, startMs);
     const removed = points.splice(at, indexAt(points, endMs) - at);
     for (const point of removed) {
@@ -176,14 +176,14 @@ export class Series {
     return removed;
   }
 
-  #pointOf(index: number, startMs: number): SeriesPoint {
-    const points = this.#points[index] as SeriesPoint[];
+  #pointOf(index: number, startMs: number): MetricPoint {
+    const points = this.#points[index] as MetricPoint[];
     const last = points.at(-1);
     if (last?.startMs === startMs) return last;
     const at = last === undefined || last.startMs < startMs ? points.length : indexAt(points, startMs);
     const found = points[at];
     if (found?.startMs === startMs) return found;
-    const made = new SeriesPoint(startMs, (this.#tiers[index] as SeriesTier).periodMs);
+    const made = new MetricPoint(startMs, (this.#tiers[index] as SeriesTier).periodMs);
     points.splice(at, 0, made);
     this.byteLength += pointBytes;
     if (at === points.length - 1 && last !== undefined) this.byteLength += last.histogramBytes;
@@ -192,12 +192,12 @@ export class Series {
 }
 
 /** Returns the index of the first point that begins at `startMs` or later. */
-function indexAt(points: readonly SeriesPoint[], startMs: number): number {
+function indexAt(points: readonly MetricPoint[], startMs: number): number {
   let low = 0;
   let high = points.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((points[middle] as SeriesPoint).startMs < startMs) low = middle + 1;
+    if ((points[middle] as MetricPoint).startMs < startMs) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,4 +1,4 @@
-/** Points of one width, and the time that they are kept before they are merged into the next tier. */
+/** The width of a tier's points, and the time after which they are merged into the next tier. */
 export interface SeriesTier {
   readonly periodMs: number;
   readonly retentionMs: number;
@@ -16,10 +16,10 @@ export const defaultTiers: readonly SeriesTier[] = [
 ];
 
 /**
- * Returns the time before which points of a tier are merged into the next tier, or dropped. Always a whole period of the next tier, so
- * that a merged point is complete.
+ * Returns the time before which points of a tier are merged into the next tier, or dropped. The time is a multiple of the next tier's
+ * period, so that a merged point is complete.
  */
-export function cutoffMs(tiers: readonly SeriesTier[], index: number, nowMs: number): number {
+export function tierCutoffMs(tiers: readonly SeriesTier[], index: number, nowMs: number): number {
   const beforeMs = nowMs - (tiers[index] as SeriesTier).retentionMs;
   const next = tiers[index + 1];
   return next === undefined ? beforeMs : beforeMs - (beforeMs % next.periodMs);

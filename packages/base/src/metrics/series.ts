@@ -12,7 +12,7 @@ export interface MetricName {
 }
 
 export interface SeriesKey extends MetricName {
-  /** CloudWatch's unit words: "None", "Microseconds", "Percent", "Count", "Bytes", ... */
+  /** A unit of CloudWatch: "None", "Microseconds", "Percent", "Count", "Bytes", ... */
   readonly unit: string;
 }
 
@@ -39,7 +39,7 @@ export interface PointsQuery {
   readonly startMs: number;
   /** Exclusive end. */
   readonly endMs: number;
-  /** Periods begin at `startMs` and repeat from there. */
+  /** Length of a period; the first one begins at `startMs`. */
   readonly periodMs: number;
   /** Null selects every unit; datapoints of different units are never added up. */
   readonly unit: string | null;
@@ -49,19 +49,19 @@ export interface SeriesFilter {
   /** Null matches all. */
   readonly namespace: string | null;
   readonly metricName: string | null;
-  /** Every one of these must be among the series' dimensions; a null value matches any. */
+  /** Dimensions that the series must have; a null value matches any value. */
   readonly dimensions: readonly { readonly name: string; readonly value: string | null }[];
   /** Only series with a sample since then. */
   readonly recordedSinceMs: number | null;
 }
 
-/** The time of a sample, and the resolution of a series that begins with it. */
+/** The time of a sample, and the resolution of the series if this sample is its first. */
 export interface SampleOptions {
   readonly timestampMs: number;
   readonly resolutionMs: ResolutionMs;
 }
 
-/** A handle to a series for hot paths: no look-up, no allocation per sample. */
+/** Records samples of one series on hot paths, without a look-up or an allocation per sample. */
 export interface SeriesRecorder {
   /** Records one sample at the current time. NaN and infinities are a bug of the caller. */
   record(value: number): void;
@@ -84,9 +84,9 @@ export interface StoredPoint extends StatisticSet {
   readonly histogram: Uint8Array | null;
 }
 
-/** Changes to be written in one commit. */
+/** Changes to write in one database transaction. */
 export interface SeriesChanges {
-  /** Series whose first points are in this commit. */
+  /** Series whose first points are among these changes. */
   readonly opened: readonly StoredSeries[];
   readonly points: readonly StoredPoint[];
   /** Numbers of evicted series; their stored points are to be ignored. */

@@ -1,9 +1,9 @@
-/** Neighbouring buckets' bounds differ by this factor, so a value read back is within 1.5 % of one recorded. */
+/** Ratio of two neighbouring bucket bounds: a value that is read is within 1.5 % of the recorded one. */
 const growth = 1.03;
 const logGrowth = Math.log(growth);
 /** The bucket of zero and of negative values, below all others. */
 const zeroBucket = -32_768;
-/** Above this the lowest two buckets become one: high percentiles stay exact to 1.5 %. */
+/** Maximum number of buckets. When there are more, the lowest two are merged, so that high percentiles stay within 1.5 %. */
 const bucketsMax = 160;
 const entryBytes = 10;
 
@@ -35,7 +35,7 @@ export class ValueHistogram {
     return middleOf(this.#buckets.at(-1) ?? zeroBucket);
   }
 
-  /** Encodes an int16 bucket and a float64 count for each, little-endian. */
+  /** Encodes each bucket as its int16 number and its float64 count, little-endian. */
   encode(): Uint8Array {
     const bytes = new Uint8Array(this.#buckets.length * entryBytes);
     const view = new DataView(bytes.buffer);

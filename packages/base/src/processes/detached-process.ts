@@ -6,7 +6,7 @@ import { Socket } from "node:net";
 import { basename, dirname, join, relative } from "node:path";
 import { delay, type Clock } from "../core/index.ts";
 import { makeNamedPipe, signalGroup } from "../system/index.ts";
-import { isAdoptable, watchAdopted } from "./adopted-children.ts";
+import { isAdoptable, watchAdoptedChild } from "./adopted-children.ts";
 import { OutputLines } from "./output-lines.ts";
 import type { ProcessEnd } from "./process-end.ts";
 import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
@@ -50,10 +50,10 @@ export interface DetachedProcess extends ProcessIdentity {
 
 const streams = ["stdout", "stderr"] as const;
 /**
- * Time to read the remaining output of a process that has ended. Without this limit, a daemon that left the group and holds the pipe would keep
- * `ended` pending.
+ * Time limit for reading the remaining output of a process that has ended. Without this limit, a daemon that left the group and keeps the
+ * pipe open would keep `ended` pending.
  */
-const lastOutputMs = 1000;
+const remainingOutputMs = 1000;
 /** Poll interval for an adopted process that is not a child of this one: the kernel signals an exit to the parent only. */
 const endPollMs = 200;
 
@@ -124,7 +124,7 @@ function endOfChild(child: ChildProcess): Promise<DetachedEnd> {
 
 async function endOfAdopted(identity: ProcessIdentity, clock: Clock, released: AbortSignal): Promise<DetachedEnd> {
   // An exec keeps the children of this process, so their exit status is still available.
-  if (isAdoptable(identity.pid)) return await new Promise((resolve) => watchAdopted(identity.pid, resolve));
+  if (isAdoptable(identity.pid)) return await new Promise((resolve) => watchAdoptedChild(identity.pid, resolve));
   while (isRunning(identity)) await delay(clock, endPollMs, released);
   return { exitCode: null, signal: null };
 }
@@ -198,7 +198,7 @@ class RunningProcess implements DetachedProcess {
     // Kills the rest of the process group, which still holds the pipes. Processes that left the group may keep a pipe open.
     signalGroup(this.pid, 9);
     {
-      using _lastOutput = this.#clock.timer(lastOutputMs, () => this.#outputs.forEach((output) => output.close()));
+      using _lastOutput = this.#clock.timer(remainingOutputMs, () => this.#outputs.forEach((output) => output.close()));
       await Promise.all(this.#outputs.map(({ closed }) => closed));
     }
     return end;

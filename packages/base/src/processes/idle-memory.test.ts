@@ -3,13 +3,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { shouldRelease } from "./idle-memory.ts";
+import { shouldReleaseMemory } from "./idle-memory.ts";
 
 test("memory is released in an idle process whose resident memory has grown by a tenth, and in no other", () => {
   const idle = { residentBytes: 111, baseBytes: 100, utilization: 0.01 };
-  assert.equal(shouldRelease(idle), true);
-  assert.equal(shouldRelease({ ...idle, residentBytes: 110 }), false);
-  assert.equal(shouldRelease({ ...idle, utilization: 0.5 }), false);
+  assert.equal(shouldReleaseMemory(idle), true);
+  assert.equal(shouldReleaseMemory({ ...idle, residentBytes: 110 }), false);
+  assert.equal(shouldReleaseMemory({ ...idle, utilization: 0.5 }), false);
 });
 
 test("a collection returns the pages of a heap that was large", async () => {

@@ -5,30 +5,30 @@ import type { Logger } from "../core/index.ts";
 import { trimHeap } from "../system/index.ts";
 
 /** Interval between two checks. */
-const lookMs = 5000;
+const checkIntervalMs = 5000;
 /** Maximum event loop utilization of an idle process. */
 const idleUtilizationMax = 0.05;
 /** Growth of resident memory since the start, or since the last release, from which a release is worthwhile. */
 const growthMin = 1.1;
 
-/** The input of a decision. */
-export interface IdleMemoryLook {
+/** Memory and load of the process at one check. */
+export interface MemorySample {
   readonly residentBytes: number;
-  /** Resident memory after the last release, or at the first look. */
+  /** Resident memory after the last release, or at the first check. */
   readonly baseBytes: number;
-  /** The share of the time since the last look in which the event loop was busy, from 0 to 1. */
+  /** The share of the time since the last check in which the event loop was busy, from 0 to 1. */
   readonly utilization: number;
 }
 
-/** Returns whether memory is released now. */
-export function shouldRelease({ residentBytes, baseBytes, utilization }: IdleMemoryLook): boolean {
+/** Returns whether to release memory: the process is idle, and its resident memory has grown. */
+export function shouldReleaseMemory({ residentBytes, baseBytes, utilization }: MemorySample): boolean {
   return utilization <= idleUtilizationMax && residentBytes > baseBytes * growthMin;
 }
 
 /**
- * Releases memory after a burst until disposed: when the process is idle and its resident memory has grown, it collects garbage once and
- * returns freed memory to the system. Without this an idle process keeps the peak of its last burst: Node collects only when it allocates.
- * The collection blocks the event loop: a request that arrives meanwhile waits for its end. The timer keeps no process alive.
+ * Checks periodically until disposed: when the process is idle and its resident memory has grown, collects garbage once and returns freed
+ * memory to the system. Without this, an idle process keeps the peak of its last burst, because Node collects only when it allocates. The
+ * collection blocks the event loop: requests that arrive meanwhile wait. The timer does not keep the process alive.
  */
 export function releaseMemoryWhenIdle(logger: Logger): Disposable {
   let baseBytes = process.memoryUsage.rss();
@@ -40,7 +40,7 @@ export function releaseMemoryWhenIdle(logger: Logger): Disposable {
     last = now;
     const residentBytes = process.memoryUsage.rss();
     baseBytes = Math.min(baseBytes, residentBytes);
-    if (isReleasing || !shouldRelease({ residentBytes, baseBytes, utilization })) return;
+    if (isReleasing || !shouldReleaseMemory({ residentBytes, baseBytes, utilization })) return;
     isReleasing = true;
     collectGarbage();
     const trimmed = trimHeap().catch((error: unknown) =>
@@ -51,19 +51,22 @@ export function releaseMemoryWhenIdle(logger: Logger): Disposable {
       isReleasing = false;
     });
   };
-  const timer = setInterval(look, lookMs).unref();
+  const timer = setInterval(look, checkIntervalMs).unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 let collect: ((options: object) => void) | null = null;
 
-/** V8 keeps the pages of a heap that was large after a plain collection, for seconds or until the next burst. After this one it returns them. */
+/**
+ * Options of V8's `gc()`. After a plain collection V8 keeps the pages of a large heap for seconds or until the next burst; with these
+ * options it returns them at once.
+ */
 const collection = { type: "major", execution: "sync", flavor: "last-resort" };
 
 /** Collects garbage and returns the heap's free pages to the system, while the event loop waits. */
 export function collectGarbage(): void {
   if (collect === null) {
-    // V8 defines the function in contexts that are made while the flag is set.
+    // V8 defines `gc` only in contexts that are created while the flag is set.
     setFlagsFromString("--expose-gc");
     collect = runInNewContext("gc") as (options: object) => void;
     setFlagsFromString("--no-expose-gc");

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { MovedClock } from "../core/moved-clock-fixture.ts";
+import { SteppedClock } from "../core/stepped-clock-fixture.ts";
 import { defaultOutputLimits, OutputLines, type OutputLimits } from "./output-lines.ts";
 import { lineCostBytes } from "./output-lines.ts";
 
 const notice = /^\.\.\. (\d+) lines \((\d+) bytes\) not shown: they were written faster than lines are logged$/;
 
 test("lines are cut at a length, the last ones kept, and what comes too fast is counted where it is left out", () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const forwarded: string[] = [];
   const bytesPerSecondMax = 10 + 1 + 1 + 3 * lineCostBytes;
   const lines = new OutputLines(clock, (line) => forwarded.push(line), {
@@ -19,7 +19,7 @@ test("lines are cut at a length, the last ones kept, and what comes too fast is 
   lines.push(Buffer.from(`${"x".repeat(1000)}\na\nb\n \t\r\nc\n${"d".repeat(12)}\nda`));
   assert.deepEqual(forwarded, ["xxxxxxxxxx ... (990 bytes cut)", "a", "b"]);
   assert.deepEqual(lines.tail, ["c", "dddddddddd ... (2 bytes cut)", "da"]);
-  clock.move(1000);
+  clock.advance(1000);
   lines.push(Buffer.from("\ne\nun"));
   lines.push(Buffer.from("done"));
   assert.deepEqual(lines.tail, ["da", "e", "undone"]);
@@ -34,30 +34,30 @@ test("lines are cut at a length, the last ones kept, and what comes too fast is 
 });
 
 test("who prints too fast and then nothing more is told of a second later, who ends at once", () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const forwarded: string[] = [];
   const flood = Buffer.from("x\n".repeat(100_000));
   const lines = new OutputLines(clock, (line) => forwarded.push(line));
   lines.push(flood);
   assert.doesNotMatch(forwarded.at(-1)!, notice);
-  clock.move(1000);
+  clock.advance(1000);
   assert.match(forwarded.at(-1)!, notice);
   lines.push(flood);
   lines.end();
   assert.match(forwarded.at(-1)!, notice);
   const count = forwarded.length;
-  clock.move(10_000);
+  clock.advance(10_000);
   assert.equal(forwarded.length, count);
 });
 
 test("a model that raises in each of a hundred requests a second is shown whole", () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const forwarded: string[] = [];
   const lines = new OutputLines(clock, (line) => forwarded.push(line));
   const traceback = `${'  File "/opt/ml/model/code/inference.py", line 12, in predict_fn\n'.repeat(20)}ValueError: no\n`;
   for (let request = 0; request < 1000; request++) {
     lines.push(Buffer.from(traceback));
-    clock.move(10);
+    clock.advance(10);
   }
   assert.equal(forwarded.length, 21_000);
 });
@@ -83,14 +83,14 @@ const limitsOf = fc.record({
 
 /** What was forwarded of some output that came in pieces at some pace, and when. */
 function forwardedOf(bytes: Buffer, pieces: readonly { length: number; afterMs: number }[], limits: OutputLimits) {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const forwarded: { readonly line: string; readonly atMs: number }[] = [];
   const lines = new OutputLines(clock, (line) => forwarded.push({ line, atMs: clock.epochMs() }), limits);
   let start = 0;
   for (const { length, afterMs } of pieces) {
     lines.push(bytes.subarray(start, start + length));
     start += length;
-    clock.move(afterMs);
+    clock.advance(afterMs);
   }
   lines.push(bytes.subarray(start));
   const { tail } = lines;

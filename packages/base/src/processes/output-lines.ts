@@ -1,4 +1,4 @@
-import { ByteRate, type ByteRateLimits, type Clock } from "../core/index.ts";
+import { TokenBucket, type TokenBucketLimits, type Clock } from "../core/index.ts";
 
 export interface OutputLimits {
   /** Longer lines are split. */
@@ -6,15 +6,17 @@ export interface OutputLimits {
   /** Lines kept for error texts. */
   readonly tailLines: number;
   /**
-   * Rate of forwarded output; each line counts `lineCostBytes` in addition to its bytes. Output over the rate is counted, and the count
-   * is reported. Null: unlimited. The tail has every line.
+   * Rate limit of forwarded output; null: unlimited. Each line counts `lineCostBytes` in addition to its bytes. Lines over the rate are
+   * omitted, and a line with their number is forwarded. The tail has every line.
    */
-  readonly rate: ByteRateLimits | null;
+  readonly rate: TokenBucketLimits | null;
 }
 
 const mebibyte = 1024 * 1024;
 
-/** Tracebacks of every request are far below this rate; a process that prints in a loop is far above. */
+/**
+ * Default limits. A model that prints a traceback for every request stays far below the rate; a process that prints in a loop is far above.
+ */
 export const defaultOutputLimits: OutputLimits = {
   lineBytesMax: 4096,
   tailLines: 20,
@@ -24,7 +26,7 @@ export const defaultOutputLimits: OutputLimits = {
 /** Bytes that a line counts in addition to its own, so that empty lines are limited too: each line is an event for every consumer. */
 export const lineCostBytes = 128;
 
-/** Time for which lines are omitted after the first omitted one, so that the output shown is contiguous. */
+/** Time for which all lines are omitted after the first omitted one, so that the forwarded output is contiguous. */
 const pauseMs = 1000;
 
 const tabByte = 9;
@@ -37,18 +39,18 @@ export class OutputLines {
   readonly #limits: OutputLimits;
   readonly #clock: Clock;
   readonly #forward: (line: string) => void;
-  readonly #rate: ByteRate | null;
+  readonly #rate: TokenBucket | null;
   readonly #tail: string[] = [];
   #partial: Buffer = Buffer.alloc(0);
   #cutBytes = 0;
-  /** While lines are omitted: its timer, and what was omitted so far. */
+  /** State while lines are omitted: the timer that ends the pause, and how much was omitted so far. Null otherwise. */
   #pause: { readonly timer: Disposable; lineCount: number; byteCount: number } | null = null;
 
   constructor(clock: Clock, forward: (line: string) => void, limits: OutputLimits = defaultOutputLimits) {
     this.#clock = clock;
     this.#forward = forward;
     this.#limits = limits;
-    this.#rate = limits.rate === null ? null : new ByteRate(clock, limits.rate);
+    this.#rate = limits.rate === null ? null : new TokenBucket(clock, limits.rate);
   }
 
   /** Returns the last lines, oldest first, including an unfinished one. */
@@ -73,7 +75,7 @@ export class OutputLines {
     this.#append(bytes.subarray(start));
   }
 
-  /** Ends the output: reports an unfinished line, and the number of omitted lines. */
+  /** Ends the output: forwards an unfinished line, and the number of omitted lines. */
   end(): void {
     if (this.#isInLine) this.#endPartial();
     this.#endPause();
@@ -106,7 +108,8 @@ export class OutputLines {
     if (cutBytes === 0 && isBlank(bytes, 0, bytes.length)) return;
     const line = textOf(bytes, cutBytes);
     this.#keep(line);
-    if (this.#pause === null && (this.#rate?.takes(bytes.length + lineCostBytes) ?? true)) return this.#forward(line);
+    if (this.#pause === null && (this.#rate?.tryConsume(bytes.length + lineCostBytes) ?? true))
+      return this.#forward(line);
     this.#pause ??= { timer: this.#clock.timer(pauseMs, () => this.#endPause()), lineCount: 0, byteCount: 0 };
     this.#pause.lineCount++;
     this.#pause.byteCount += bytes.length + cutBytes;
@@ -146,12 +149,12 @@ export class OutputLines {
     this.#pause = null;
     timer[Symbol.dispose]();
     this.#forward(
-      `... ${lineCount} lines (${byteCount} bytes) not shown: they were written faster than lines are logged`,
+      `... ${lineCount} lines (${byteCount} bytes) omitted: the process writes faster than its lines are logged`,
     );
   }
 }
 
-/** Lines of white space are not reported. */
+/** Returns whether a line has only white space; such lines are not forwarded. */
 function isBlank(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;

@@ -6,21 +6,23 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-/** Some numbers have a second, older name later in the list (SIGABRT is SIGIOT): the first one is the common one. */
+/**
+ * Names of signals by number. Some numbers have a second name later in the list (SIGABRT is also SIGIOT); the first one is the common name.
+ */
 const signalNames = new Map<number, string>(
   Object.entries(constants.signals)
     .toReversed()
     .map(([name, number]) => [number, name]),
 );
 
-/** Converts a kernel wait status. */
-export function endOfWaitStatus(status: number): ProcessEnd {
+/** Converts the wait status of an ended process, as `waitpid` returns it. */
+export function parseWaitStatus(status: number): ProcessEnd {
   const signal = status & 0x7f;
   if (signal === 0) return { exitCode: (status >> 8) & 0xff, signal: null };
   return { exitCode: null, signal: signalNames.get(signal) ?? `signal ${signal}` };
 }
 
-/** Returns "exit code 3" or "signal SIGSEGV". */
-export function describeEnd(end: ProcessEnd): string {
+/** Returns text such as "exit code 3" or "signal SIGSEGV". */
+export function describeProcessEnd(end: ProcessEnd): string {
   return end.signal === null ? `exit code ${end.exitCode ?? 0}` : `signal ${end.signal}`;
 }

@@ -11,7 +11,7 @@ export async function readProcessFile(pid: number, name: string): Promise<string
   }
 }
 
-/** Returns the children of a process's main thread, zombies included. Only the main thread forks in the server and in its zygotes. */
+/** Returns the pids of the children of a process's main thread, zombies included. In the server and its zygotes no other thread forks. */
 export async function childrenOf(pid: number): Promise<readonly number[]> {
   const children = await readProcessFile(pid, `task/${pid}/children`);
   return (children ?? "").split(" ").flatMap((text) => (text.trim() === "" ? [] : [Number(text)]));

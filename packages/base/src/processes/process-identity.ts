@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { delay, type Clock } from "../core/index.ts";
 import { signalGroup } from "../system/index.ts";
 
-/** A process by its pid and start time: pids are reused, the pair is not. */
+/** A process, identified by its pid and start time, because the kernel reuses pids. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Clock ticks since boot, field 22 of /proc/<pid>/stat. */
@@ -25,7 +25,7 @@ export function readProcessStart(pid: number): number | null {
 
 /** Fields of /proc/<pid>/stat. */
 export interface ProcessStat {
-  /** True if it has ended and was not reaped. */
+  /** True if the process has ended and was not reaped. */
   readonly isZombie: boolean;
   /** Processor time of the process and of its reaped children. */
   readonly cpuTicks: number;

@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { test } from "node:test";
-import { eventually, hangMs } from "../core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "../core/eventually-fixture.ts";
 import { delay, systemClock } from "../core/index.ts";
 import { backoffMs } from "./backoff.ts";
-import { describeEnd } from "./process-end.ts";
+import { describeProcessEnd } from "./process-end.ts";
 import { endLeftover, readProcessStart } from "./process-identity.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { spawnProcess } from "./spawn.ts";
@@ -32,13 +32,13 @@ function shell(script: string, lines: string[] = []) {
 }
 
 async function gone(pid: number): Promise<void> {
-  while (readProcessStart(pid) !== null) await delay(systemClock, 2, AbortSignal.timeout(hangMs));
+  while (readProcessStart(pid) !== null) await delay(systemClock, 2, AbortSignal.timeout(testTimeoutMs));
 }
 
 test("a child's lines, last words and way of ending are known", async () => {
   const lines: string[] = [];
   await using child = await shell("echo hello; echo worse >&2; exit 3", lines);
-  assert.equal(describeEnd(await child.ended), "exit code 3");
+  assert.equal(describeProcessEnd(await child.ended), "exit code 3");
   assert.deepEqual(lines.toSorted(), ["hello", "worse"]);
   assert.deepEqual(child.outputTail(), ["hello", "worse"]);
 });
@@ -51,8 +51,8 @@ test("a command that does not exist is an error of the call", async () => {
 test("stopping takes force when asking was not enough, and grandchildren go too", async () => {
   const lines: string[] = [];
   await using child = await shell("trap '' TERM; sleep 1000 & echo $!; while true; do wait; done", lines);
-  while (lines.length === 0) await delay(systemClock, 2, AbortSignal.timeout(hangMs));
-  assert.equal(describeEnd(await child.stop(20)), "signal SIGKILL");
+  while (lines.length === 0) await delay(systemClock, 2, AbortSignal.timeout(testTimeoutMs));
+  assert.equal(describeProcessEnd(await child.stop(20)), "signal SIGKILL");
   await gone(Number(lines[0]));
 });
 
@@ -105,7 +105,7 @@ test("a leftover is ended by pid and start time, a stranger with its pid is not"
   const { pid, startTicks } = child;
   assert.equal(await endLeftover({ pid, startTicks: startTicks - 1 }, systemClock, never), false);
   assert.equal(await endLeftover({ pid, startTicks }, systemClock, never), true);
-  assert.equal(describeEnd(await child.ended), "signal SIGKILL");
+  assert.equal(describeProcessEnd(await child.ended), "signal SIGKILL");
 });
 
 test("waits between attempts grow to a bound, and are spread by a quarter", () => {

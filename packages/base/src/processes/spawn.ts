@@ -15,7 +15,7 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Null: the directory of this process. */
   readonly cwd: string | null;
-  /** Descriptors of this process that the child finds as 3, 4, ...; they stay open here and the caller closes them. */
+  /** Descriptors of this process that the child inherits as 3, 4, ... They stay open here; the caller closes them. */
   readonly extraFds: readonly number[];
   /** True if the child gets a standard input (`SpawnedProcess.input`); otherwise its input is empty. */
   readonly takesInput?: boolean;
@@ -27,16 +27,19 @@ export interface SpawnOptions {
   readonly outputLimits?: OutputLimits;
 }
 
-/** Time to read the remaining output of a child that has ended: a daemon that it left may hold the pipe open for ever. */
-const lastWordsMs = 1000;
+/**
+ * Time limit for reading the remaining output of a child that has ended. Without this limit, a daemon that the child left behind could keep
+ * the pipe open for ever.
+ */
+const remainingOutputMs = 1000;
 
 /** A running child, leader of its own process group. Disposing it kills the group and waits for the end. */
 export interface SpawnedProcess extends AsyncDisposable, ProcessIdentity {
   /** Resolves when the process has ended and its output was read. */
   readonly ended: Promise<ProcessEnd>;
-  /** Its standard input, null when it has none. Writes to a child that has ended are lost without an error. */
+  /** The child's standard input; null without `takesInput`. Writes to a child that has ended are lost without an error. */
   readonly input: Writable | null;
-  /** Returns the last lines of its standard output, then of its standard error. */
+  /** Returns the last lines of the child's standard output, then of its standard error. */
   outputTail(): readonly string[];
   /** Signals the child alone; does nothing when it has ended. */
   signal(name: NodeJS.Signals): void;
@@ -45,9 +48,9 @@ export interface SpawnedProcess extends AsyncDisposable, ProcessIdentity {
 }
 
 /**
- * Starts a process. The child inherits one more descriptor, after `extraFds`: the read end of a pipe whose only writer is this process.
- * It is armed so that the kernel kills the child's group when this process ends in any way; the child needs no code for that.
- * Rejects with Node's error (ENOENT, EACCES) when the command cannot be started.
+ * Starts a process. The child inherits one more descriptor, after `extraFds`: the read end of a pipe whose only writer is this process. The
+ * kernel kills the child's group when this process ends in any way (`armLifeline`); the child needs no code for that. Rejects with Node's
+ * error (ENOENT, EACCES) when the command cannot be started.
  */
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const lifeline = openPipe();
@@ -59,7 +62,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
       detached: true,
       stdio: [options.takesInput === true ? "pipe" : "ignore", "pipe", "pipe", ...options.extraFds, lifeline.readFd],
     });
-    // Before this process does anything else: if it were killed earlier, the child would stay behind. Without a pid there is no child.
+    // Armed before anything else: if this process were killed earlier, the child would stay behind. Without a pid there is no child.
     if (child.pid !== undefined) armLifeline(lifeline.readFd, child.pid);
     await once(child, "spawn");
   } catch (error) {
@@ -84,7 +87,7 @@ class RunningProcess implements SpawnedProcess {
     this.#child = child;
     this.#clock = options.clock;
     this.input = child.stdin;
-    // The caller learns of its end through `ended`.
+    // Ignores EPIPE from a child that has ended: the caller observes the end through `ended`.
     child.stdin?.on("error", () => undefined);
     this.pid = child.pid!;
     // A child that ended at once is a zombie until `exit` and has no start time; no later run looks for it.
@@ -102,7 +105,7 @@ class RunningProcess implements SpawnedProcess {
       child.once("exit", () => {
         // Kills the rest of the group, which closes the output pipes. Processes that left the group may keep them open.
         signalGroup(this.pid, 9);
-        lastWords = options.clock.timer(lastWordsMs, () => {
+        lastWords = options.clock.timer(remainingOutputMs, () => {
           child.stdout!.destroy();
           child.stderr!.destroy();
         });

@@ -1,2 +1,2 @@
-/** The one page that a server shows to a browser: what it is, what runs, what has failed, and where to read on. */
+/** The HTML page that a server shows to a browser: its version, its models or endpoints with their states and failures, and links. */
 export { acceptsHtml, statusPage, statusPageHeaders, statusRowsMax, type StatusTable } from "./status-page.ts";

@@ -18,7 +18,7 @@ test("names and reasons are escaped, and long ones are cut", () => {
     ...content,
     title: evil,
     facts: [[evil, evil]],
-    table: { heading: evil, columns: [evil, ""], rows: [row], rowCount: 1, empty: "" },
+    table: { heading: evil, columns: [evil, ""], rows: [row], rowCount: 1, emptyText: "" },
     links: [{ href: `/"><script>`, text: evil }],
   });
   assert.doesNotMatch(html, /<script|="\/"/);
@@ -28,7 +28,7 @@ test("names and reasons are escaped, and long ones are cut", () => {
 
 test("the first 500 rows are shown, with how many there are", () => {
   const rows = Array.from({ length: 600 }, (_, number) => [`row-${number}`]);
-  const table = { heading: "Models", columns: ["name"], rows, rowCount: 12_000, empty: "none" };
+  const table = { heading: "Models", columns: ["name"], rows, rowCount: 12_000, emptyText: "none" };
   const html = statusPage({ ...content, table });
   assert.equal(html.match(/row-/g)?.length, 500);
   assert.match(html, /The first 500 of 12000\./);

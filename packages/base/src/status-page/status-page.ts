@@ -5,10 +5,10 @@ export interface StatusTable {
   readonly columns: readonly string[];
   /** At most `statusRowsMax` are shown. */
   readonly rows: readonly (readonly string[])[];
-  /** The number of all rows, those that are left out included. */
+  /** The number of all rows, including those that are not shown. */
   readonly rowCount: number;
-  /** The text where there is no row. */
-  readonly empty: string;
+  /** The text that is shown when there are no rows. */
+  readonly emptyText: string;
 }
 
 export interface StatusPageContent {
@@ -27,7 +27,10 @@ const style =
   ":root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}body{max-width:70em;margin:2em auto;padding:0 1em}" +
   "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.2em 1em .2em 0;overflow-wrap:anywhere}";
 
-/** The page has no script and loads nothing; the policy lets a browser do neither, whatever a model's name contains. */
+/**
+ * Headers of the page. The page has no script and loads nothing; the content security policy forbids both, whatever a model's name
+ * contains.
+ */
 export const statusPageHeaders = {
   "Content-Type": "text/html; charset=utf-8",
   "Content-Security-Policy":
@@ -57,7 +60,7 @@ export function statusPage({ title, facts, table, links }: StatusPageContent): s
   ].join("\n");
 }
 
-function tableLines({ heading, columns, rows, rowCount, empty }: StatusTable): readonly string[] {
+function tableLines({ heading, columns, rows, rowCount, emptyText: empty }: StatusTable): readonly string[] {
   const shown = rows.slice(0, statusRowsMax);
   const cells = (tag: string, texts: readonly string[]) => texts.map((text) => `<${tag}>${escaped(text)}`).join("");
   if (shown.length === 0) return [`<h2>${escaped(heading)}</h2>`, `<p>${escaped(empty)}</p>`];
@@ -67,7 +70,7 @@ function tableLines({ heading, columns, rows, rowCount, empty }: StatusTable): r
     `<table><tr>${cells("th", columns)}`,
     ...shown.map((row) => `<tr>${cells("td", row)}`),
     "</table>",
-    ...(left > 0 ? [`<p>The first ${shown.length} of ${rowCount}.</p>`] : []),
+    ...(left > 0 ? [`<p>Showing the first ${shown.length} of ${rowCount} rows.</p>`] : []),
   ];
 }
 

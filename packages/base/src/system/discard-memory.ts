@@ -1,13 +1,13 @@
 import { koffi } from "./koffi.ts";
-import { checkCall } from "./system-error.ts";
+import { checkSystemCall } from "./system-error.ts";
 
 const MADV_DONTNEED = 4;
 
 /**
- * Returns the pages of a WebAssembly memory to the system; they read as zeros afterwards. For memory that is no longer used, and that
- * garbage collectors of idle threads would keep for long.
+ * Returns the pages of a WebAssembly memory that is no longer used to the system; they read as zeros afterwards. Without this, the memory
+ * stays allocated until the garbage collector of its thread runs, which takes long in an idle thread.
  */
 export function discardMemory(buffer: ArrayBufferLike): void {
   const madvise = koffi.load(null).func("int madvise(void *address, size_t length, int advice)");
-  checkCall("madvise", madvise(new Uint8Array(buffer), buffer.byteLength, MADV_DONTNEED) as number);
+  checkSystemCall("madvise", madvise(new Uint8Array(buffer), buffer.byteLength, MADV_DONTNEED) as number);
 }

@@ -1,26 +1,26 @@
 /** System calls of Linux through koffi: shared memory, pipes and socket pairs, descriptors, signals, child processes, processors. Every function throws SystemCallError with the call's errno. */
 export { discardMemory } from "./discard-memory.ts";
 export {
-  endAfter,
-  inheritable,
-  keepFromChildren,
+  setProcessAlarm,
+  duplicateForExec,
+  setCloseOnExec,
   makeNamedPipe,
-  signalAtParentsEnd,
+  setParentDeathSignal,
   openSocketPair,
-  sendNow,
+  sendNonBlocking,
   sendDescriptors,
   receiveDescriptor,
-  receiveNow,
+  receiveNonBlocking,
   openPipe,
   signalGroup,
   armLifeline,
   becomeSubreaper,
-  findEnded,
+  findEndedChild,
   isChild,
-  reapNow,
-  moveThread,
-  receiveWaiting,
-  sendWaiting,
+  reapChild,
+  pinThread,
+  receiveBlocking,
+  sendBlocking,
 } from "./process-control.ts";
 export { landlockVersion } from "./landlock-version.ts";
 export { type MappedMemory, mapMemory } from "./mapped-memory.ts";
@@ -29,5 +29,5 @@ export { pageBytes, openSharedMemory, type SharedMemory } from "./memory.ts";
 export { openSealableMemory, type SealableMemory } from "./sealed-memory.ts";
 export { processorYield, usableProcessors } from "./processors.ts";
 export { koffi } from "./koffi.ts";
-export { type Placement, placeThreads } from "./placement.ts";
+export { type ThreadPlacement, divideProcessors } from "./placement.ts";
 export { trimHeap } from "./trim-heap.ts";

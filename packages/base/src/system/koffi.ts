@@ -12,8 +12,8 @@ const koffi = createRequire(import.meta.url)(
 const stackBytes = 8 * 1024 * 1024;
 
 /**
- * Configures koffi before any library is opened; no other module may. With the defaults, a C function has a 1 MiB stack (128 KiB for
- * asynchronous calls; ONNX Runtime needs more) and the 257th concurrent call throws.
+ * Configures koffi, which must happen before any library is opened and only once. With the defaults, a C function has a 1 MiB stack (128
+ * KiB for asynchronous calls; ONNX Runtime needs more) and the 257th concurrent call throws.
  */
 koffi.config({
   sync_stack_size: stackBytes,

@@ -1,5 +1,5 @@
 import { koffi } from "./koffi.ts";
-import { checkCall } from "./system-error.ts";
+import { checkSystemCall } from "./system-error.ts";
 
 /** Shared memory of another process, mapped into this one. The descriptor may be closed; the mapping stays. */
 export interface MappedMemory {
@@ -21,7 +21,7 @@ export function mapMemory(fd: number, byteLength: number): MappedMemory {
   const mmap = libc.func("void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)");
   const munmap = libc.func("int munmap(void *address, size_t length)");
   const address = koffi.address(mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0));
-  checkCall("mmap", address === failed ? -1 : 0);
+  checkSystemCall("mmap", address === failed ? -1 : 0);
   return {
     address,
     view(offset, length) {
@@ -29,6 +29,6 @@ export function mapMemory(fd: number, byteLength: number): MappedMemory {
         throw new RangeError(`a view of ${length} bytes at ${offset} of mapped memory of ${byteLength} bytes`);
       return koffi.view(address + BigInt(offset), length);
     },
-    unmap: () => void checkCall("munmap", munmap(address, byteLength) as number),
+    unmap: () => void checkSystemCall("munmap", munmap(address, byteLength) as number),
   };
 }

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { koffi } from "./koffi.ts";
-import { checkCall } from "./system-error.ts";
+import { checkSystemCall } from "./system-error.ts";
 
 /**
  * Anonymous shared memory: a sealed `memfd` mapped once into this process. The seal keeps other holders of the descriptor from truncating
@@ -10,8 +10,8 @@ export interface SharedMemory {
   readonly fd: number;
   readonly byteLength: number;
   /**
-   * Returns a range of the mapping, of any length. Request no more than is used: the garbage collector counts the length as memory that
-   * it would free, and runs more often for it. A call costs some microseconds; keep the result.
+   * Returns a view of a range of the mapping. Request no more than is used: the garbage collector counts the length of the view as memory
+   * that it could free, and runs more often. A call takes some microseconds: keep the result.
    */
   view(byteOffset: number, byteLength: number): ArrayBuffer;
   /** Returns whole pages to the system; they read as zeros afterwards. Both arguments are multiples of `pageBytes`. */
@@ -58,7 +58,7 @@ interface Mapping {
   isClosed: boolean;
 }
 
-/** Unmapping is safe only without views: a late read through one would crash the process. */
+/** Unmaps a closed mapping after its last view was collected: a read through a remaining view would crash the process. */
 const collected = new FinalizationRegistry<Mapping>((mapping) => {
   mapping.viewCount -= 1;
   unmapUnused(mapping);
@@ -72,18 +72,21 @@ function unmapUnused({ address, byteLength, viewCount, isClosed }: Mapping): voi
 export function openSharedMemory(name: string, byteLength: number): SharedMemory {
   if (!Number.isSafeInteger(byteLength) || byteLength <= 0 || byteLength % pageBytes !== 0)
     throw new RangeError(`shared memory of ${byteLength} bytes: a positive multiple of ${pageBytes} is needed`);
-  const fd = checkCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
+  const fd = checkSystemCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
   let mapping: Mapping;
   try {
-    checkCall("ftruncate", libc.ftruncate(fd, byteLength) as number);
-    checkCall("fcntl(F_ADD_SEALS)", libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) as number);
+    checkSystemCall("ftruncate", libc.ftruncate(fd, byteLength) as number);
+    checkSystemCall(
+      "fcntl(F_ADD_SEALS)",
+      libc.fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) as number,
+    );
     mapping = map(fd, byteLength);
   } catch (error) {
     closeSync(fd);
     throw error;
   }
   const punch = (offset: number, length: number) => {
-    checkCall(
+    checkSystemCall(
       "fallocate(PUNCH_HOLE)",
       libc.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) as number,
     );
@@ -113,6 +116,6 @@ export function openSharedMemory(name: string, byteLength: number): SharedMemory
 function map(fd: number, byteLength: number): Mapping {
   const pointer: unknown = libc.mmap(null, byteLength, PROT_READ_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   const address = koffi.address(pointer);
-  checkCall("mmap", address === 0xffff_ffff_ffff_ffffn ? -1 : 0);
+  checkSystemCall("mmap", address === 0xffff_ffff_ffff_ffffn ? -1 : 0);
   return { address, byteLength, viewCount: 0, isClosed: false };
 }

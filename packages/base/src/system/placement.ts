@@ -1,20 +1,20 @@
-/** The processors for the threads of a session with its own thread pool. */
-export interface Placement {
-  /** Index of the run thread that is tried first. It is always the same thread, whose caches are warm and whose processor fits. */
+/** The processors of the threads that run an ONNX session with its own thread pool. */
+export interface ThreadPlacement {
+  /** Index of the calling thread that the session prefers, so that the thread's caches are warm and it runs on the right processor. */
   readonly home: number;
   /** Processors of the pool's threads, one each. */
   readonly pool: readonly number[];
-  /** Processors of the calling thread: all others. */
+  /** Processors of the calling thread: all that the pool does not use. */
   readonly caller: readonly number[];
 }
 
 /**
  * Divides the processors of `order` among the pool's threads and the calling thread. Each operator of a run waits for the slowest thread.
- * When the kernel puts two threads on one processor (a virtual machine whose idle processors are slow to wake), the run takes twice as
- * long while another processor idles. The first processor rotates with `index`, so that callers of two sessions use different ones.
- * Returns null when there is nothing to divide or there are too few processors.
+ * Without a fixed placement, the kernel sometimes puts two threads on one processor, and the run takes twice as long while another
+ * processor idles. The first processor rotates with `index`, so that the callers of two sessions use different ones. Returns null when the
+ * pool has no threads or there are too few processors.
  */
-export function placeThreads(order: readonly number[], threadCount: number, index: number): Placement | null {
+export function divideProcessors(order: readonly number[], threadCount: number, index: number): ThreadPlacement | null {
   if (threadCount < 2 || threadCount > order.length) return null;
   const home = index % order.length;
   const at = (place: number) => order[(home + place) % order.length] as number;

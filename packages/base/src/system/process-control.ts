@@ -1,7 +1,10 @@
 import { koffi } from "./koffi.ts";
-import { checkCall, SystemCallError } from "./system-error.ts";
+import { checkSystemCall, SystemCallError } from "./system-error.ts";
 
-/** Functions of the C library that child processes need beyond Node's: pipes, sockets that carry descriptors, reaping, lifelines. */
+/**
+ * Functions of the C library for child processes that Node does not offer: pipes, sockets that carry descriptors, reaping, and lifelines
+ * (pipes whose closing kills a process group).
+ */
 
 const O_CLOEXEC = 0o2000000;
 const O_NONBLOCK = 0o4000;
@@ -70,7 +73,7 @@ export interface DescriptorPair {
 /** Opens a pipe that children do not inherit. */
 export function openPipe(): { readonly readFd: number; readonly writeFd: number } {
   const fds = [0, 0];
-  checkCall("pipe2", libc.pipe2(fds, O_CLOEXEC) as number);
+  checkSystemCall("pipe2", libc.pipe2(fds, O_CLOEXEC) as number);
   return { readFd: fds[0]!, writeFd: fds[1]! };
 }
 
@@ -79,9 +82,9 @@ export function openPipe(): { readonly readFd: number; readonly writeFd: number 
  */
 export function openSocketPair(): DescriptorPair {
   const fds = [0, 0];
-  checkCall("socketpair", libc.socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) as number);
-  const flags = checkCall("fcntl(F_GETFL)", libc.fcntl(fds[0]!, F_GETFL, 0) as number);
-  checkCall("fcntl(F_SETFL)", libc.fcntl(fds[0]!, F_SETFL, flags | O_NONBLOCK) as number);
+  checkSystemCall("socketpair", libc.socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) as number);
+  const flags = checkSystemCall("fcntl(F_GETFL)", libc.fcntl(fds[0]!, F_GETFL, 0) as number);
+  checkSystemCall("fcntl(F_SETFL)", libc.fcntl(fds[0]!, F_SETFL, flags | O_NONBLOCK) as number);
   return { ours: fds[0]!, theirs: fds[1]! };
 }
 
@@ -90,17 +93,17 @@ export function openSocketPair(): DescriptorPair {
  * the pipe's open file; the group needs no code for it, and cannot catch the signal.
  */
 export function armLifeline(readFd: number, processGroup: number): void {
-  checkCall("fcntl(F_SETSIG)", libc.fcntl(readFd, F_SETSIG, SIGKILL) as number);
-  checkCall("fcntl(F_SETOWN)", libc.fcntl(readFd, F_SETOWN, -processGroup) as number);
-  const flags = checkCall("fcntl(F_GETFL)", libc.fcntl(readFd, F_GETFL, 0) as number);
-  checkCall("fcntl(F_SETFL)", libc.fcntl(readFd, F_SETFL, flags | O_ASYNC) as number);
+  checkSystemCall("fcntl(F_SETSIG)", libc.fcntl(readFd, F_SETSIG, SIGKILL) as number);
+  checkSystemCall("fcntl(F_SETOWN)", libc.fcntl(readFd, F_SETOWN, -processGroup) as number);
+  const flags = checkSystemCall("fcntl(F_GETFL)", libc.fcntl(readFd, F_GETFL, 0) as number);
+  checkSystemCall("fcntl(F_SETFL)", libc.fcntl(readFd, F_SETFL, flags | O_ASYNC) as number);
 }
 
 /**
- * Sends without waiting; returns the number of bytes that the socket accepted (0 when it is full). Takes about 0.6 us where a stream's
- * `write` takes 5. Throws SystemCallError EPIPE when the peer is gone.
+ * Sends bytes without waiting; returns the number of bytes that the socket accepted (0 when its buffer is full). Takes about 0.6 us; a
+ * stream's `write` takes 5. Throws SystemCallError EPIPE when the peer has closed the socket.
  */
-export function sendNow(fd: number, bytes: Uint8Array, byteLength: number): number {
+export function sendNonBlocking(fd: number, bytes: Uint8Array, byteLength: number): number {
   const sent = libc.send(fd, bytes, byteLength, MSG_DONTWAIT | MSG_NOSIGNAL) as number;
   if (sent >= 0) return sent;
   const errno = koffi.errno();
@@ -109,10 +112,10 @@ export function sendNow(fd: number, bytes: Uint8Array, byteLength: number): numb
 }
 
 /**
- * Receives available bytes without waiting; returns their number, 0 when there are none. The end of the peer is left for the stream that
- * owns the descriptor to detect.
+ * Receives available bytes without waiting; returns their number, 0 when there are none. Does not report that the peer has closed: the
+ * stream that owns the descriptor detects that.
  */
-export function receiveNow(fd: number, into: Uint8Array): number {
+export function receiveNonBlocking(fd: number, into: Uint8Array): number {
   const received = libc.recv(fd, into, into.byteLength, MSG_DONTWAIT) as number;
   return received > 0 ? received : 0;
 }
@@ -135,43 +138,43 @@ export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: read
   messageView.setBigUint64(40, BigInt(control.byteLength), true);
   const sent = libc.sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL) as number;
   if (sent === bytes.byteLength) return true;
-  if (sent >= 0) throw new Error(`sendmsg took ${sent} of ${bytes.byteLength} bytes of a record that must not be cut`);
+  if (sent >= 0) throw new Error(`sendmsg sent only ${sent} of ${bytes.byteLength} bytes of a record`);
   const errno = koffi.errno();
   if (errno === EAGAIN || errno === EINTR) return false;
   throw new SystemCallError("sendmsg", errno);
 }
 
 /** Duplicates a descriptor without close-on-exec, so that a program that replaces this one (exec) finds it open under the same number. */
-export function inheritable(fd: number): number {
-  return checkCall("dup", libc.dup(fd) as number);
+export function duplicateForExec(fd: number): number {
+  return checkSystemCall("dup", libc.dup(fd) as number);
 }
 
 /** Sets close-on-exec, which keeps a descriptor from programs that this process starts. */
-export function keepFromChildren(fd: number): void {
-  checkCall("fcntl(F_SETFD)", libc.fcntl(fd, F_SETFD, FD_CLOEXEC) as number);
+export function setCloseOnExec(fd: number): void {
+  checkSystemCall("fcntl(F_SETFD)", libc.fcntl(fd, F_SETFD, FD_CLOEXEC) as number);
 }
 
 /** Makes a named pipe that only this user may open. */
 export function makeNamedPipe(path: string): void {
-  checkCall("mkfifo", libc.mkfifo(path, 0o600) as number);
+  checkSystemCall("mkfifo", libc.mkfifo(path, 0o600) as number);
 }
 
 /**
- * Makes the kernel end this process by SIGALRM after so many seconds; each call replaces the previous one. For a process whose event loop
- * may never run a timer. Children do not inherit it.
+ * Makes the kernel end this process with SIGALRM after this many seconds; each call replaces the previous alarm. For a process whose event
+ * loop may be blocked, so that a timer would not fire. Children do not inherit the alarm.
  */
-export function endAfter(seconds: number): void {
+export function setProcessAlarm(seconds: number): void {
   libc.alarm(seconds);
 }
 
-/** Makes the kernel send this process the signal when its parent ends in any way. Children do not inherit it. */
-export function signalAtParentsEnd(signal: number): void {
-  checkCall("prctl(PR_SET_PDEATHSIG)", libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) as number);
+/** Makes the kernel send this process the signal when its parent ends in any way. Children do not inherit the setting. */
+export function setParentDeathSignal(signal: number): void {
+  checkSystemCall("prctl(PR_SET_PDEATHSIG)", libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) as number);
 }
 
 /**
- * Receives one byte that was sent together with one open descriptor, which then belongs to the caller; children do not inherit it. The
- * byte must already be there: the peer sends it before it announces the descriptor.
+ * Receives one byte and the open descriptor that was sent with it. The descriptor belongs to the caller; children do not inherit it. The
+ * byte must already have arrived, because the peer sends it before it announces the descriptor.
  */
 export function receiveDescriptor(fd: number): number {
   const byte = new Uint8Array(1);
@@ -183,13 +186,13 @@ export function receiveDescriptor(fd: number): number {
   view.setBigUint64(24, 1n, true);
   view.setBigUint64(32, koffi.address(control), true);
   view.setBigUint64(40, BigInt(control.byteLength), true);
-  checkCall("recvmsg", Number(libc.recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)));
-  if (view.getBigUint64(40, true) < 20n) throw new Error("a message without its file descriptor");
+  checkSystemCall("recvmsg", Number(libc.recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)));
+  if (view.getBigUint64(40, true) < 20n) throw new Error("received a message without a file descriptor");
   return new DataView(control.buffer).getInt32(16, true);
 }
 
 /** Receives the next bytes, blocking this thread; returns their number, 0 when the peer is gone. For threads with no other work. */
-export function receiveWaiting(fd: number, into: Uint8Array): number {
+export function receiveBlocking(fd: number, into: Uint8Array): number {
   for (;;) {
     const received = Number(libc.recv(fd, into, into.byteLength, 0));
     if (received >= 0) return received;
@@ -200,7 +203,7 @@ export function receiveWaiting(fd: number, into: Uint8Array): number {
 }
 
 /** Sends all bytes, blocking this thread while the socket is full; returns false when the peer is gone. */
-export function sendWaiting(fd: number, bytes: Uint8Array): boolean {
+export function sendBlocking(fd: number, bytes: Uint8Array): boolean {
   let sent = 0;
   while (sent < bytes.byteLength) {
     const rest = bytes.subarray(sent);
@@ -217,7 +220,7 @@ export function sendWaiting(fd: number, bytes: Uint8Array): boolean {
 }
 
 /** Pins the calling thread to these processors. Does nothing when the process may no longer use them. */
-export function moveThread(processors: readonly number[]): void {
+export function pinThread(processors: readonly number[]): void {
   const mask = new Uint8Array(processorSetBytes);
   for (const processor of processors) {
     const place = processor >> 3;
@@ -228,7 +231,7 @@ export function moveThread(processors: readonly number[]): void {
 
 /** Makes this process the parent of its orphaned descendants, so that it can reap them. */
 export function becomeSubreaper(): void {
-  checkCall("prctl(PR_SET_CHILD_SUBREAPER)", libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) as number);
+  checkSystemCall("prctl(PR_SET_CHILD_SUBREAPER)", libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) as number);
 }
 
 export type WaitResult =
@@ -237,7 +240,7 @@ export type WaitResult =
   | { readonly kind: "ended"; readonly status: number };
 
 /** Reaps one child if it has ended, without waiting; returns the kernel's wait status. */
-export function reapNow(pid: number): WaitResult {
+export function reapChild(pid: number): WaitResult {
   const status = [0];
   const result = libc.waitpid(pid, status, WNOHANG) as number;
   if (result === 0) return { kind: "running" };
@@ -248,7 +251,7 @@ export function reapNow(pid: number): WaitResult {
 }
 
 /** Returns any child that has ended and was not reaped, without reaping it; null when there is none. */
-export function findEnded(): number | null {
+export function findEndedChild(): number | null {
   const info = new Int32Array(siginfoBytes / 4);
   if (libc.waitid(P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT) === 0) return info[siginfoPidAt / 4] || null;
   const errno = koffi.errno();

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { koffi } from "./koffi.ts";
-import { checkCall } from "./system-error.ts";
+import { checkSystemCall } from "./system-error.ts";
 
-export interface Processors {
-  /** Numbers of the processors that this process may use: one of each core before the second ones of a core. */
+export interface UsableProcessors {
+  /** Numbers of the processors that this process may use: first one processor of each core, then the second ones. */
   readonly order: readonly number[];
   /** Number of their cores: two processors of one core share its arithmetic units. */
   readonly coreCount: number;
@@ -13,10 +13,10 @@ const self = 0;
 /** A cpu_set_t: 1024 processors. */
 const setBytes = 128;
 
-export function usableProcessors(): Processors {
+export function usableProcessors(): UsableProcessors {
   const getAffinity = koffi.load(null).func("int sched_getaffinity(int thread, size_t byteLength, void *mask)");
   const mask = new Uint8Array(setBytes);
-  checkCall("sched_getaffinity", getAffinity(self, mask.byteLength, mask) as number);
+  checkSystemCall("sched_getaffinity", getAffinity(self, mask.byteLength, mask) as number);
   const cores = new Set<string>();
   const first: number[] = [];
   const others: number[] = [];
@@ -35,7 +35,7 @@ function coreOf(processor: number): string {
   try {
     return readFileSync(`/sys/devices/system/cpu/cpu${processor}/topology/thread_siblings_list`, "utf8");
   } catch {
-    // The machine does not report cores: every processor counts as a core.
+    // The kernel does not report cores: every processor counts as a core.
     return String(processor);
   }
 }

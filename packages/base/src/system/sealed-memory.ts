@@ -1,8 +1,8 @@
 import { closeSync } from "node:fs";
 import { koffi } from "./koffi.ts";
-import { checkCall } from "./system-error.ts";
+import { checkSystemCall } from "./system-error.ts";
 
-/** Anonymous memory as a file that is written once and never again. */
+/** An anonymous memory file (`memfd`) that becomes immutable after it was written. */
 export interface SealableMemory {
   readonly fd: number;
   /**
@@ -31,11 +31,11 @@ const libc = bind();
 
 /** Opens empty memory that can be written through its descriptor. Throws SystemCallError when the system refuses. */
 export function openSealableMemory(name: string): SealableMemory {
-  const fd = checkCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
+  const fd = checkSystemCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
   return {
     fd,
     seal() {
-      checkCall("fcntl(F_ADD_SEALS)", libc.fcntl(fd, F_ADD_SEALS, ALL_SEALS) as number);
+      checkSystemCall("fcntl(F_ADD_SEALS)", libc.fcntl(fd, F_ADD_SEALS, ALL_SEALS) as number);
     },
     close() {
       closeSync(fd);

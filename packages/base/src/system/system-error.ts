@@ -16,7 +16,7 @@ export class SystemCallError extends Error {
 }
 
 /** Returns the result of a call; throws SystemCallError with errno when it is negative. */
-export function checkCall(call: string, result: number): number {
+export function checkSystemCall(call: string, result: number): number {
   if (result < 0) throw new SystemCallError(call, koffi.errno());
   return result;
 }

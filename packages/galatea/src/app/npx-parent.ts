@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import type { Clock } from "@galatea/base";
 import { readProcessFile } from "@galatea/base/processes";
-import { signalAtParentsEnd } from "@galatea/base/system";
+import { setParentDeathSignal } from "@galatea/base/system";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -24,7 +24,7 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
   if (environment["npm_command"] !== "exec") return;
   const parent = await readParent(parentPid);
   if (parent === null || !isShellOfNpx(parent, await readParent(parent.parentPid))) return;
-  signalAtParentsEnd(constants.signals.SIGTERM);
+  setParentDeathSignal(constants.signals.SIGTERM);
   const end = () => process.kill(process.pid, "SIGTERM");
   // The parent may have ended just before the request to the kernel.
   if (process.ppid !== parentPid) return void end();

@@ -1,5 +1,5 @@
 import type { constants } from "node:os";
-import { keepFromChildren } from "@galatea/base/system";
+import { setCloseOnExec } from "@galatea/base/system";
 
 /** The signal of `galatea restart`. SIGUSR1 is not free: it starts Node's debugger. */
 export const restartSignal = "SIGUSR2" satisfies keyof typeof constants.signals;
@@ -29,7 +29,7 @@ export function takeListeningSocket(): number | null {
   delete process.env[socketVariable];
   if (text === undefined) return null;
   const fd = Number(text);
-  keepFromChildren(fd);
+  setCloseOnExec(fd);
   return fd;
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 let root: string;
@@ -16,7 +16,7 @@ before(async () => {
 after(() => rm(root, { recursive: true, force: true }));
 
 function galatea(...args: readonly string[]): { code: number | null; stdout: string; stderr: string } {
-  const done = spawnSync(process.execPath, [main, ...args], { encoding: "utf8", timeout: hangMs });
+  const done = spawnSync(process.execPath, [main, ...args], { encoding: "utf8", timeout: testTimeoutMs });
   return { code: done.status, stdout: done.stdout, stderr: done.stderr };
 }
 

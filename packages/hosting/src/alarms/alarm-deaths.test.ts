@@ -1,6 +1,6 @@
 /** A platform that is killed after any write of a move of an alarm: the next one has its state, its history, and has done what it says. */
 import { silentLogger } from "@galatea/base";
-import { toldClock } from "@galatea/base/core/told-clock-fixture.ts";
+import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
 import {
   MemoryDocuments,
   recordedMovesContract,
@@ -42,7 +42,7 @@ class World implements AsyncDisposable {
 
   static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
     const world = new World(outside ?? { nowMs: startMs, value: 1, told: [] });
-    const clock = toldClock(() => world.nowMs);
+    const clock = clockWithoutTimers(() => world.nowMs);
     world.alarms = await Alarms.open({
       documents: new MemoryDocuments(memory),
       readValues: (_, range) => Promise.resolve(new Map([[range.endMs - minuteMs, world.value]])),

@@ -1,8 +1,8 @@
 /** The book of alarms while others write, look and fail at the same time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
-import { Gate, silentLogger } from "@galatea/base";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
+import { ChangeNotifier, silentLogger } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { DocumentChange } from "../records/index.ts";
 import { alarmLimits, Alarms } from "./alarms.ts";
@@ -28,7 +28,7 @@ const composite = (name: string, rule: string): CompositeAlarm => ({
  * reject.
  */
 class Bench implements AsyncDisposable {
-  readonly clock = new MovedClock();
+  readonly clock = new SteppedClock();
   readonly memory = new DocumentMemory();
   value = 100;
   beforeWrite: (changes: readonly DocumentChange[]) => Promise<void> = () => Promise.resolve();
@@ -65,22 +65,22 @@ class Bench implements AsyncDisposable {
 
 test("an alarm that is deleted while its history is written stays deleted", async () => {
   await using bench = await Bench.open();
-  const held = new Gate();
-  const writing = new Gate();
-  const writingOpened = writing.opened();
-  const heldOpened = held.opened();
+  const held = new ChangeNotifier();
+  const writing = new ChangeNotifier();
+  const writingOpened = writing.nextChange();
+  const heldOpened = held.nextChange();
   // The result of the first state's action is written slowly.
   bench.beforeWrite = (changes) => {
     const isAction = changes.some((change) => change.do === "put" && change.body.includes("Successfully executed"));
     if (!isAction) return Promise.resolve();
-    writing.open();
+    writing.notify();
     return heldOpened;
   };
   await bench.alarms.put(errors);
   await writingOpened;
   const deleted = bench.alarms.delete(["errors"]);
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-  held.open();
+  held.notify();
   await deleted;
   await bench.alarms.acted();
   assert.equal(bench.alarms.get("errors"), null);
@@ -102,7 +102,7 @@ test("what a disk does not take is no error of an evaluation, and changes no sta
     isRefused = false;
     return Promise.reject(new Error("the disk is full"));
   };
-  bench.clock.move(minuteMs);
+  bench.clock.advance(minuteMs);
   for (let look = 0; look < 2; look += 1) await bench.alarms.look(never);
   assert.equal(bench.alarms.get("errors")?.status.state, "OK");
   const told = await bench.alarms.history("errors");
@@ -117,9 +117,9 @@ test("actions that repeat go on when the clock is set back", async () => {
   await bench.alarms.put(errors);
   await bench.alarms.acted();
   assert.deepEqual(bench.ran, ["policy ALARM"]);
-  bench.clock.move(-86_400_000);
+  bench.clock.advance(-86_400_000);
   await bench.alarms.look(never);
-  bench.clock.move(minuteMs);
+  bench.clock.advance(minuteMs);
   await bench.alarms.look(never);
   await bench.alarms.acted();
   assert.equal(bench.ran.length, 3);

@@ -246,7 +246,7 @@ export class Alarms implements AsyncDisposable {
 
   /** Resolves when no action is running. */
   async acted(): Promise<void> {
-    await this.#actions.settled();
+    await this.#actions.waitForTasks();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,10 +2,10 @@ import { Readable, Transform } from "node:stream";
 import {
   AwsError,
   ByteLease,
-  diskFault,
+  diskFaultOf,
   openDeadline,
   readToBuffer,
-  takeForCall,
+  reserveCallMemory,
   type ByteBudget,
   type Clock,
 } from "@galatea/base";
@@ -58,7 +58,7 @@ export async function runInvocation(
 ): Promise<RunEnd> {
   const { clock, memory } = options;
   const late = () => new TimeOver(timeoutText("primary"));
-  using limit = openDeadline({ clock, afterMs: invocation.timeLimitMs, signal: closing, late });
+  using limit = openDeadline({ clock, afterMs: invocation.timeLimitMs, signal: closing, createError: late });
   using lease = new ByteLease(memory);
   let input: OpenedInput | null = null;
   try {
@@ -74,7 +74,7 @@ export async function runInvocation(
       reply.done();
     }
   } catch (error) {
-    const isLate = limit.isLate;
+    const isLate = limit.hasExpired;
     return endOf(isLate ? (limit.signal.reason as Error) : error, closing);
   } finally {
     if (input?.body instanceof Readable) input.body.destroy();
@@ -140,7 +140,7 @@ function contentTypeOf(
 async function openInput(invocation: AsyncInvocation, parts: AsyncRunOptions, lease: ByteLease): Promise<OpenedInput> {
   const { input } = invocation;
   if (input.at === "record") {
-    takeForCall(lease, input.byteLength);
+    reserveCallMemory(lease, input.byteLength);
     const held = await parts.inline();
     if (held === null) throw new Unusable("The request's input cannot be read any more.");
     return { body: held, byteLength: held.length, contentType: null };
@@ -171,7 +171,7 @@ async function openObject(
     if (head.byteLength > bodyBytesMax) throw tooLong(bodyBytesMax);
     const { byteLength, contentType } = head;
     if (byteLength > bufferedBytesMax) return { body, byteLength, contentType };
-    takeForCall(lease, byteLength);
+    reserveCallMemory(lease, byteLength);
     return {
       body: await readToBuffer(body, bufferedBytesMax, () => tooLong(bufferedBytesMax)),
       byteLength,
@@ -207,7 +207,7 @@ async function store(
     // An error of the response itself is no error of the store.
     if (answer.fault !== null) throw answer.fault;
     // A full disk is not reported: the run is repeated later.
-    if (output !== null && error instanceof AwsError && diskFault(error) === null) {
+    if (output !== null && error instanceof AwsError && diskFaultOf(error) === null) {
       record("ResponseUploadFailures", 1);
       const text = `Unable to upload the output to ${urlOf(output)}: ${error.code}: ${error.message}`;
       throw new Unusable(text, { cause: error });
@@ -266,7 +266,7 @@ function endOf(error: unknown, closing: AbortSignal): RunEnd {
     failure: { reason, text, logged },
   });
   if (error instanceof TimeOver || error instanceof Unusable) return refused(`ClientError: ${message}`, message);
-  if (diskFault(error) !== null) return { kind: "interrupted", why: error };
+  if (diskFaultOf(error) !== null) return { kind: "interrupted", why: error };
   const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerConnectionLost;
   if (isGone) return { kind: "lost", failure: { reason: `InternalServerError: ${message}`, text: message } };
   // Memory is short for the moment, or the instance has too many requests.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import { DrainLimiter } from "./drain-limiter.ts";
 
 const limits = { deletionDrainMsMax: 100, updateDrainMsMax: 1000, updateDrainsMax: 2 };
@@ -20,14 +20,14 @@ function held() {
 /** All that follows at once from what has fired. */
 const settled = () => new Promise((resolve) => void setImmediate(resolve));
 
-async function move(clock: MovedClock, byMs: number): Promise<void> {
+async function move(clock: SteppedClock, byMs: number): Promise<void> {
   await settled();
-  clock.move(byMs);
+  clock.advance(byMs);
   await settled();
 }
 
 test("instances that an update removes drain long after those of a deletion are cut off", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const [updated, deleted, quick] = [held(), held(), held()];
   const drained = drainLimiter.drainUpdated("a", open, updated.drain);
@@ -44,7 +44,7 @@ test("instances that an update removes drain long after those of a deletion are 
 });
 
 test("a drain is cut off at the bound, and with the platform", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const closing = new AbortController();
   const [late, closed] = [held(), held()];
@@ -58,7 +58,7 @@ test("a drain is cut off at the bound, and with the platform", async () => {
 });
 
 test("a deletion cuts off drains of updates of the same endpoint, and of no other", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const [own, other, deleted] = [held(), held(), held()];
   const all = [drainLimiter.drainUpdated("a", open, own.drain), drainLimiter.drainUpdated("b", open, other.drain)];
@@ -71,7 +71,7 @@ test("a deletion cuts off drains of updates of the same endpoint, and of no othe
 });
 
 test("the oldest of many drains have as long as those of a deletion", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const each = Array.from({ length: 5 }, held);
   const drains = each.map(({ drain }) => drainLimiter.drainUpdated("a", open, drain));

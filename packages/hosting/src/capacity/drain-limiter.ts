@@ -45,7 +45,7 @@ export class DrainLimiter {
   shorten(key: string, signal: AbortSignal): Deadline {
     const limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.deletionDrainMsMax, signal });
     const cut = () => {
-      if (!limit.isLate) return;
+      if (!limit.hasExpired) return;
       for (const each of this.#updateDrains) if (each.key === key) each.aborter.abort(limit.signal.reason);
     };
     limit.signal.addEventListener("abort", cut, { once: true });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { buffer, text } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import {
   ContainerConnectionLost,
   InstanceFailure,
@@ -31,7 +31,7 @@ export interface InstanceAgentSubject extends AsyncDisposable {
   putModel(target: string, text: string | null): Promise<void>;
 }
 
-const signal = () => AbortSignal.timeout(hangMs);
+const signal = () => AbortSignal.timeout(testTimeoutMs);
 
 /** An instance whose events are recorded. */
 class Watched {

@@ -1,4 +1,4 @@
-import { AwsError, Gate, TaskGroup, assert, delay, openDeadline, orAborted } from "@galatea/base";
+import { AwsError, ChangeNotifier, TaskGroup, assert, delay, openDeadline, rejectOnAbort } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
 import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type NodeShare } from "../nodes/index.ts";
 import type { KeptInstance, Unconfined } from "../instances/index.ts";
@@ -94,7 +94,7 @@ export class Fleet implements VariantFleet {
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
   readonly #memory = new MeasuredMemory();
-  readonly #quiet = new Gate();
+  readonly #quiet = new ChangeNotifier();
   /** Number of unfinished requests, including those that wait for an instance. */
   #callCount = 0;
   #isSampled = false;
@@ -185,7 +185,7 @@ export class Fleet implements VariantFleet {
         return this.#placer.place(this.#request());
       } catch (error) {
         if (!this.#placer.isDraining) throw error;
-        await orAborted(freed, signal);
+        await rejectOnAbort(freed, signal);
       }
     }
   }
@@ -324,7 +324,8 @@ export class Fleet implements VariantFleet {
   /** Drains all members; requests that wait for an instance are still served. */
   async drain(signal: AbortSignal): Promise<void> {
     for (const member of this.#members) member.drains();
-    while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#quiet.opened(), signal).catch(() => {});
+    while (this.#callCount > 0 && !signal.aborted)
+      await rejectOnAbort(this.#quiet.nextChange(), signal).catch(() => {});
     await this.shrinkTo({ instanceCount: 0 }, signal);
     await this[Symbol.asyncDispose]();
   }
@@ -342,7 +343,7 @@ export class Fleet implements VariantFleet {
       return await this.#sessions.serve(request, (holder) => this.#ask(request, peerCount, holder));
     } finally {
       this.#callCount -= 1;
-      if (this.#callCount === 0) this.#quiet.open();
+      if (this.#callCount === 0) this.#quiet.notify();
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { AwsError, Gate, TaskGroup, delay, openDeadline, orAborted, unreachable } from "@galatea/base";
+import { AwsError, ChangeNotifier, TaskGroup, delay, openDeadline, rejectOnAbort, unreachable } from "@galatea/base";
 import type { Concurrency, VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import {
@@ -40,7 +40,7 @@ export class ServerlessFleet implements VariantFleet {
   readonly #dependencies: FleetDependencies;
   readonly #names: FleetNames;
   readonly #tasks: TaskGroup;
-  readonly #changed = new Gate();
+  readonly #changed = new ChangeNotifier();
   #concurrency: Concurrency;
   #state: ServerlessState = coldState;
   #isKept = false;
@@ -180,7 +180,7 @@ export class ServerlessFleet implements VariantFleet {
 
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true;
-    while (this.#callCount > 0 && !signal.aborted) await orAborted(this.#changed.opened(), signal).catch(() => {});
+    while (this.#callCount > 0 && !signal.aborted) await rejectOnAbort(this.#changed.opened(), signal).catch(() => {});
     await this[Symbol.asyncDispose]();
   }
 
@@ -248,7 +248,7 @@ export class ServerlessFleet implements VariantFleet {
           this.#start();
           break;
         case "wait":
-          await orAborted(changed, signal);
+          await rejectOnAbort(changed, signal);
           break;
         default:
           unreachable(step);
@@ -289,7 +289,7 @@ export class ServerlessFleet implements VariantFleet {
         const calls = { isKept: this.#isKept, callCount: this.#callCount, quietSinceMs: this.#quietSinceMs };
         const restMs = msUntilIdle(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
         if (restMs === 0) break;
-        if (restMs === null) await orAborted(changed, closing);
+        if (restMs === null) await rejectOnAbort(changed, closing);
         else await delay(clock, restMs, closing);
       }
       this.#move({ kind: "stop" });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
-import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
+import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
 import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
 
 function opened(rowsMax = 100) {
   const deleted = new Set<string>();
-  const series = new MinuteSeries({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
   const counters = new EndpointCounters({ exists: (name) => !deleted.has(name), rowsMax });
   const open = countedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs));
   const record = (metricName: string, dimensions: Readonly<Record<string, string>>, value: number) =>

@@ -1,6 +1,6 @@
 import {
   MetricRegistry,
-  type Labels,
+  type MetricLabels,
   type ResolutionMs,
   type SeriesKey,
   type SeriesRecorder,
@@ -17,13 +17,13 @@ type RecordSample = (value: number) => void;
 
 /** Counts the samples of one of the platform's metrics. */
 interface Instrument {
-  readonly open: (labels: Labels) => RecordSample;
-  readonly remove: (labels: Labels) => void;
+  readonly open: (labels: MetricLabels) => RecordSample;
+  readonly remove: (labels: MetricLabels) => void;
 }
 
 interface LabelledEndpoint {
   readonly endpointName: string;
-  readonly labels: Labels;
+  readonly labels: MetricLabels;
 }
 
 /** A set of labels in use. Its open rows are kept: a look-up by labels for each sample prints and sorts the labels. */

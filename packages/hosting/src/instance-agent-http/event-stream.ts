@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { delay, drained, type Clock } from "@galatea/base";
+import { delay, waitForDrain, type Clock } from "@galatea/base";
 import type { InstanceAgent } from "../instance-agent/index.ts";
 import { heartbeatMs, eventToLine, type EventLine } from "./agent-protocol.ts";
 
@@ -17,7 +17,7 @@ export async function writeEvents(
   { agent, clock, after, signal }: EventStreamOptions,
 ): Promise<void> {
   const write = async (line: EventLine) => {
-    if (!response.write(`${JSON.stringify(line)}\n`)) await drained(response, signal);
+    if (!response.write(`${JSON.stringify(line)}\n`)) await waitForDrain(response, signal);
   };
   // Reading starts before the first line is written. The client reads the state after that line, so it misses no event.
   const events = agent.events({ after, signal });

@@ -1,4 +1,4 @@
-import { delay, Gate, orAborted, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { delay, ChangeNotifier, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import {
   ContainerConnectionLost,
   type AgentEvent,
@@ -57,7 +57,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   readonly #tasks: TaskGroup;
   /** By instance id; several clients may follow one instance. */
   readonly #followed = new Map<string, Set<HttpInstance>>();
-  readonly #changed = new Gate();
+  readonly #changed = new ChangeNotifier();
   readonly #limits: AgentClientLimits;
   #isConnected = false;
   #isReading = false;
@@ -102,7 +102,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     this.watch();
     const { signal } = this.#tasks;
     while (!this.#isConnected) {
-      await orAborted(this.#changed.opened(), signal);
+      await rejectOnAbort(this.#changed.opened(), signal);
       if (!this.#isConnected && this.#failure !== null) throw this.#failure;
     }
     const { seq, instances } = await this.state();

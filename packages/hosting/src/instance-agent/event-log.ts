@@ -1,4 +1,4 @@
-import { Gate, orAborted } from "@galatea/base";
+import { ChangeNotifier, rejectOnAbort } from "@galatea/base";
 import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
 import type { EventReading } from "./instance-agent.ts";
 
@@ -17,7 +17,7 @@ export const eventLogLimits: EventLogLimits = { eventsMax: 16_384, charsMax: 4 *
  */
 export class EventLog {
   readonly #limits: EventLogLimits;
-  readonly #appended = new Gate();
+  readonly #appended = new ChangeNotifier();
   /** The event with number `seq` is at `seq % eventsMax`. */
   readonly #ring: (AgentEvent | undefined)[] = [];
   #seq: number;
@@ -51,7 +51,7 @@ export class EventLog {
     this.#ring[seq % eventsMax] = { ...event, seq, instanceId };
     this.#chars += charsOf(event);
     while (this.#chars > charsMax && this.#oldestSeq < seq) this.#forgetOldest();
-    this.#appended.open();
+    this.#appended.notify();
   }
 
   async *read({ after = this.#seq, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
@@ -67,7 +67,7 @@ export class EventLog {
       }
       const event = seq < this.#seq ? this.#ring[(seq + 1) % this.#limits.eventsMax] : undefined;
       if (event === undefined) {
-        await orAborted(this.#appended.opened(), signal);
+        await rejectOnAbort(this.#appended.nextChange(), signal);
         continue;
       }
       seq += 1;

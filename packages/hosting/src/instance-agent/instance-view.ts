@@ -1,4 +1,4 @@
-import { assert, Gate, orAborted, unreachable } from "@galatea/base";
+import { assert, ChangeNotifier, rejectOnAbort, unreachable } from "@galatea/base";
 import { ModelsView } from "../model-cache/index.ts";
 import { InstanceFailure, type Unconfined } from "../instances/index.ts";
 import type { ContainerHealth, InstanceEvent, ListedInstance } from "./agent-events.ts";
@@ -18,7 +18,7 @@ export class ContainerView {
   readonly name: string;
   /** Null for a container whose model is downloaded before it starts. */
   readonly models: ModelsView | null;
-  readonly #changed = new Gate();
+  readonly #changed = new ChangeNotifier();
   #health = notStarted;
 
   constructor({ name, cache }: AgentContainerSpec) {
@@ -46,7 +46,7 @@ export class ContainerView {
 
   /** Resolves when it is known whether it was adopted, and with which models. */
   async adopted(signal: AbortSignal): Promise<void> {
-    while (this.isAdopting) await orAborted(this.#changed.opened(), signal);
+    while (this.isAdopting) await rejectOnAbort(this.#changed.nextChange(), signal);
   }
 
   get unconfined(): Unconfined | null {
@@ -61,13 +61,13 @@ export class ContainerView {
       const of = { containerName: this.name, lastLines };
       if (at === "stopped") throw new InstanceFailure("the instance is stopped", of);
       if (isFailing) throw new InstanceFailure(failure, of);
-      await orAborted(this.#changed.opened(), signal);
+      await rejectOnAbort(this.#changed.nextChange(), signal);
     }
   }
 
   setHealth(health: ContainerHealth): void {
     this.#health = health;
-    this.#changed.open();
+    this.#changed.notify();
   }
 }
 
@@ -75,7 +75,7 @@ export class ContainerView {
 export class InstanceView {
   readonly id: string;
   readonly containers: readonly ContainerView[];
-  readonly #changed = new Gate();
+  readonly #changed = new ChangeNotifier();
   #end: { readonly error: Error | null } | null = null;
 
   constructor({ id, containers }: AgentInstanceSpec) {
@@ -95,7 +95,7 @@ export class InstanceView {
   async started(signal: AbortSignal): Promise<void> {
     while (!this.isInService) {
       if (this.#end !== null) throw this.#end.error ?? new Error("the instance was deleted");
-      await orAborted(this.#changed.opened(), signal);
+      await rejectOnAbort(this.#changed.nextChange(), signal);
     }
   }
 
@@ -107,7 +107,7 @@ export class InstanceView {
     switch (event.kind) {
       case "health":
         container.setHealth(event.health);
-        this.#changed.open();
+        this.#changed.notify();
         break;
       case "model":
         models?.changed(event.model);
@@ -138,7 +138,7 @@ export class InstanceView {
       if (memory !== null) container.models?.resized(memory);
       container.setHealth(health);
     }
-    this.#changed.open();
+    this.#changed.notify();
   }
 
   #ended(error: Error | null): void {
@@ -147,6 +147,6 @@ export class InstanceView {
       container.models?.clear();
       container.setHealth({ ...container.health, at: "stopped" });
     }
-    this.#changed.open();
+    this.#changed.notify();
   }
 }

@@ -171,7 +171,7 @@ export class RunningContainer implements AsyncDisposable {
   async #waitForRestart<Value>(signal: AbortSignal, wait: (limit: AbortSignal) => Promise<Value>): Promise<Value> {
     const { clock, instance } = this.#options;
     const afterMs = instance.restartWaitMsMax;
-    using limit = openDeadline({ clock, afterMs, signal, late: () => new ContainerTimeout() });
+    using limit = openDeadline({ clock, afterMs, signal, createError: () => new ContainerTimeout() });
     return await wait(limit.signal);
   }
 

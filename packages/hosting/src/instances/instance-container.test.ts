@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { silentLogger, systemClock } from "@galatea/base";
 import { InstanceContainer, instanceLimits } from "./instance-container.ts";
 import type { ContainerSlot, HostedContainer } from "./model-host.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -102,13 +102,13 @@ async function started(pingMsMax = 500) {
     onLost: () => (lostCount += 1),
     onChanged: () => {},
   });
-  await instance.start(AbortSignal.timeout(hangMs));
+  await instance.start(AbortSignal.timeout(testTimeoutMs));
   const [pid = 0] = host.pids;
   return { host, instance, pid, lostCount: () => lostCount };
 }
 
 async function invoke(instance: InstanceContainer, headers: Record<string, string>): Promise<number> {
-  const request = { path: "/invocations", headers, body: "", isStreamed: false, signal: AbortSignal.timeout(hangMs) };
+  const request = { path: "/invocations", headers, body: "", isStreamed: false, signal: AbortSignal.timeout(testTimeoutMs) };
   assert.ok(instance.client !== null);
   const { status, body } = await instance.client.invoke(request);
   await body.dump();
@@ -121,7 +121,7 @@ test("a stopped container is replaced in bounded time, by force", async () => {
   const before = instance.client;
   assert.ok(before !== null);
   process.kill(pid, "SIGSTOP");
-  await instance.successor(before, AbortSignal.timeout(hangMs));
+  await instance.successor(before, AbortSignal.timeout(testTimeoutMs));
   assert.ok(!host.pids.has(pid));
   assert.equal(host.pids.size, 1);
   assert.equal(lostCount(), 1);
@@ -138,14 +138,14 @@ test("a container that computes and answers no pings meanwhile is kept, and answ
 });
 
 test("a container whose connections are all taken by requests is still asked how it is", async () => {
-  const { instance, pid } = await started(hangMs);
+  const { instance, pid } = await started(testTimeoutMs);
   await using _ = instance;
   const { client } = instance;
   assert.ok(client !== null);
   const waiting = Array.from({ length: instanceLimits.container.connectionsMax + 50 }, () =>
     invoke(instance, { hold: "1" }),
   );
-  assert.equal(await client.ping(AbortSignal.timeout(hangMs)), true);
+  assert.equal(await client.ping(AbortSignal.timeout(testTimeoutMs)), true);
   process.kill(pid, "SIGUSR2");
   assert.ok((await Promise.all(waiting)).every((status) => status === 200));
 });

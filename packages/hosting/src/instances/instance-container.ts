@@ -1,4 +1,4 @@
-import { type Clock, delay, Gate, type Logger, orAborted, TaskGroup } from "@galatea/base";
+import { type Clock, delay, ChangeNotifier, type Logger, rejectOnAbort, TaskGroup } from "@galatea/base";
 import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
 import { beginHealth, judgeHealth, type HealthCheck } from "./health.ts";
 import type { ContainerEnd, ContainerSlot, HostedContainer, InstanceUsage } from "./model-host.ts";
@@ -97,7 +97,7 @@ export interface InstanceContainerOptions {
 export class InstanceContainer implements AsyncDisposable {
   readonly #options: InstanceContainerOptions;
   readonly #tasks: TaskGroup;
-  readonly #changed = new Gate();
+  readonly #changed = new ChangeNotifier();
   #state: ContainerState = { at: "adopting" };
   #failureCount = 0;
   #failedStartCount = 0;
@@ -164,13 +164,13 @@ export class InstanceContainer implements AsyncDisposable {
       if (this.#state.at === "in-service") return this.#state.client;
       if (this.#state.at === "stopped") throw this.#failure("the instance is stopped");
       if (this.isFailing) throw this.#failure(this.#lastFailure);
-      await orAborted(this.#changed.opened(), signal);
+      await rejectOnAbort(this.#changed.nextChange(), signal);
     }
   }
 
   /** Resolves once the connections to a new container exist: for a caller whose connection was refused. */
   async successor(client: ContainerClient, signal: AbortSignal): Promise<ContainerClient> {
-    while (this.client === client) await orAborted(this.#changed.opened(), signal);
+    while (this.client === client) await rejectOnAbort(this.#changed.nextChange(), signal);
     return await this.ready(signal);
   }
 
@@ -350,7 +350,7 @@ export class InstanceContainer implements AsyncDisposable {
     this.#state = state;
     if (state.at === "waiting") this.#lastFailure = state.failure;
     this.#options.onChanged();
-    this.#changed.open();
+    this.#changed.notify();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { readToBuffer, takeForCall, type Clock } from "@galatea/base";
+import { readToBuffer, reserveCallMemory, type Clock } from "@galatea/base";
 import { errorText, type AgentContainer, type AgentReply, type AcquiredModel } from "../instance-agent/index.ts";
 import { canBeSent, hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
 import { HopStream } from "./hop-stream.ts";
@@ -163,7 +163,7 @@ export class ContainerChain implements Disposable {
 
 async function held(reply: AgentReply, request: InvocationRequest, length: number): Promise<Buffer> {
   try {
-    takeForCall(request.memory, length);
+    reserveCallMemory(request.memory, length);
     return await readToBuffer(reply.body, length, () => new Error("the body is longer than announced"));
   } catch (error) {
     reply.body.destroy();

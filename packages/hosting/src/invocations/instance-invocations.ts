@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { AwsError, Gate, openDeadline, orAborted, readToBuffer, takeForCall, type Clock } from "@galatea/base";
+import { AwsError, ChangeNotifier, openDeadline, rejectOnAbort, readToBuffer, takeForCall, type Clock } from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
 import { ContainerConnectionLost, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
@@ -54,7 +54,7 @@ export interface InvokeOptions {
  */
 export class InstanceInvocations {
   readonly #options: InstanceInvocationsOptions;
-  readonly #idle = new Gate();
+  readonly #idle = new ChangeNotifier();
   #inFlightCount = 0;
   #streamCount = 0;
 
@@ -68,7 +68,7 @@ export class InstanceInvocations {
 
   /** Resolves when no request is in flight. */
   async idle(signal: AbortSignal): Promise<void> {
-    while (this.#inFlightCount > 0) await orAborted(this.#idle.opened(), signal);
+    while (this.#inFlightCount > 0) await rejectOnAbort(this.#idle.opened(), signal);
   }
 
   /**

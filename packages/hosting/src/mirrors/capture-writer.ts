@@ -122,7 +122,7 @@ export class CaptureWriter implements AsyncDisposable {
     const { clock, limits } = this.#options;
     const late = () => this.#over.abort(new Error("there is no more time to write captured data"));
     using _last = clock.timer(limits.lastMsMax, late);
-    await this.#tasks.settled();
+    await this.#tasks.waitForTasks();
     await this.#tasks[Symbol.asyncDispose]();
   }
 

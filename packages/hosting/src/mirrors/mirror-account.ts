@@ -56,14 +56,14 @@ class PartialBudget extends ByteBudget {
     return super.fits(bytes) && this.#whole.fits(bytes);
   }
 
-  override takeAnyway(bytes: number): void {
-    super.takeAnyway(bytes);
-    this.#whole.takeAnyway(bytes);
+  override reserveUnchecked(bytes: number): void {
+    super.reserveUnchecked(bytes);
+    this.#whole.reserveUnchecked(bytes);
   }
 
-  override give(bytes: number): void {
-    super.give(bytes);
-    this.#whole.give(bytes);
+  override release(bytes: number): void {
+    super.release(bytes);
+    this.#whole.release(bytes);
   }
 }
 

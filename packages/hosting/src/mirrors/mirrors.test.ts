@@ -4,7 +4,7 @@ import { buffer, text } from "node:stream/consumers";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { createLogger } from "@galatea/base";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { CallWatch } from "./call-watch.ts";
@@ -16,7 +16,7 @@ type Put = ObjectStore["put"];
 
 /** Mirrors over a store that is a map, or as `put` says. */
 class Bench implements AsyncDisposable {
-  readonly clock = new MovedClock();
+  readonly clock = new SteppedClock();
   readonly objects = new Map<string, string>();
   readonly logged: string[] = [];
   readonly mirrors: Mirrors;
@@ -121,16 +121,16 @@ test("records of a minute are in one file, thirty seconds after the first; an ho
   await using bench = new Bench();
   const watch = bench.watch(null);
   await watch.invoke(asked(Buffer.from("a")), echo);
-  bench.clock.move(19_000);
+  bench.clock.advance(19_000);
   await watch.invoke(asked(Buffer.from("b")), echo);
-  bench.clock.move(1000);
+  bench.clock.advance(1000);
   await watch.invoke(asked(Buffer.from("c")), echo);
   assert.deepEqual(bench.data(), []);
-  bench.clock.move(10_000);
+  bench.clock.advance(10_000);
   await eventually(() => bench.objects.size === 1);
   const first = "kept/there/e/v/2026/11/22/08/59-40-005-id-2.jsonl";
   assert.deepEqual(bench.data(), [[first, "a", "a!", "b", "b!"]]);
-  bench.clock.move(20_000);
+  bench.clock.advance(20_000);
   await eventually(() => bench.objects.size === 2 && bench.mirrors.figures.callCount === 0);
   assert.deepEqual(bench.data()[1], ["kept/there/e/v/2026/11/22/09/00-00-005-id-5.jsonl", "c", "c!"]);
   assert.deepEqual(bench.mirrors.figures, { callCount: 0, bytes: 0, lost: bench.mirrors.figures.lost });
@@ -238,7 +238,7 @@ test("at any moment of ten minutes, whatever was captured a minute before is in 
       await watch.invoke(asked(Buffer.from(String(endedMs.length))), echo);
       endedMs.push(clock.epochMs());
     }
-    clock.move(1000);
+    clock.advance(1000);
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
     const kept = new Set(bench.data().flatMap(([, ...data]) => data));
     for (const [index, ms] of endedMs.entries()) {
@@ -246,7 +246,7 @@ test("at any moment of ten minutes, whatever was captured a minute before is in 
     }
   }
   await eventually(() => {
-    clock.move(1000);
+    clock.advance(1000);
     return bench.mirrors.figures.callCount === 0;
   });
   assert.ok(oldestMs > 40_000 && oldestMs <= 60_000, String(oldestMs));
@@ -264,14 +264,14 @@ test("a full disk for a while: what was captured is kept within its bounds and w
   };
   for (let index = 0; index < 4; index += 1) {
     await watch.invoke(asked(bytesOf(10_000, "a")), echo);
-    bench.clock.move(30_000);
+    bench.clock.advance(30_000);
     await eventually(() => tried > 0);
   }
   assert.deepEqual([bench.objects.size, bench.mirrors.figures.lost["no-room"]], [0, 3]);
   assert.equal(bench.logged.filter((line) => line.includes("cannot be written")).length, 1);
   bench.put = put;
   await eventually(() => {
-    bench.clock.move(5000);
+    bench.clock.advance(5000);
     return bench.objects.size === 1 && bench.mirrors.figures.bytes === 0;
   });
 });
@@ -282,7 +282,7 @@ test("what cannot be written at all is given up after a while, and a platform th
   bench.put = () => Promise.reject(new Error("there is no such bucket"));
   await watch.invoke(asked(Buffer.from("a")), echo);
   await eventually(() => {
-    bench.clock.move(5000);
+    bench.clock.advance(5000);
     return bench.mirrors.figures.bytes === 0;
   });
   assert.equal(bench.mirrors.figures.lost["not-written"], 1);

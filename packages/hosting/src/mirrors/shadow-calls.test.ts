@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import type { MirrorShare } from "./mirror-account.ts";
 import { ShadowCalls } from "./shadow-calls.ts";
@@ -40,7 +40,7 @@ test("a shadow is asked at the path that its original was asked at, and part by 
 });
 
 test("what a shadow answers is read at its allowance: a stream without end is waited for, and one that owes is not asked", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const lost: string[] = [];
   const share = {
     memory: () => new ByteLease(new ByteBudget(1)),
@@ -76,20 +76,20 @@ test("what a shadow answers is read at its allowance: a stream without end is wa
   assert.equal(answers.length, 2);
   send();
   assert.deepEqual([lost, answers.length], [["shadow-busy"], 2]);
-  clock.move(500);
+  clock.advance(500);
   await turns();
   assert.ok(readBytes >= 1_400_000 && readBytes <= 1_500_000 + aheadBytes, `${readBytes} bytes were read`);
   endless.destroy();
-  clock.move(1000);
+  clock.advance(1000);
   await turns();
   // Whole and beyond what is left: it is paid for before the next one.
   await new Promise<void>((resolve) => send(resolve));
   for (const seconds of [1, 1]) {
     send();
-    clock.move(seconds * 1000);
+    clock.advance(seconds * 1000);
   }
   assert.deepEqual([lost.length, answers.length], [3, 1]);
-  clock.move(10);
+  clock.advance(10);
   await new Promise<void>((resolve) => send(resolve));
   assert.deepEqual([lost.length, answers.length], [3, 0]);
 });

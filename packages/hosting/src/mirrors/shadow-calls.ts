@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { ByteRate, TaskGroup, delay, type Clock, type Logger } from "@galatea/base";
+import { TokenBucket, TaskGroup, delay, type Clock, type Logger } from "@galatea/base";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import type { MirrorShare } from "./mirror-account.ts";
 
@@ -33,7 +33,7 @@ export interface MirroredRequest extends Pick<
 export class ShadowCalls implements AsyncDisposable {
   readonly #options: ShadowCallsOptions;
   /** Reading takes CPU time from other requests, and the size of a shadow's responses is unknown in advance. */
-  readonly #allowance: ByteRate;
+  readonly #allowance: TokenBucket;
   readonly #tasks: TaskGroup;
   readonly #underWay = new Set<AbortController>();
   #isClosed = false;
@@ -41,7 +41,7 @@ export class ShadowCalls implements AsyncDisposable {
   constructor(options: ShadowCallsOptions) {
     this.#options = options;
     const bytes = options.answerBytesPerSecond;
-    this.#allowance = new ByteRate(options.clock, { bytesPerSecondMax: bytes, burstBytesMax: bytes });
+    this.#allowance = new TokenBucket(options.clock, { bytesPerSecondMax: bytes, burstBytesMax: bytes });
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("a request of a shadow variant ended unexpectedly", { error: String(error) });
     });
@@ -79,7 +79,7 @@ export class ShadowCalls implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const aborter of this.#underWay) aborter.abort(new Error("the shadow variant ends"));
-    await this.#tasks.settled();
+    await this.#tasks.waitForTasks();
     await this.#tasks[Symbol.asyncDispose]();
   }
 
@@ -97,12 +97,12 @@ export class ShadowCalls implements AsyncDisposable {
     const asked = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
     const reply = await ask(asked).catch((error: unknown) => {
       // The bytes of a response that was too long, or broke off, are counted.
-      this.#allowance.take(memory.bytes);
+      this.#allowance.consume(memory.bytes);
       throw error;
     });
     const answer = take(reply);
     try {
-      if (Buffer.isBuffer(answer)) this.#allowance.take(answer.length);
+      if (Buffer.isBuffer(answer)) this.#allowance.consume(answer.length);
       else await this.#readToItsEnd(answer, reply, signal);
     } finally {
       reply.done();
@@ -115,7 +115,7 @@ export class ShadowCalls implements AsyncDisposable {
     const allowance = this.#allowance;
     const leave = () => body.destroy();
     const read = (piece: Buffer) => {
-      allowance.take(piece.length);
+      allowance.consume(piece.length);
       const { waitMs } = allowance;
       if (waitMs === 0) return;
       body.pause();

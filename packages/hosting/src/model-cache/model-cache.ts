@@ -1,5 +1,5 @@
 import type { UnpackedArchive } from "../objects/index.ts";
-import { Gate, openDeadline, orAborted, Semaphore, TaskGroup } from "@galatea/base";
+import { ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ChargedSet, chargedBytes, LoadCostHistory, chooseVictims, clipCharge, type Charge } from "./charges.ts";
@@ -41,7 +41,7 @@ export class ModelCache implements AsyncDisposable {
   readonly #loads: Semaphore;
   readonly #unloads: ModelUnloads;
   readonly #admission = new Semaphore(1);
-  readonly #changed = new Gate();
+  readonly #changed = new ChangeNotifier();
   readonly #share: MemoryShare;
   #waiterCount = 0;
 
@@ -248,14 +248,14 @@ export class ModelCache implements AsyncDisposable {
   async #waitForLoad(version: Version, requestedNs: number, signal: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
     const afterMs = Math.max(0, limits.waitMsMax - (clock.monotonicNs() - requestedNs) / 1e6);
-    using deadline = openDeadline({ clock, afterMs, signal, late: () => new ModelNotReadyError(version.phase) });
+    using deadline = openDeadline({ clock, afterMs, signal, createError: () => new ModelNotReadyError(version.phase) });
     // Loops only when the container ended between the end of the load and this continuation.
     while (version.memory !== "loaded") {
       if (version.load === null) {
         version.load = this.#startLoad(version);
         this.#notify(version);
       }
-      await orAborted(version.load, deadline.signal);
+      await rejectOnAbort(version.load, deadline.signal);
     }
   }
 
@@ -266,7 +266,7 @@ export class ModelCache implements AsyncDisposable {
     this.#tasks.run(async (signal) => {
       const { clock, limits, logger } = this.#options;
       const late = () => new ModelLoadError(503, `the load did not end within ${limits.loadMsMax / 1000} s`);
-      using deadline = openDeadline({ clock, afterMs: limits.loadMsMax, signal, late });
+      using deadline = openDeadline({ clock, afterMs: limits.loadMsMax, signal, createError: late });
       try {
         await this.#load(version, deadline.signal);
         version.load = null;
@@ -279,7 +279,7 @@ export class ModelCache implements AsyncDisposable {
         reject(signal.aborted ? new ModelLoadError(503, "the instance is stopped", { cause: error }) : error);
       } finally {
         this.#notify(version);
-        this.#changed.open();
+        this.#changed.notify();
         this.#forgetIfUnused(version);
       }
     });
@@ -290,7 +290,7 @@ export class ModelCache implements AsyncDisposable {
     version.phase = "it waits for its turn to load";
     using _slot = await this.#loads.acquire(signal);
     // An unload of the same version is still in progress; loading starts when it has ended.
-    if (version.unload !== null) await orAborted(version.unload, signal);
+    if (version.unload !== null) await rejectOnAbort(version.unload, signal);
     const tree = (await this.#disk.wholeTree(version, signal)) ?? (await this.#download(version, signal));
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -344,8 +344,8 @@ export class ModelCache implements AsyncDisposable {
       const victims = chooseVictims(this.#memory, idle, options);
       if (victims === null) {
         // Models of other containers above their guarantee are evicted before this load waits.
-        if (capacityBytes < memoryBytesMax && (await orAborted(share.makeRoom(), signal))) continue;
-        await orAborted(Promise.race([this.#changed.opened(), freed]), signal);
+        if (capacityBytes < memoryBytesMax && (await rejectOnAbort(share.makeRoom(), signal))) continue;
+        await rejectOnAbort(Promise.race([this.#changed.nextChange(), freed]), signal);
         continue;
       }
       if (victims.length === 0) {
@@ -395,7 +395,7 @@ export class ModelCache implements AsyncDisposable {
     }
     const others = [...this.#versions.values()].some((other) => other !== version && other.memory !== "absent");
     if (!others) throw new ModelLoadError(507, message);
-    await orAborted(this.#changed.opened(), signal);
+    await rejectOnAbort(this.#changed.nextChange(), signal);
   }
 
   /** Unloads idle models until the rest fits: a measured cost above its reservation may exceed the budget. */
@@ -423,7 +423,7 @@ export class ModelCache implements AsyncDisposable {
       this.#share.freed();
     }
     this.#notify(version);
-    this.#changed.open();
+    this.#changed.notify();
   }
 
   #stateOf(version: Version): ModelState {
@@ -451,7 +451,7 @@ export class ModelCache implements AsyncDisposable {
     version.usedNs = this.#options.clock.monotonicNs();
     this.#options.observer.used(version.id, version.pinCount, version.usedNs);
     if (version.pinCount > 0) return;
-    this.#changed.open();
+    this.#changed.notify();
     this.#share.freed();
     if (version.retired || !this.keepsModels) this.#retire(version);
     else if (this.#memory.usedBytes > this.#capacityBytes) this.#tasks.run(() => this.#fitMemory());

@@ -67,7 +67,7 @@ export class ModelUnloads {
   async #send(version: { readonly id: string; readonly target: string | null }, closing: AbortSignal): Promise<void> {
     const { clock, limits, container } = this.#options.cache;
     const late = () => new Error("the unload did not end in time");
-    using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, late });
+    using deadline = openDeadline({ clock, afterMs: limits.unloadMsMax, signal: closing, createError: late });
     await (await container(deadline.signal)).unload(version, deadline.signal);
   }
 }

@@ -1,4 +1,4 @@
-import { Gate } from "@galatea/base";
+import { ChangeNotifier } from "@galatea/base";
 
 /** A model cache, as far as `NodeMemory` uses it. */
 export interface MemoryHolder {
@@ -40,7 +40,7 @@ interface Member {
 export class NodeMemory {
   readonly #options: NodeMemoryOptions;
   readonly #members = new Set<Member>();
-  readonly #freed = new Gate();
+  readonly #freed = new ChangeNotifier();
 
   constructor(options: NodeMemoryOptions) {
     this.#options = options;
@@ -65,11 +65,11 @@ export class NodeMemory {
         }
         return false;
       },
-      freed: () => this.#freed.open(),
-      whenFreed: () => this.#freed.opened(),
+      freed: () => this.#freed.notify(),
+      whenFreed: () => this.#freed.nextChange(),
       [Symbol.dispose]: () => {
         this.#members.delete(member);
-        this.#freed.open();
+        this.#freed.notify();
       },
     };
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { AwsError } from "@galatea/base";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import { OwnerLedger } from "./owner-ledger.ts";
 import { parseNodeId, type NodeDescription } from "./node.ts";
 import { Nodes } from "./nodes.ts";
@@ -104,7 +104,7 @@ test("property: further instances have room exactly where each of them could be 
 });
 
 test("the room of draining instances counts as free for their successors, which wait for it", () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const nodes = opened([100 * mebi, 100 * mebi]);
   using ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
   const request = { needs: { memoryBytes: 80 * mebi } };
@@ -147,7 +147,7 @@ test("models make room only for models of the same node; each node keeps room fo
 });
 
 test("instances above their record's reservation count as draining until they are removed; during a transition, in addition to the whole reservation", () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   let recordedBytes = 30;
   const nodes = opened([100], () => recordedBytes);
   const ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
@@ -161,7 +161,7 @@ test("instances above their record's reservation count as draining until they ar
   recordedBytes = 20;
   ledger.recorded(20, true);
   assert.deepEqual(drainingBytes(), []);
-  clock.move(5);
+  clock.advance(5);
   shares[2]?.drains();
   assert.deepEqual(
     [drainingBytes(), nodes.draining[0]?.sinceMs, nodes.freeOfEach[0]?.freeBytes],

@@ -1,4 +1,4 @@
-import { AwsError, Gate } from "@galatea/base";
+import { AwsError, ChangeNotifier } from "@galatea/base";
 import { noResources, type Node, type NodeDescription, type NodeId } from "./node.ts";
 import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
@@ -53,7 +53,7 @@ export class Nodes implements InstancePlacer {
   readonly #draining = new Map<() => Draining, number>();
   /** The sum over all owners: each request to a multi-model container reads it when it ends. */
   #drainingBytes = 0;
-  readonly #freed = new Gate();
+  readonly #freed = new ChangeNotifier();
 
   constructor(options: NodesOptions) {
     this.#options = options;
@@ -159,12 +159,12 @@ export class Nodes implements InstancePlacer {
 
   /** Resolves when memory may have been freed. Call before reading `fits`; otherwise a change in between is missed. */
   freed(): Promise<void> {
-    return Promise.race([this.#freed.opened(), this.#options.recordsChanged()]);
+    return Promise.race([this.#freed.nextChange(), this.#options.recordsChanged()]);
   }
 
   /** Reports that memory was freed. */
   notifyFreed(): void {
-    this.#freed.open();
+    this.#freed.notify();
   }
 
   get #reservedBytes(): number {

@@ -1,4 +1,4 @@
-import { orAborted, type Clock } from "@galatea/base";
+import { rejectOnAbort, type Clock } from "@galatea/base";
 import type { InstancePlacer, NodeShare } from "./node-ledger.ts";
 import type { CountedDraining, Nodes } from "./nodes.ts";
 import type { InstanceRequest } from "./place-instance.ts";
@@ -71,7 +71,7 @@ export class OwnerLedger implements InstancePlacer, Disposable {
     for (;;) {
       const freed = nodes.freed();
       if (!this.isDraining || nodes.fits) return;
-      await orAborted(freed, signal);
+      await rejectOnAbort(freed, signal);
     }
   }
 

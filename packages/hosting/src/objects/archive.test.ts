@@ -23,7 +23,7 @@ import { Header, Pax } from "tar";
 import { ArchiveError, archiveLimits, type ArchiveLimits } from "./archive.ts";
 import { ArchiveUnpacker } from "./archive-unpacker.ts";
 import { collectContents } from "./archive-content.ts";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-archive-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -75,7 +75,7 @@ async function unpack(
   const { onProgress } = options;
   const tree = await unpacker
     .unpack(Readable.from(chunks), destination, {
-      signal: AbortSignal.timeout(hangMs),
+      signal: AbortSignal.timeout(testTimeoutMs),
       ...(onProgress === undefined ? {} : { onProgress }),
     })
     .catch((error: unknown) => {
@@ -277,7 +277,7 @@ test("a full file system is reported as such and leaves nothing behind", async (
       limits: archiveLimits,
     });
     const bytes = gzipSync(tar([{ path: "w", body: randomBytes(3_000_000) }]), { level: 0 });
-    const signal = AbortSignal.timeout(hangMs);
+    const signal = AbortSignal.timeout(testTimeoutMs);
     const unpacking = unpacker.unpack(Readable.from([bytes]), join(mount, "tree"), { signal });
     await assert.rejects(unpacking, refused("space", /^No space left on device$/));
     assert.deepEqual(readdirSync(mount), []);
@@ -302,7 +302,10 @@ test("a source that fails and a caller who leaves end the unpacking with their r
     })(),
   );
   const destination = join(root, "left");
-  await assert.rejects(unpacker.unpack(failing, destination, { signal: AbortSignal.timeout(hangMs) }), /store gone/);
+  await assert.rejects(
+    unpacker.unpack(failing, destination, { signal: AbortSignal.timeout(testTimeoutMs) }),
+    /store gone/,
+  );
   const controller = new AbortController();
   const stalled = new Readable({ read() {} });
   stalled.push(bytes.subarray(0, 5000));

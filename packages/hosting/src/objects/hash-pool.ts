@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Writable } from "node:stream";
 import type { Clock } from "@galatea/base";
-import { describeEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
+import { describeProcessEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
 import type { DigestName } from "./checksum.ts";
 import { parseHashReply, printHashOrder } from "./hash-lines.ts";
 import type { HashOrder, HashReply } from "./hash-worker.ts";
@@ -102,7 +102,7 @@ class HashProcess implements AsyncDisposable {
         const reply = stream === "stdout" ? parseHashReply(line) : null;
         if (reply !== null) this.#settle(reply);
       },
-      onExit: (end) => this.#ended(new Error(`the hashing process has ended: ${describeEnd(end)}`)),
+      onExit: (end) => this.#ended(new Error(`the hashing process has ended: ${describeProcessEnd(end)}`)),
       clock,
     });
     this.#started.then(

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { AwsError, diskFault, retryWrite, unreachable } from "@galatea/base";
+import { AwsError, diskFaultOf, retryWrite, unreachable } from "@galatea/base";
 import {
   emptyTrace,
   expiredFailure,
@@ -93,7 +93,7 @@ export class AsyncEndings {
       });
     } catch (error) {
       // A missing bucket is reported, not waited for.
-      if (!(error instanceof AwsError) || diskFault(error) !== null) throw error;
+      if (!(error instanceof AwsError) || diskFaultOf(error) !== null) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
       fleet.logger.warning("a failure could not be stored", { place: urlOf(failure), error: error.message });
     }
@@ -108,7 +108,15 @@ export class AsyncEndings {
     const { fleet, limits: pauses } = this.#options;
     const { clock, logger } = fleet;
     const what = "the result of an invocation";
-    await retryWrite(write, { clock, logger, what, name, retries: "every error", pauses, signal });
+    await retryWrite(write, {
+      clock,
+      logger,
+      recordDescription: what,
+      ownerName: name,
+      retries: "every error",
+      pauses,
+      signal,
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { AwsError, delay, openDeadline, orAborted, TaskGroup, unreachable, type Clock } from "@galatea/base";
+import { AwsError, delay, openDeadline, rejectOnAbort, TaskGroup, unreachable, type Clock } from "@galatea/base";
 import { AsyncEndings, type AsyncEndingsOptions } from "./async-endings.ts";
 import {
   emptyTrace,
@@ -136,7 +136,7 @@ export class AsyncInferences implements AsyncDisposable {
       const changed = store.view.stateChanged();
       this.#look();
       using pause = openDeadline({ clock: fleet.clock, afterMs: limits.lookMs, signal: closing });
-      await orAborted(changed, pause.signal).catch(() => closing.throwIfAborted());
+      await rejectOnAbort(changed, pause.signal).catch(() => closing.throwIfAborted());
     }
   }
 

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../index.ts";
-import { endRemains, type DetachedProcess } from "@galatea/base/processes";
+import { killOrphans, type DetachedProcess } from "@galatea/base/processes";
 import type { ContainerProcess } from "./container-file.ts";
 import { diskShareOf } from "./disk-share.ts";
 import { gpuUseOf, type MachineGpu } from "./gpu-use.ts";
@@ -58,7 +58,7 @@ export class ProcessContainer implements HostedContainer {
       await rm(socketPath, { force: true });
       // Kills the orphans of its models, which left its process group and are children of this process now. Descendants of running containers
       // are still children of those.
-      await endRemains(({ family }) => family !== null);
+      await killOrphans(({ workerFamily: family }) => family !== null);
       return { ...end, isOutOfMemory, lastLines: running.outputTail() };
     });
   }

@@ -1,4 +1,4 @@
-import { AwsError, delay, orAborted, unreachable } from "@galatea/base";
+import { AwsError, delay, rejectOnAbort, unreachable } from "@galatea/base";
 import type { Reservations, DrainLimiter } from "../capacity/index.ts";
 import {
   ComponentCopies,
@@ -146,7 +146,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
         if (freed === null) return missed(noMemory(record, placed.missingCount));
         const tooLate = await this.#within(step, async (limited) => {
           using _shortenedDrain = this.#shortenDrain(step, limited);
-          await orAborted(freed, limited);
+          await rejectOnAbort(freed, limited);
         });
         return tooLate === null ? again : missed(tooLate);
       }

@@ -29,6 +29,6 @@ export async function withinDeadline<Value>(
 ): Promise<Value> {
   if (deadlineMs === null) return await work(signal);
   const late = () => new Error(`The ${what} took longer than its MaximumExecutionTimeoutInSeconds.`);
-  using limit = openDeadline({ clock, afterMs: Math.max(0, deadlineMs - clock.epochMs()), signal, late });
+  using limit = openDeadline({ clock, afterMs: Math.max(0, deadlineMs - clock.epochMs()), signal, createError: late });
   return await work(limit.signal);
 }

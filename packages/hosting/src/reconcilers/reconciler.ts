@@ -262,6 +262,13 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
 
   #patience(name: string, retries: RetryWriteOptions["retries"], signal: AbortSignal): RetryWriteOptions {
     const { clock, logger } = this.#options;
-    return { clock, logger, what: `a transition of the ${this.#kind.what}`, name, retries, signal };
+    return {
+      clock,
+      logger,
+      recordDescription: `a transition of the ${this.#kind.what}`,
+      ownerName: name,
+      retries,
+      signal,
+    };
   }
 }

@@ -1,4 +1,4 @@
-import { Gate, orAborted } from "@galatea/base";
+import { ChangeNotifier, rejectOnAbort } from "@galatea/base";
 import {
   ChangesForgotten,
   DocumentConflict,
@@ -64,7 +64,7 @@ const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.
 export class MemoryDocuments implements Documents {
   readonly #memory: DocumentMemory;
   readonly #options: MemoryDocumentsOptions;
-  readonly #written = new Gate();
+  readonly #written = new ChangeNotifier();
 
   constructor(
     memory = new DocumentMemory(),
@@ -97,7 +97,7 @@ export class MemoryDocuments implements Documents {
   async write(changes: readonly DocumentChange[]): Promise<number> {
     const version = this.#memory.write(changes);
     if (this.#memory.gone.size > this.#options.deletionsMax) this.#forget();
-    this.#written.open();
+    this.#written.notify();
     return version;
   }
 
@@ -108,12 +108,12 @@ export class MemoryDocuments implements Documents {
   async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
     for (let since = sinceVersion; ;) {
       signal.throwIfAborted();
-      const written = this.#written.opened();
+      const written = this.#written.nextChange();
       if (this.#memory.version > since) {
         const batch = this.#batch(since);
         since = batch.version;
         yield batch;
-      } else await orAborted(written, signal);
+      } else await rejectOnAbort(written, signal);
     }
   }
 

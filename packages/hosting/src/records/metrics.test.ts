@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { silentLogger } from "@galatea/base";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import {
   durableMetricsContract,
   metricStoreContract,
@@ -22,7 +22,7 @@ const newPath = () => join(root, `${(count += 1)}.db`);
 const bytesMax = 1e8;
 
 metricStoreContract("metrics in memory", async (options) => ({
-  metrics: new MinuteSeries({ ...options, bytesMax }),
+  metrics: new InMemoryMetricStore({ ...options, bytesMax }),
   async [Symbol.asyncDispose]() {},
 }));
 
@@ -72,7 +72,7 @@ class SqliteSubject implements DurableMetricsSubject {
     const { clock, pointsPerWrite } = this.#options;
     const logger = silentLogger;
     const records = await openRecords({ ...recordsDefaults, path: this.#path, migrations: metricMigrations, logger });
-    const series = new MinuteSeries({ ...this.#options, bytesMax });
+    const series = new InMemoryMetricStore({ ...this.#options, bytesMax });
     const limits = { ...storedMetricLimits, pointsPerWrite };
     this.#metrics = await SqliteMetrics.open({ records: this.#guarded(records), series, limits, clock, logger });
     return this.#metrics;

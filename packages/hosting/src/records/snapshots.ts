@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { delay, Gate, orAborted, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { delay, ChangeNotifier, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { listSnapshots } from "./snapshot-files.ts";
 import type { SnapshotThreadData } from "./snapshot-thread.ts";
 
@@ -24,7 +24,7 @@ export class Snapshots implements AsyncDisposable {
   readonly #path: string;
   readonly #options: SnapshotOptions;
   readonly #logger: Logger;
-  readonly #committed = new Gate();
+  readonly #committed = new ChangeNotifier();
   readonly #tasks: TaskGroup;
 
   constructor(path: string, options: SnapshotOptions, logger: Logger) {
@@ -39,7 +39,7 @@ export class Snapshots implements AsyncDisposable {
 
   /** Allows a snapshot once the last one is old enough. */
   noteCommit(): void {
-    this.#committed.open();
+    this.#committed.notify();
   }
 
   async #run(closing: AbortSignal): Promise<void> {
@@ -47,9 +47,9 @@ export class Snapshots implements AsyncDisposable {
     let lastMs = listSnapshots(this.#path, folder)[0]?.madeMs ?? -Infinity;
     // The previous run may have ended before its last writes were in a snapshot.
     for (let committed = Promise.resolve(); ;) {
-      await orAborted(committed, closing);
+      await rejectOnAbort(committed, closing);
       await delay(clock, Math.min(everyMs, Math.max(settleMs, lastMs + everyMs - clock.epochMs())), closing);
-      committed = this.#committed.opened();
+      committed = this.#committed.nextChange();
       lastMs = clock.epochMs();
       await this.#make(lastMs);
     }

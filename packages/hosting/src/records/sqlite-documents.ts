@@ -1,4 +1,4 @@
-import { Gate, orAborted, type Logger } from "@galatea/base";
+import { ChangeNotifier, rejectOnAbort, type Logger } from "@galatea/base";
 import {
   batchEndSql,
   changedDocument,
@@ -78,7 +78,7 @@ export async function documentsOver(
 class SqliteDocuments implements Documents, AsyncDisposable {
   readonly #records: Records;
   readonly #limits: DocumentLimits;
-  readonly #written = new Gate();
+  readonly #written = new ChangeNotifier();
   /**
    * The last assigned version, whether or not its write succeeds: versions ascend in the order of the calls, and so do
    * commits.
@@ -122,7 +122,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
       throw change === undefined ? error : new DocumentConflict(change.kind, change.key);
     }
     this.#deletionCount += deletions;
-    this.#written.open();
+    this.#written.notify();
     if (this.#deletionCount > this.#limits.deletionsMax) await this.#forgetIfTaken();
     return version;
   }
@@ -139,7 +139,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
     for (let since = sinceVersion; ;) {
       signal.throwIfAborted();
       // Obtained before the version is read, so that a write in between is noticed.
-      const written = this.#written.opened();
+      const written = this.#written.nextChange();
       const last = await this.version();
       if (last > since) {
         const batch = await this.#batch(since, last);
@@ -147,7 +147,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
         yield batch;
         continue;
       }
-      await orAborted(written, signal);
+      await rejectOnAbort(written, signal);
     }
   }
 

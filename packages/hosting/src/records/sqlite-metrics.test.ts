@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
 import { createLogger, silentLogger, type Clock } from "@galatea/base";
-import { MinuteSeries, type SeriesKey, type StoredPoint } from "@galatea/base/metrics";
+import { InMemoryMetricStore, type SeriesKey, type StoredPoint } from "@galatea/base/metrics";
 import { UpkeepClock } from "./contracts/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
 import { metricMigrations } from "./metric-tables.ts";
@@ -35,14 +35,14 @@ async function open(
   clock: Clock,
   { seriesMax = 100, storedBytesMax = storedMetricLimits.storedBytesMax } = {},
 ) {
-  const series = new MinuteSeries({ clock, seriesMax, bytesMax: 1e8 });
+  const series = new InMemoryMetricStore({ clock, seriesMax, bytesMax: 1e8 });
   const limits = { storedBytesMax, pointsPerWrite: 10 };
   const records = withWrite(given, (statements) => given.write(statements));
   return { series, kept: await SqliteMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
 /** Returns the series that a platform would load now, without writing. */
-async function found(records: Records, epochMs = start): Promise<MinuteSeries> {
+async function found(records: Records, epochMs = start): Promise<InMemoryMetricStore> {
   const clock = new UpkeepClock(epochMs);
   const { series, kept } = await open(
     withWrite(records, () => Promise.resolve([])),
@@ -68,7 +68,7 @@ const named = (metricName: string): SeriesKey => ({
   unit: "Microseconds",
 });
 const latency = named("ModelLatency");
-const sums = async (series: MinuteSeries, key = latency, periodMs = minute) => {
+const sums = async (series: InMemoryMetricStore, key = latency, periodMs = minute) => {
   const points = await series.query(key, {
     startMs: start - 100 * day,
     endMs: start + 100 * day,
@@ -133,7 +133,7 @@ test("a write that fails is logged, and made good with the next", async () => {
   const logger = createLogger((level, message, fields) =>
     lines.push(`${level} ${message} ${String(fields?.["error"])}`),
   );
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e8 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e8 });
   const limits = storedMetricLimits;
   const kept = await SqliteMetrics.open({ records: failing, series, limits, clock, logger });
   series.recorder(latency).record(1);

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { delay, checksummedLine, TaskGroup, parseChecksummedLine, type Clock, type Logger } from "@galatea/base";
 import {
-  MinuteSeries,
+  InMemoryMetricStore,
   type Datapoint,
   type MetricName,
   type MetricStore,
-  type MinuteSeriesOptions,
+  type InMemoryMetricStoreOptions,
   type PointsQuery,
   type ResolutionMs,
   type SampleOptions,
@@ -23,7 +23,7 @@ import { openRecords, recordsDefaults, type Records } from "./records.ts";
 import type { SnapshotOptions } from "./snapshots.ts";
 import type { Statement } from "./statement.ts";
 
-export interface MetricsOptions extends MinuteSeriesOptions {
+export interface MetricsOptions extends InMemoryMetricStoreOptions {
   /** The database file; the folder must exist. */
   readonly path: string;
   /** Null by default: no snapshots are made. */
@@ -52,7 +52,7 @@ const hourMs = 3_600_000;
 
 interface SqliteMetricsOptions {
   readonly records: Records;
-  readonly series: MinuteSeries;
+  readonly series: InMemoryMetricStore;
   readonly limits: StoredMetricLimits;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -70,7 +70,7 @@ export async function openMetrics({
   const records = opening.use(
     await openRecords({ ...recordsDefaults, path, migrations: metricMigrations, snapshots, logger }),
   );
-  const series = new MinuteSeries(options);
+  const series = new InMemoryMetricStore(options);
   const metrics = await SqliteMetrics.open({ records, series, limits, clock: options.clock, logger });
   opening.move();
   return metrics;
@@ -221,7 +221,7 @@ interface Block {
 }
 
 /** Groups points by width and by the time range with which they expire. */
-function blocksOf(points: readonly StoredPoint[], series: MinuteSeries): Iterable<Block> {
+function blocksOf(points: readonly StoredPoint[], series: InMemoryMetricStore): Iterable<Block> {
   const blocks = new Map<string, Block>();
   for (const point of points) {
     const { periodMs } = point;

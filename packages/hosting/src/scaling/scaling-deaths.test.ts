@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { alarmLimits, Alarms } from "../alarms/index.ts";
 import { sumAlarm } from "../alarms/sum-alarm-fixture.ts";
 import { silentLogger } from "@galatea/base";
-import { toldClock } from "@galatea/base/core/told-clock-fixture.ts";
+import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
 import {
   MemoryDocuments,
   recordedMovesContract,
@@ -94,7 +94,7 @@ class World implements AsyncDisposable {
 
   static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
     const world = new World(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
-    const clock = toldClock(() => world.nowMs);
+    const clock = clockWithoutTimers(() => world.nowMs);
     const documents = new MemoryDocuments(memory);
     const readValues = (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
       const values = new Map<number, number>();

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { alarmLimits, Alarms } from "../alarms/index.ts";
 import { silentLogger } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { DocumentChange } from "../records/index.ts";
 import { Scaling, scalingLimits } from "./scaling.ts";
@@ -16,7 +16,7 @@ const policy = trackedInvocations();
 const full = () => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
 
 class Bench implements AsyncDisposable {
-  readonly clock = new MovedClock();
+  readonly clock = new SteppedClock();
   readonly wanted: number[] = [];
   refusal: string | null = null;
   refuses: (changes: readonly DocumentChange[]) => boolean = () => false;
@@ -83,7 +83,7 @@ test("a change whose end a full disk does not take is over when there is room", 
   assert.deepEqual(bench.statuses, ["InProgress"]);
   isFull = false;
   await eventually(() => {
-    bench.clock.move(1000);
+    bench.clock.advance(1000);
     return bench.statuses[0] === "Successful";
   });
 });

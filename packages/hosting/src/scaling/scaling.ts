@@ -209,7 +209,7 @@ export class Scaling implements AsyncDisposable {
 
   /** Resolves when no change of a capacity is in progress. */
   async settled(): Promise<void> {
-    await this.#changes.settled();
+    await this.#changes.waitForTasks();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -368,7 +368,14 @@ export class Scaling implements AsyncDisposable {
       closing.throwIfAborted();
       const end = () => this.#change(target, () => this.#ended(target, activity, failure));
       const [what, name] = ["the end of a change", target.resourceId];
-      await retryWrite(end, { clock, logger, what, name, retries: "disk faults", signal: closing });
+      await retryWrite(end, {
+        clock,
+        logger,
+        recordDescription: what,
+        ownerName: name,
+        retries: "disk faults",
+        signal: closing,
+      });
     });
     return null;
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlarmEvent } from "../alarms/index.ts";
 import { sumAlarm, watchedSum } from "../alarms/sum-alarm-fixture.ts";
-import { MovedClock } from "@galatea/base/core/moved-clock-fixture.ts";
+import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { StepPolicy, TrackingPolicy } from "./policy.ts";
 import { steppedByAlarm, trackedByAlarm } from "./wanted-capacity.ts";
 
@@ -37,7 +37,7 @@ const state = {
 test("a step is made of the ten seconds that set the alarm off, in the midst of a minute", async () => {
   const ranges: { readonly startMs: number; readonly endMs: number }[] = [];
   const reading = {
-    clock: new MovedClock(),
+    clock: new SteppedClock(),
     sinceMs: 0,
     readValues: (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
       ranges.push(range);
@@ -51,7 +51,7 @@ test("a step is made of the ten seconds that set the alarm off, in the midst of 
 });
 
 test("a metric beyond all numbers is no metric", async () => {
-  const clock = new MovedClock();
+  const clock = new SteppedClock();
   const tracking: TrackingPolicy = {
     ...facts,
     type: "TargetTrackingScaling",

@@ -1,4 +1,4 @@
-import { delay, Gate, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { delay, ChangeNotifier, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import {
   noFootprint,
@@ -57,7 +57,7 @@ const readAtOnceMax = 200;
 export class HostingView implements AsyncDisposable {
   readonly #options: HostingViewOptions;
   readonly #following: TaskGroup;
-  readonly #stateChanged = new Gate();
+  readonly #stateChanged = new ChangeNotifier();
   readonly #kinds: readonly string[];
   #facts: KnownRecords;
   /** Keys that this process deleted, with the version: a late notification must not restore them. */
@@ -139,7 +139,7 @@ export class HostingView implements AsyncDisposable {
 
   /** Resolves with the next change of an endpoint, a transform job or an inference component. */
   stateChanged(): Promise<void> {
-    return this.#stateChanged.opened();
+    return this.#stateChanged.nextChange();
   }
 
   /** Records a committed write of this process, before followers are notified. */
@@ -171,7 +171,7 @@ export class HostingView implements AsyncDisposable {
         closing.throwIfAborted();
         if (error instanceof ChangesForgotten) {
           since = await this.#load();
-          this.#stateChanged.open();
+          this.#stateChanged.notify();
           continue;
         }
         logger.error("the change feed of the records failed; it is read again", { error: String(error) });
@@ -247,7 +247,7 @@ export class HostingView implements AsyncDisposable {
   #tell(changes: readonly { readonly kind: string }[]): void {
     const { endpoints, transformJobs, components } = this.#options.kinds;
     const moving = [endpoints.kind, transformJobs.kind, components.kind];
-    if (changes.some(({ kind }) => moving.includes(kind))) this.#stateChanged.open();
+    if (changes.some(({ kind }) => moving.includes(kind))) this.#stateChanged.notify();
   }
 
   get #components(): ReadonlyMap<string, RecordFacts> {

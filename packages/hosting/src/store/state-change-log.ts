@@ -1,4 +1,4 @@
-import { AwsError, Gate } from "@galatea/base";
+import { AwsError, ChangeNotifier } from "@galatea/base";
 import type { DocumentChange, Documents } from "../records/index.ts";
 import type { StateChange } from "../endpoints/index.ts";
 
@@ -24,7 +24,7 @@ export class StateChangeLog {
    * that it got.
    */
   readonly #underWay = new Set<number>();
-  readonly #written = new Gate();
+  readonly #written = new ChangeNotifier();
   #last: number;
 
   private constructor(documents: Documents, last: number) {
@@ -57,13 +57,13 @@ export class StateChangeLog {
       ]);
     } finally {
       this.#underWay.delete(number);
-      this.#written.open();
+      this.#written.notify();
     }
   }
 
   /** Resolves with the next change; call it before `after`. */
   changed(): Promise<void> {
-    return this.#written.opened();
+    return this.#written.nextChange();
   }
 
   /** Returns the changes after a number, oldest first. */

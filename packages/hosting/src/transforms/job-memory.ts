@@ -87,12 +87,12 @@ export class JobMemory {
 
   #took(bytes: number): void {
     this.#usedBytes += bytes;
-    this.#budget.takeAnyway(bytes);
+    this.#budget.reserveUnchecked(bytes);
   }
 
   #give(bytes: number): void {
     this.#usedBytes -= bytes;
-    this.#budget.give(bytes);
+    this.#budget.release(bytes);
     this.#admit();
   }
 

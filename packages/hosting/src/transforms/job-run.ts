@@ -1,4 +1,4 @@
-import { AwsError, DiskError, Gate, orAborted, type Clock, type EventLoopQueue } from "@galatea/base";
+import { AwsError, DiskError, ChangeNotifier, rejectOnAbort, type Clock, type EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import { inputObjects, type InputObject } from "./input-objects.ts";
@@ -52,7 +52,7 @@ export class JobRun {
   readonly #skipped: ReadonlySet<string>;
   readonly #tell: (line: string) => void;
   readonly #record: (metric: JobMetric, value: number) => void;
-  readonly #ended = new Gate();
+  readonly #ended = new ChangeNotifier();
   #progress: TransformProgress;
 
   constructor(options: JobRunOptions) {
@@ -149,7 +149,7 @@ export class JobRun {
   async #work(work: Work, signal: AbortSignal): Promise<void> {
     const finishing = new Set<Promise<void>>();
     for (;;) {
-      while (this.#progress.doneKeys.length >= beyondMax) await orAborted(this.#ended.opened(), signal);
+      while (this.#progress.doneKeys.length >= beyondMax) await rejectOnAbort(this.#ended.nextChange(), signal);
       const object = await work.objects();
       signal.throwIfAborted();
       if (object === null) break;
@@ -208,7 +208,7 @@ export class JobRun {
 
   async #end(object: InputObject, counted: Partial<TransformProgress>, signal: AbortSignal): Promise<void> {
     this.#progress = { ...this.#progress, ...counted, ...this.#order.ended(object) };
-    this.#ended.open();
+    this.#ended.notify();
     signal.throwIfAborted();
     await this.#options.progressed(this.#progress).catch((error: unknown) => {
       throw new TransformError("InternalServerError", `The progress cannot be recorded: ${textOf(error)}`, {

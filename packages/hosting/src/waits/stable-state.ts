@@ -1,4 +1,4 @@
-import { openDeadline, orAborted, type Clock } from "@galatea/base";
+import { openDeadline, rejectOnAbort, type Clock } from "@galatea/base";
 import type { HostingStore } from "../store/index.ts";
 
 /** The limits of a caller's wait. */
@@ -28,7 +28,7 @@ export async function untilStable(
 /** Resolves with the change, or when the wait ends. */
 export async function untilChanged(changed: Promise<void>, over: AbortSignal): Promise<void> {
   try {
-    await orAborted(changed, over);
+    await rejectOnAbort(changed, over);
   } catch (error) {
     if (!over.aborted) throw error;
   }

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { InferenceError, systemClock } from "@galatea/base";
-import { HeldTimersClock } from "@galatea/base/core/held-timers-fixture.ts";
+import { ManualTimersClock } from "@galatea/base/core/manual-timers-fixture.ts";
 import { AlgorithmThreads, type AlgorithmThreadsOptions, type LoadedAlgorithm } from "./algorithm-threads.ts";
 import type { AlgorithmSource } from "./algorithm-models.ts";
 import { linearLearnerArtifact, savedLinearModels } from "../algorithms/linear-learner/linear-models-fixture.ts";
@@ -87,13 +87,13 @@ test("files that are no model fail their load with a sentence, and nobody else",
 });
 
 test("a request that does not end is ended with its thread, and the next one is answered in another", async () => {
-  const clock = new HeldTimersClock(orderMsMax);
+  const clock = new ManualTimersClock(orderMsMax);
   await using threads = opened({ clock });
   const model = await threads.load(await endless(), signal);
   assert.equal(await asked(model, "aab"), "200 aab");
   const refused = assert.rejects(asked(model, "a".repeat(60)), /the model did not respond: the model took longer than/);
   await setImmediate();
-  clock.fireHeld();
+  clock.fireTimers();
   await refused;
   assert.equal(await asked(model, "ab"), "200 ab");
 });
@@ -129,14 +129,14 @@ test("who waits for a thread when the container ends is refused", async () => {
 });
 
 test("where all threads are slow a model waits for the first that is free, and is answered", async () => {
-  const clock = new HeldTimersClock(orderMsMax);
+  const clock = new ManualTimersClock(orderMsMax);
   await using threads = opened({ clock, patienceMs: 1 });
   const slow = await threads.load(await endless(), signal);
   const sibling = await threads.load(await linear(), signal);
   const refused = assert.rejects(asked(slow, "a".repeat(60)), /the model did not respond: the model took longer than/);
   const answered = asked(sibling, "1,2,3,4");
   await setImmediate();
-  clock.fireHeld();
+  clock.fireTimers();
   await refused;
   assert.match(await answered, /^200 /);
   assert.equal(threads.threadCount, 1);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { InferenceError, silentLogger, systemClock } from "@galatea/base";
-import { HeldTimersClock } from "@galatea/base/core/held-timers-fixture.ts";
+import { ManualTimersClock } from "@galatea/base/core/manual-timers-fixture.ts";
 import { completeConfig, parseConfigText } from "@galatea/server/modelconfig";
 import { newInferenceRequest, type InferenceRequest } from "@galatea/server/inference";
 import { createArena, type Arena, releaseTensors, type Tensor } from "@galatea/server/tensor";
@@ -145,16 +145,16 @@ test("a batch that nobody waits for any more ends, and the next is answered", as
 test("a run that takes longer than its deadline ends with a sentence, and the next is answered", async () => {
   await backend[Symbol.asyncDispose]();
   const runDeadlineMs = 5000;
-  const clock = new HeldTimersClock(runDeadlineMs);
+  const clock = new ManualTimersClock(runDeadlineMs);
   backend = createFilBackend({ laneCount: 2, runDeadlineMs, clock, log: silentLogger });
   await using deep = await load(await written("b", chain(500)));
   const late = answers(deep, 20_000);
-  clock.fireHeld();
+  clock.fireTimers();
   const sentence = "the run of model 'b' did not end within 5000 ms and was ended";
   await assert.rejects(late, { code: "INTERNAL", message: sentence });
-  assert.equal(clock.heldCount, 0);
+  assert.equal(clock.pendingTimerCount, 0);
   assert.deepEqual((await answers(deep, 2000))[0]?.length, 2000);
-  assert.equal(clock.heldCount, 0);
+  assert.equal(clock.pendingTimerCount, 0);
 });
 
 test("models that share a file share its trees, which one of them is charged for", async () => {

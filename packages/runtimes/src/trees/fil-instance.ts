@@ -133,7 +133,8 @@ async function evaluate(
     const { clock, modelName, runDeadlineMs, threadsMax } = parts;
     const late = () => overdue(`the run of model '${modelName}'`, runDeadlineMs);
     // A slice takes little time, so an aborted run ends when the slices that threads are evaluating have ended.
-    using deadline = runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, late });
+    using deadline =
+      runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, createError: late });
     const slices = sliceRows(placed, rowSteps);
     await lanes.run({ opened, arena, slices, threadsMax, signal: deadline?.signal ?? signal });
   } finally {

@@ -29,7 +29,7 @@ export interface MetricHolderCells extends MetricCells {
 /** A reference to a family. Disposing it releases its cells: they must not be written afterwards. */
 export interface MetricFamilyLease extends Disposable {
   /** Throws INVALID_ARG with Triton's texts for invalid labels and bounds, and UNAVAILABLE when there are too many. */
-  part(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricHolderCells;
+  openSeries(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricHolderCells;
 }
 
 /**

@@ -385,7 +385,7 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#exit();
-    await this.#loads.settled();
+    await this.#loads.waitForTasks();
     await Promise.all([...this.#spaces.keys()].map((namespace) => this.#drain(namespace)));
     for (const namespace of this.#spaces.keys())
       if (namespace !== "") await (this.#closingSpaces.get(namespace) ?? this.closeNamespace(namespace));

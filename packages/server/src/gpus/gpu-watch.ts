@@ -5,7 +5,7 @@ import { readNowSignal } from "./read-gpus.ts";
 import {
   backoffMs,
   defaultOutputLimits,
-  describeEnd,
+  describeProcessEnd,
   spawnProcess,
   type SpawnedProcess,
 } from "@galatea/base/processes";
@@ -138,7 +138,7 @@ export class GpuWatch implements AsyncDisposable {
         if (said?.kind === "reading") this.#read(said.readings);
         if (said?.kind === "failed") failure = said.message;
       },
-      onExit: (end) => this.#ended(failure ?? `its process has ended: ${describeEnd(end)}`),
+      onExit: (end) => this.#ended(failure ?? `its process has ended: ${describeProcessEnd(end)}`),
       clock,
     });
     this.#child = child;

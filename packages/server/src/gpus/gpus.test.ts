@@ -9,7 +9,7 @@ import { Nvml, NvmlError, openNvmlCalls } from "../native/index.ts";
 import { asCudaNumbers, gpuDevices, visibleGpuCount } from "./visible-gpus.ts";
 import { GpuWatch } from "./gpu-watch.ts";
 import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("fake-gpu-worker.ts", import.meta.url));
 
@@ -36,7 +36,7 @@ async function watch(t: TestContext, does: string, silentMsMax = 60_000, interva
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(hangMs);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   while (!isSo()) await delay(systemClock, 5, signal);
 }
 

@@ -15,7 +15,7 @@ import {
 } from "./onnxruntime-api.ts";
 import { RunCaller } from "./onnxruntime-call.ts";
 import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
-import { placeThreads, trimHeap, usableProcessors, type Placement } from "@galatea/base/system";
+import { divideProcessors, trimHeap, usableProcessors, type ThreadPlacement } from "@galatea/base/system";
 
 export interface OnnxRuntimeOptions {
   /** Path of libonnxruntime.so, libonnxruntime.so.1, ... */
@@ -65,7 +65,7 @@ export interface OnnxSession extends AsyncDisposable {
   readonly inputNames: readonly bigint[];
   readonly outputNames: readonly bigint[];
   /** The best processors for its runs; null when any processor will do. */
-  readonly placement: Placement | null;
+  readonly placement: ThreadPlacement | null;
 }
 
 export interface OnnxRuntime extends AsyncDisposable {
@@ -157,14 +157,14 @@ class OpenLibrary implements OnnxRuntime {
   }
 
   /** Returns null when the session uses the shared pool, or there are too few processors for its threads. */
-  #place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): Placement | null {
+  #place({ ownThreads: own, parallelExecution }: OnnxSessionOptions): ThreadPlacement | null {
     if (own === null || parallelExecution) return null;
-    const placement = placeThreads(this.processors, own.intraOp, this.#placedCount);
+    const placement = divideProcessors(this.processors, own.intraOp, this.#placedCount);
     if (placement !== null) this.#placedCount += 1;
     return placement;
   }
 
-  async #load(sessionOptions: OnnxSessionOptions, placement: Placement | null): Promise<bigint> {
+  async #load(sessionOptions: OnnxSessionOptions, placement: ThreadPlacement | null): Promise<bigint> {
     using _admitted = await this.#loads.acquire(null);
     const { api } = this;
     const handle = makeSessionOptions(api, sessionOptions, { spin: this.#options.spin, placement });
@@ -196,7 +196,7 @@ class OpenSession implements OnnxSession {
   readonly handle: bigint;
   readonly inputNames: readonly bigint[];
   readonly outputNames: readonly bigint[];
-  readonly placement: Placement | null;
+  readonly placement: ThreadPlacement | null;
   readonly #api: OrtApi;
   /** Memory of the texts of `inputNames` and `outputNames`. */
   readonly #names: Uint8Array[][];
@@ -205,7 +205,7 @@ class OpenSession implements OnnxSession {
 
   constructor(
     parts: { readonly api: OrtApi; readonly session: bigint; readonly allocator: bigint },
-    { placement, freed }: { readonly placement: Placement | null; readonly freed: () => Promise<void> },
+    { placement, freed }: { readonly placement: ThreadPlacement | null; readonly freed: () => Promise<void> },
   ) {
     this.#api = parts.api;
     this.handle = parts.session;
@@ -297,7 +297,7 @@ const ownSpinUs = 50;
 function makeSessionOptions(
   api: OrtApi,
   options: OnnxSessionOptions,
-  { spin, placement }: { spin: boolean; placement: Placement | null },
+  { spin, placement }: { spin: boolean; placement: ThreadPlacement | null },
 ): bigint {
   const handle = made(api, api.createSessionOptions);
   const config = new Map([

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { InferenceError } from "@galatea/base";
 import { openOrtLibrary } from "./onnxruntime-api.ts";
 import { type MadeResult, RunCaller } from "./onnxruntime-call.ts";
-import { moveThread, receiveWaiting, sendWaiting } from "@galatea/base/system";
+import { pinThread, receiveBlocking, sendBlocking } from "@galatea/base/system";
 import { frameBytesOf, FrameWriter, type LaneAnswer, type LaneOrder, readOrder, wordBytes } from "./run-wire.ts";
 
 /**
@@ -30,7 +30,7 @@ function nextOrder(): LaneOrder | null {
   let have = 0;
   let wanted = wordBytes;
   while (have < wanted) {
-    const received = receiveWaiting(fd, have === 0 ? buffer : buffer.subarray(have));
+    const received = receiveBlocking(fd, have === 0 ? buffer : buffer.subarray(have));
     if (received === 0) return null;
     have += received;
     if (have < wordBytes) continue;
@@ -45,13 +45,13 @@ function nextOrder(): LaneOrder | null {
 }
 
 function answer(what: LaneAnswer): boolean {
-  return sendWaiting(fd, writer.answer(what));
+  return sendBlocking(fd, writer.answer(what));
 }
 
 /** Executes an order; returns whether the peer is still there. */
 function serve(order: LaneOrder): boolean {
   if (order.kind !== "run") throw new Error(`an order to ${order.kind} the outputs of an unknown run`);
-  if (order.processors.length > 0) moveThread(order.processors);
+  if (order.processors.length > 0) pinThread(order.processors);
   try {
     let results: readonly MadeResult[];
     try {

@@ -25,7 +25,7 @@ export class FakeArena implements Arena {
     if (this.usedBytes + byteLength > this.capacityBytes) {
       throw new InferenceError("UNAVAILABLE", `arena of ${this.capacityBytes} bytes is full`);
     }
-    this.#budget.take(byteLength);
+    this.#budget.reserve(byteLength);
     this.usedBytes += byteLength;
     const byteOffset = this.#nextOffset;
     this.#nextOffset += byteLength;
@@ -49,7 +49,7 @@ export class FakeArena implements Arena {
         if (references === 0) throw new Error("bug: block released twice");
         if (--references > 0) return;
         this.usedBytes -= byteLength;
-        this.#budget.give(byteLength);
+        this.#budget.release(byteLength);
         bytes.fill(0xdb);
       },
     };

@@ -126,7 +126,7 @@ class MemoryArena implements Arena {
   }
 
   #checkBudget(reservedBytes: number): void {
-    if (!this.#budget.fits(reservedBytes)) throw this.#budget.refusal(reservedBytes);
+    if (!this.#budget.fits(reservedBytes)) throw this.#budget.insufficientMemoryError(reservedBytes);
   }
 
   #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
@@ -134,7 +134,7 @@ class MemoryArena implements Arena {
     this.#warmth.use(this.#usedBytes);
     // The memory was counted as idle, as warm memory or as part of the run just taken; the budget was checked before.
     this.#budget.addIdleBytes(-reservedBytes);
-    this.#budget.takeAnyway(reservedBytes);
+    this.#budget.reserveUnchecked(reservedBytes);
     this.#blockCount++;
     return new ArenaBlock(this, { byteOffset, byteLength, reservedBytes, slab });
   }
@@ -163,7 +163,7 @@ class MemoryArena implements Arena {
   /** Called by a block that has no references left. */
   free(place: Place): void {
     this.#usedBytes -= place.reservedBytes;
-    this.#budget.give(place.reservedBytes);
+    this.#budget.release(place.reservedBytes);
     this.#budget.addIdleBytes(place.reservedBytes);
     this.#blockCount--;
     if (place.slab === null) this.#releaseGranules(place.byteOffset, place.reservedBytes);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { alarmValues } from "@galatea/aws";
 import { LoadError } from "./load.ts";
 import { readTable } from "./series-table.ts";
@@ -140,7 +140,7 @@ test("every minute's metric is what GetMetricData computes of the same series", 
     monotonicNs: () => 0,
     timer: () => ({ [Symbol.dispose]() {} }),
   };
-  const series = new MinuteSeries({ clock, seriesMax: 10, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e7 });
   for (let minute = 0; minute < 60; minute++) {
     for (const [metricName, value] of [
       ["A", valueOf(minute).m1],

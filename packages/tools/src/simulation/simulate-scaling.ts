@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { alarmLimits, Alarms, type AlarmActions, type Watched } from "@galatea/hosting/alarms";
 import { alarmValues, autoscalingService, checkInput, cloudwatchService, type CallContext } from "@galatea/aws";
 import { ByteBudget, ByteLease, silentLogger, type Clock } from "@galatea/base";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { MemoryDocuments } from "@galatea/hosting/records";
 import { Scaling, scalingLimits, type ScalingActivity } from "@galatea/hosting/scaling";
 import { LoadError } from "./load.ts";
@@ -123,7 +123,7 @@ type World = Awaited<ReturnType<typeof openWorld>>;
 async function openWorld(asked: SimulationInput) {
   await using opening = new AsyncDisposableStack();
   const clock = new MovedClock();
-  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
   const readValues = alarmValues({ series, clock });
   const common = { documents: new MemoryDocuments(), readValues, clock, logger: silentLogger };
   const alarmActions: AlarmActions = (arn) => scaling.action(arn);

@@ -24,7 +24,7 @@ import {
 import { CloudWatchClient, DescribeAlarmsCommand, PutMetricAlarmCommand } from "@aws-sdk/client-cloudwatch";
 import { alarmLimits, Alarms, type AlarmActions } from "@galatea/hosting/alarms";
 import { silentLogger } from "@galatea/base";
-import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
+import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records";
 import {
   Scaling,
@@ -81,7 +81,7 @@ class Instances implements ScalableResources {
 
 async function served(memory = new DocumentMemory()) {
   const clock = new ManualClock();
-  const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const documents = new MemoryDocuments(memory);
   const instances = new Instances();
   const readValues = alarmValues({ series, clock });

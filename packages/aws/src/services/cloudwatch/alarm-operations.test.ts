@@ -25,7 +25,7 @@ import {
 import { alarmLimits, Alarms, type AlarmActions, type AlarmEvent } from "@galatea/hosting/alarms";
 import { silentLogger } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
+import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records";
 import type { DocumentChange, Documents } from "@galatea/hosting/records";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
@@ -39,7 +39,7 @@ const topic = "arn:aws:sns:us-east-1:111122223333:t";
 
 async function served(documents: Documents = new MemoryDocuments(new DocumentMemory())) {
   const clock = new ManualClock();
-  const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const acted: AlarmEvent[] = [];
   const repeated: AlarmEvent[] = [];
   const acts: Readonly<Record<string, ReturnType<AlarmActions>>> = {

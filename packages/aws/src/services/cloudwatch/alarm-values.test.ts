@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Watched } from "@galatea/hosting/alarms";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { alarmValues } from "./alarm-values.ts";
 
 const startMs = Date.UTC(2026, 10, 24);
@@ -14,7 +14,7 @@ function opened(namespace: string) {
     monotonicNs: () => clock.nowMs * 1e6,
     timer: () => ({ [Symbol.dispose]() {} }),
   };
-  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 1e7 });
   const metric = { namespace, metricName: "Invocations", dimensions: [{ name: "EndpointName", value: "a" }] };
   const recorder = series.recorder({ ...metric, unit: "None" });
   const read = alarmValues({ series, clock });

@@ -10,7 +10,7 @@ import {
   type MetricDataQuery,
 } from "@aws-sdk/client-cloudwatch";
 import { EventLoopQueue } from "@galatea/base";
-import { MinuteSeries, type SeriesKey } from "@galatea/base/metrics";
+import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { pageToken, type CallContext } from "../../wire/index.ts";
 import { cloudwatchService } from "./index.ts";
@@ -29,7 +29,7 @@ const unasked = { alarms: null as never, alarmActions: () => null, dashboards: n
 
 async function served() {
   const clock = new ManualClock();
-  const series = new MinuteSeries({ clock, seriesMax: 2000, bytesMax: 1e7 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const gateway = await serveServices([cloudwatchService({ series, clock, ...unasked })]);
   const client = new CloudWatchClient(gateway.client);
   return {
@@ -336,7 +336,7 @@ test("expressions that compute without end are refused with what to do", async (
 
 test("ListMetrics of 100,000 metrics gives pages in their order, and nobody waits long for one", async () => {
   const clock = new ManualClock();
-  const series = new MinuteSeries({ clock, seriesMax: 200_000, bytesMax: 1e9 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 200_000, bytesMax: 1e9 });
   const count = 100_000;
   // Recorded out of order: each number once, because 7919 and the count have no common divisor.
   for (let at = 0; at < count; at += 1) {
@@ -371,7 +371,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
 
 test("PutMetricData records a hundred data a turn, those of entities too, and none where one of them is wrong", async () => {
   const clock = new ManualClock();
-  const series = new MinuteSeries({ clock, seriesMax: 1000, bytesMax: 1e8 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 1000, bytesMax: 1e8 });
   const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.PutMetricData;
   let recorded = 0;
   let most = 0;

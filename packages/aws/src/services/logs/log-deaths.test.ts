@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { silentLogger } from "@galatea/base";
-import { toldClock } from "@galatea/base/core/told-clock-fixture.ts";
+import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
 import { createDirectoryLogStreams, type LogStreams } from "@galatea/hosting";
 import {
   MemoryDocuments,
@@ -19,7 +19,7 @@ import type { MetricFilterRecord } from "./metric-filters/index.ts";
 
 const nowMs = Date.UTC(2026, 10, 23);
 const dayMs = 86_400_000;
-const clock = toldClock(() => nowMs);
+const clock = clockWithoutTimers(() => nowMs);
 /** Four files of a stream hold three of these tests' lines each. */
 const limits = { streamBytesMax: 4 * 100, streamsMax: 2, groupsMax: 10 };
 

@@ -27,7 +27,7 @@ import {
 import { silentLogger, systemClock } from "@galatea/base";
 import { createDirectoryLogStreams } from "@galatea/hosting";
 import { MemoryDocuments } from "@galatea/hosting/records";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { GroupFilters, lazyLogQueries, logsService, recordedMetricFilters } from "./index.ts";
 
@@ -45,7 +45,7 @@ async function served(stopping = new AbortController().signal) {
     groupsMax: 10,
   });
   const queries = lazyLogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
-  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 1e6 });
   const filters = recordedMetricFilters(new MemoryDocuments(), silentLogger);
   const metricFilters = await GroupFilters.open({ store: filters, logs: store, series, logger: silentLogger });
   const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries, metricFilters })]);

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { AwsError, readToBuffer, takeForCall } from "@galatea/base";
+import { AwsError, readToBuffer, reserveCallMemory } from "@galatea/base";
 import { tooLong, type AsyncRequest, type Hosting } from "@galatea/hosting";
 import type { InvokeCall } from "./invoke-endpoint.ts";
 import { constraint } from "./runtime-path.ts";
@@ -93,7 +93,7 @@ async function readRequest({ request, context }: InvokeCall): Promise<AsyncReque
   if (Number(request.headers["content-length"] ?? 0) > inlineBytesMax) throw refusal();
   const { memory } = context;
   // The memory of a body that was buffered for its signature is already taken.
-  const take = memory.bytes > 0 ? null : (bytes: number) => takeForCall(memory, bytes);
+  const take = memory.bytes > 0 ? null : (bytes: number) => reserveCallMemory(memory, bytes);
   const body = await readToBuffer(request, inlineBytesMax, refusal, take);
   if ((inputUrl === null) === (body.length === 0)) {
     const text = "Provide exactly one of Body and InputLocation: the input itself, or its location in Amazon S3.";

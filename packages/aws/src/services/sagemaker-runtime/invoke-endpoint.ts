@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Readable } from "node:stream";
-import { AwsError, readToBuffer, takeForCall, type ByteLease } from "@galatea/base";
+import { AwsError, readToBuffer, reserveCallMemory, type ByteLease } from "@galatea/base";
 import {
   bufferedBytesMax,
   tooLong,
@@ -151,8 +151,8 @@ async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: 
   if (length !== null && length > bufferedBytesMax) return request;
   // The memory of a body that was buffered for its signature is already taken.
   const isHeld = memory.bytes > 0;
-  if (!isHeld && length !== null) takeForCall(memory, length);
-  const take = isHeld || length !== null ? null : (bytes: number) => takeForCall(memory, bytes);
+  if (!isHeld && length !== null) reserveCallMemory(memory, length);
+  const take = isHeld || length !== null ? null : (bytes: number) => reserveCallMemory(memory, bytes);
   return await readToBuffer(request, bytesMax, () => tooLong(bytesMax), take);
 }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { AwsError, readToBuffer, takeForCall } from "@galatea/base";
+import { AwsError, readToBuffer, reserveCallMemory } from "@galatea/base";
 import { responseChunks, tooLong, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
 import { StreamWriter } from "../../wire/index.ts";
 import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
@@ -28,7 +28,7 @@ export async function openOpenAiCall(
   if (endpointName !== null) return { ...known, invocation };
   const { memory } = call.context;
   const isHeld = memory.bytes > 0;
-  const take = isHeld ? null : (bytes: number) => takeForCall(memory, bytes);
+  const take = isHeld ? null : (bytes: number) => reserveCallMemory(memory, bytes);
   const body = await readToBuffer(call.request, requestBytesMax, () => tooLong(requestBytesMax), take);
   const named = namedModel(body);
   // The length of a chunked body is known now.

@@ -33,12 +33,12 @@ import { Hosting, createDirectoryLogStreams, hostingLimits, instanceLimits, invo
 import { InstanceKeys } from "@galatea/hosting/instance-keys";
 import { nodeWith } from "@galatea/hosting/nodes/node-fixture.ts";
 import { ProcessHost } from "@galatea/hosting/process-host";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { openDocuments } from "@galatea/hosting/records";
 import { createGateway } from "../../wire/index.ts";
 import { runtimeService } from "../sagemaker-runtime/index.ts";
 import { sagemakerService } from "./index.ts";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 /** A container of the contract, in one file: echoes, loads what has a file `answer`, keeps two models at most. */
@@ -102,7 +102,7 @@ async function openPlatform(directory: string) {
   const logs = createDirectoryLogStreams({ directory: join(directory, "logs"), ...common, ...logLimits });
   const contentDirectory = join(directory, "content");
   const unpacker = new ArchiveUnpacker({ ...unpackerDefaults, contentDirectory, limits: archiveLimits });
-  const series = new MinuteSeries({ clock: systemClock, seriesMax: 1000, bytesMax: 1e8 });
+  const series = new InMemoryMetricStore({ clock: systemClock, seriesMax: 1000, bytesMax: 1e8 });
   const host = new ProcessHost({
     commandFor: ({ spec, mlRoot, socketPath }) => ({
       command: process.execPath,
@@ -185,7 +185,7 @@ async function openPlatform(directory: string) {
   };
 }
 
-const waiter = (client: SageMakerClient) => ({ client, maxWaitTime: hangMs / 1000, minDelay: 1, maxDelay: 1 });
+const waiter = (client: SageMakerClient) => ({ client, maxWaitTime: testTimeoutMs / 1000, minDelay: 1, maxDelay: 1 });
 
 type Platform = Awaited<ReturnType<typeof openPlatform>>;
 
@@ -204,7 +204,7 @@ async function deploy(platform: Platform, name: string, container: object, wait 
 
 /** DescribeEndpoint's output once the endpoint is in a state that stays. */
 async function settled({ hosting, sagemaker }: Platform, EndpointName: string) {
-  await hosting.settled(EndpointName, { waitMsMax: hangMs, signal: never });
+  await hosting.settled(EndpointName, { waitMsMax: testTimeoutMs, signal: never });
   return sagemaker.send(new DescribeEndpointCommand({ EndpointName }));
 }
 

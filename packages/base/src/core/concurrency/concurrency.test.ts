@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { Gate } from "./gate.ts";
+import { ChangeNotifier } from "./change-notifier.ts";
 import { KeyedLock } from "./keyed-lock.ts";
-import { orAborted } from "./or-aborted.ts";
+import { rejectOnAbort } from "./reject-on-abort.ts";
 import { Semaphore } from "./semaphore.ts";
 import { SerialQueue } from "./serial-queue.ts";
 
@@ -148,15 +148,15 @@ test("who asks a semaphore with a signal that has aborted takes no place", async
 });
 
 test("a gate lets everybody through who waits, and nobody who comes afterwards", async () => {
-  const gate = new Gate();
+  const gate = new ChangeNotifier();
   const through: string[] = [];
-  void gate.opened().then(() => through.push("first"));
-  void gate.opened().then(() => through.push("second"));
-  gate.open();
-  void gate.opened().then(() => through.push("third"));
+  void gate.nextChange().then(() => through.push("first"));
+  void gate.nextChange().then(() => through.push("second"));
+  gate.notify();
+  void gate.nextChange().then(() => through.push("third"));
   await settled();
   assert.deepEqual(through, ["first", "second"]);
-  gate.open();
+  gate.notify();
   await settled();
   assert.deepEqual(through, ["first", "second", "third"]);
 });
@@ -164,11 +164,11 @@ test("a gate lets everybody through who waits, and nobody who comes afterwards",
 test("what is given up goes on, and its failure is nobody's", async () => {
   const leaving = new AbortController();
   const { promise, reject } = Promise.withResolvers<void>();
-  const given = orAborted(promise, leaving.signal);
+  const given = rejectOnAbort(promise, leaving.signal);
   leaving.abort(new Error("left"));
   await assert.rejects(given, /left/);
-  await assert.rejects(orAborted(promise, leaving.signal), /left/);
+  await assert.rejects(rejectOnAbort(promise, leaving.signal), /left/);
   reject(new Error("later"));
   await settled();
-  assert.equal(await orAborted(Promise.resolve(3), new AbortController().signal), 3);
+  assert.equal(await rejectOnAbort(Promise.resolve(3), new AbortController().signal), 3);
 });

@@ -20,11 +20,11 @@ function openClock(): { readonly clock: Clock; readonly fire: () => void; readon
 
 test("a deadline aborts when its time has come, with the reason it was given", () => {
   const { clock, fire } = openClock();
-  using deadline = openDeadline({ clock, afterMs: 5, signal: null, late: () => new RangeError("too late") });
-  assert.deepEqual([deadline.signal.aborted, deadline.isLate], [false, false]);
+  using deadline = openDeadline({ clock, afterMs: 5, signal: null, createError: () => new RangeError("too late") });
+  assert.deepEqual([deadline.signal.aborted, deadline.hasExpired], [false, false]);
   fire();
   assert.ok(deadline.signal.reason instanceof RangeError);
-  assert.equal(deadline.isLate, true);
+  assert.equal(deadline.hasExpired, true);
 });
 
 test("a deadline aborts with the signal it was opened with, and is not late then", () => {
@@ -33,7 +33,7 @@ test("a deadline aborts with the signal it was opened with, and is not late then
   using deadline = openDeadline({ clock, afterMs: 5, signal: outer.signal });
   outer.abort("left");
   fire();
-  assert.deepEqual([deadline.signal.reason, deadline.isLate], ["left", false]);
+  assert.deepEqual([deadline.signal.reason, deadline.hasExpired], ["left", false]);
 });
 
 test("a deadline that is opened with an aborted signal is over at once", () => {

@@ -1,23 +1,26 @@
 import type { Clock } from "../clock.ts";
 
-/** A wait that ends at a time of the clock, or with the signal it was opened with. The owner disposes it when nothing waits any more. */
+/**
+ * A time-out whose signal aborts when the time has passed, or when the outer signal aborts. The owner disposes the deadline when nothing
+ * waits any more.
+ */
 export interface Deadline extends Disposable {
-  /** Aborts with the outer signal's reason, or with `late()`. */
+  /** Aborts with the outer signal's reason, or with `createError()` when the time has passed. */
   readonly signal: AbortSignal;
-  /** True if the time ended it. */
-  readonly isLate: boolean;
+  /** True if the time has passed; false if the outer signal aborted first. */
+  readonly hasExpired: boolean;
 }
 
 export interface DeadlineOptions {
   readonly clock: Clock;
   readonly afterMs: number;
-  /** Null when only the time ends the wait. */
+  /** The outer signal; null when only the time ends the wait. */
   readonly signal: AbortSignal | null;
-  /** Creates the reason with which the signal aborts at that time. */
-  readonly late?: () => Error;
+  /** Creates the reason with which the signal aborts when the time has passed. */
+  readonly createError?: () => Error;
 }
 
-export function openDeadline({ clock, afterMs, signal, late = lateError }: DeadlineOptions): Deadline {
+export function openDeadline({ clock, afterMs, signal, createError: late = defaultError }: DeadlineOptions): Deadline {
   const controller = new AbortController();
   let isLate = false;
   const leave = () => controller.abort(signal?.reason);
@@ -29,7 +32,7 @@ export function openDeadline({ clock, afterMs, signal, late = lateError }: Deadl
   else signal?.addEventListener("abort", leave, { once: true });
   return {
     signal: controller.signal,
-    get isLate() {
+    get hasExpired() {
       return isLate;
     },
     [Symbol.dispose]() {
@@ -39,4 +42,4 @@ export function openDeadline({ clock, afterMs, signal, late = lateError }: Deadl
   };
 }
 
-const lateError = () => new Error("its deadline has passed");
+const defaultError = () => new Error("the deadline has passed");

@@ -1,14 +1,14 @@
 /**
- * Lets long computations yield to the event loop: of any number of computations, one runs one chunk between two polls of the sockets.
- * Without this, a request would wait for a chunk of each computation instead of one chunk.
+ * A queue in which long computations yield to the event loop: however many computations there are, one chunk of one of them runs between
+ * two polls of the sockets. Without this, a request would wait for a chunk of each computation instead of one chunk.
  */
 export class EventLoopQueue {
   readonly #waiting: (() => void)[] = [];
   #isScheduled = false;
 
   /**
-   * Resolves when the caller may run its next chunk, which ends with the caller's next wait; first come, first served. Rejects when the
-   * signal has aborted by then.
+   * Resolves when the caller may run its next chunk, in the order of the calls. The chunk ends at the caller's next `await`. Rejects when
+   * the signal has aborted by then.
    */
   next(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ export class EventLoopQueue {
   }
 }
 
-/** The queue of computations and the signal of one of them. */
+/** The queue in which a computation yields, and the signal that cancels the computation. */
 export interface YieldOptions {
   readonly loopQueue: EventLoopQueue;
   readonly signal: AbortSignal;

@@ -1,24 +1,24 @@
 import { SerialQueue } from "./serial-queue.ts";
 
-/** One queue per key: work for one key runs one after another, work for different keys at once. Keeps nothing for idle keys. */
+/** A lock per key: tasks of one key run one after another, tasks of different keys at the same time. Keeps nothing for idle keys. */
 export class KeyedLock {
-  readonly #turns = new Map<string, SerialQueue>();
+  readonly #queues = new Map<string, SerialQueue>();
 
-  /** Number of keys with running or waiting work. */
+  /** Number of keys with running or waiting tasks. */
   get keyCount(): number {
-    return this.#turns.size;
+    return this.#queues.size;
   }
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    let turns = this.#turns.get(key);
+    let turns = this.#queues.get(key);
     if (turns === undefined) {
       turns = new SerialQueue();
-      this.#turns.set(key, turns);
+      this.#queues.set(key, turns);
     }
     try {
       return await turns.run(work);
     } finally {
-      if (turns.count === 0) this.#turns.delete(key);
+      if (turns.count === 0) this.#queues.delete(key);
     }
   }
 }

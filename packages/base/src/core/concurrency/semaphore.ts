@@ -1,25 +1,28 @@
-/** A limit on concurrent holders; the others wait in order of arrival. The caller bounds how many wait. */
+/** A limit on concurrent holders; further callers wait in order of arrival. The caller bounds how many wait. */
 export class Semaphore {
   readonly #waiting = new Set<() => void>();
   #freeCount: number;
 
-  constructor(placesMax: number) {
-    this.#freeCount = placesMax;
+  constructor(slotsMax: number) {
+    this.#freeCount = slotsMax;
   }
 
   get waitingCount(): number {
     return this.#waiting.size;
   }
 
-  /** Acquires a slot, which is released when disposed (a second time does nothing). Rejects with the signal's reason while it waits. */
+  /**
+   * Acquires a slot. Disposing the result releases the slot; a second disposal does nothing. Rejects with the signal's reason when the
+   * signal aborts first.
+   */
   async acquire(signal: AbortSignal | null): Promise<Disposable> {
     signal?.throwIfAborted();
     if (this.#freeCount > 0) this.#freeCount -= 1;
-    else await this.#turn(signal);
-    return this.#place();
+    else await this.#waitForSlot(signal);
+    return this.#createHandle();
   }
 
-  #place(): Disposable {
+  #createHandle(): Disposable {
     let isHeld = true;
     return {
       [Symbol.dispose]: () => {
@@ -29,7 +32,7 @@ export class Semaphore {
     };
   }
 
-  #turn(signal: AbortSignal | null): Promise<void> {
+  #waitForSlot(signal: AbortSignal | null): Promise<void> {
     return new Promise((resolve, reject) => {
       const admit = () => {
         signal?.removeEventListener("abort", giveUp);

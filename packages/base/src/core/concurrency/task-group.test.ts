@@ -34,7 +34,7 @@ test("a task that fails is told of, and the others go on", async () => {
     await held.promise;
     hasEnded = true;
   });
-  const settled = group.settled();
+  const settled = group.waitForTasks();
   setImmediate(() => held.resolve());
   await settled;
   assert.deepEqual([hasEnded, failures, group.signal.aborted], [true, ["broken"], false]);

@@ -1,6 +1,6 @@
 /**
- * Owns background work so that no promise floats. `run` starts a task with a signal that aborts when the group closes;
- * closing aborts, then waits for every task. A task that fails for another reason than the abort goes to `onFailure`.
+ * The owner of background tasks. `run` starts a task with the group's signal. Disposing the group aborts the signal, then waits for every
+ * task. `onFailure` receives the error of a task that fails before the abort.
  */
 export class TaskGroup implements AsyncDisposable {
   readonly #controller = new AbortController();
@@ -25,12 +25,12 @@ export class TaskGroup implements AsyncDisposable {
   }
 
   /** Waits for every task, including tasks that start meanwhile, and aborts none. */
-  async settled(): Promise<void> {
+  async waitForTasks(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#controller.abort(new Error("closed"));
-    await this.settled();
+    await this.waitForTasks();
   }
 }

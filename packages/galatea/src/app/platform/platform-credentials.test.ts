@@ -23,7 +23,7 @@ import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { credentialsPath, dataDirectories } from "../../data-directory/index.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const key = { accessKeyId: "OWNER", secretAccessKey: "owner-secret" };
 const memory = new ByteBudget(64 * 2 ** 20);
@@ -141,7 +141,7 @@ test("bodies that are held to be verified take no more memory than there is for 
   for (let count = 0; count <= Math.floor(budget / (6 * 2 ** 20)); count++) answers.push(begin());
   assert.equal(await Promise.race(answers), 503);
   for (const asked of taken) asked.destroy();
-  const signal = AbortSignal.timeout(hangMs);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   while (memory.usedBytes > 0) {
     signal.throwIfAborted();
     await new Promise((resolve) => setImmediate(resolve));

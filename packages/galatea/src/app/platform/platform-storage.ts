@@ -73,7 +73,7 @@ async function openFiles(
       // Up to half a gigabyte: one copy a day, and only the last one is kept.
       snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
       ...seriesLimits,
-      isAnybodys: (namespace) => !isPlatformsNamespace(namespace),
+      isWritableByClients: (namespace) => !isPlatformsNamespace(namespace),
       clock,
       logger,
     }),

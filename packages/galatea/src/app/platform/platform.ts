@@ -255,7 +255,7 @@ interface PageSources {
 }
 
 function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, counters }: PageSources) {
-  const limits = { seriesMax, turn: nextTurn };
+  const limits = { seriesMax, yieldToEventLoop: nextTurn };
   return {
     series: async () => counters.print() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
     bringsKey: (request: IncomingMessage) => bringsKey(request, keys.all),

@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { MinuteSeries } from "@galatea/base/metrics";
+import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { Topics } from "@galatea/aws/topics";
 import { loadedTopics } from "./loaded-topics.ts";
@@ -74,7 +74,7 @@ interface Bench {
   readonly logged: readonly { readonly group: string; readonly stream: string; readonly text: string }[];
   readonly topics: Topics;
   readonly pages: TopicPages;
-  readonly series: MinuteSeries;
+  readonly series: InMemoryMetricStore;
 }
 
 async function open(
@@ -95,7 +95,7 @@ async function open(
 ): Promise<Bench & AsyncDisposable> {
   const own = directory ?? (await mkdtemp(join(tmpdir(), "gal-topics-")));
   if (directory === undefined) t.after(() => rm(own, { recursive: true, force: true }));
-  const series = new MinuteSeries({ clock, seriesMax: 100, bytesMax: 1e6 });
+  const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 1e6 });
   const logged: { group: string; stream: string; text: string }[] = [];
   const opened = await loadedTopics({
     documents: new MemoryDocuments(documents),

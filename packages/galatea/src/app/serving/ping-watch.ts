@@ -1,5 +1,5 @@
 import { systemClock, type Clock, type Logger } from "@galatea/base";
-import { endAfter } from "@galatea/base/system";
+import { setProcessAlarm } from "@galatea/base/system";
 
 /** Time after the grace at which the kernel ends a process whose event loop is blocked: as long as the platform tolerates a busy container. */
 const busySecsMax = 600;
@@ -23,13 +23,13 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
   let timer: Disposable | null = null;
   const pinged = () => {
     pingedNs = clock.monotonicNs();
-    endAfter(graceSecs + busySecsMax);
+    setProcessAlarm(graceSecs + busySecsMax);
   };
   const leftNs = () => pingedNs + graceNs - clock.monotonicNs();
   const checkLater = (ms: number) => (timer = clock.timer(ms, check));
   // Without `setImmediate`, pings that arrived while the event loop was blocked would not count.
   const check = () => setImmediate(() => (leftNs() <= 0 ? onSilent() : checkLater(leftNs() / 1e6)));
-  endAfter(graceSecs + loadSecsMax);
+  setProcessAlarm(graceSecs + loadSecsMax);
   return {
     opened() {
       pinged();
@@ -38,7 +38,7 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
     pinged,
     [Symbol.dispose]() {
       timer?.[Symbol.dispose]();
-      endAfter(0);
+      setProcessAlarm(0);
     },
   };
 }

@@ -7,10 +7,10 @@ import {
   createHostMetrics,
   createInferenceMetrics,
   createPinnedMemoryMetrics,
-  type FamilyLimits,
+  type CustomMetricLimits,
   MetricRegistry,
-  ModelFamilies,
-  type TakeCells,
+  CustomMetricFamilies,
+  type AllocateSharedCells,
 } from "@galatea/base/metrics";
 import type { BlockSource } from "@galatea/server/tensor";
 
@@ -21,17 +21,17 @@ export interface ServerMetrics {
 }
 
 /** For the operator's own models together, and for those of one tenant. */
-const ownLimits: FamilyLimits = {
+const ownLimits: CustomMetricLimits = {
   linesMax: 100_000,
   textLengthMax: 2 ** 24,
-  holdersMax: 100_000,
+  writersMax: 100_000,
   bytesMax: 2 ** 26,
   boundsMax: 1000,
 };
-const tenantLimits: FamilyLimits = {
+const tenantLimits: CustomMetricLimits = {
   linesMax: 5000,
   textLengthMax: 2 ** 20,
-  holdersMax: 10_000,
+  writersMax: 10_000,
   bytesMax: 2 ** 22,
   boundsMax: 1000,
 };
@@ -69,7 +69,7 @@ export function createServerMetrics(options: {
       : createGpuMetrics(registry, () =>
           gpus.readings().map((reading) => ({ ...reading, energyJoules: gpus.energySinceStart(reading) })),
         );
-  const families = new ModelFamilies((name) => name.startsWith("galatea_") || registry.has(name));
+  const families = new CustomMetricFamilies((name) => name.startsWith("galatea_") || registry.has(name));
   return {
     engine: {
       open: (source) => inference.open(source),
@@ -92,7 +92,7 @@ export function createServerMetrics(options: {
   };
 }
 
-function cellsIn(arena: BlockSource): TakeCells {
+function cellsIn(arena: BlockSource): AllocateSharedCells {
   return (count) => {
     const block = arena.allocate(count * Float64Array.BYTES_PER_ELEMENT);
     const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);

@@ -7,7 +7,7 @@ import { UpkeepClock } from "./upkeep-clock.ts";
 export interface MetricStoreOptions {
   readonly clock: UpkeepClock;
   readonly seriesMax: number;
-  readonly isAnybodys: (namespace: string) => boolean;
+  readonly isWritableByClients: (namespace: string) => boolean;
 }
 
 /** Metrics that are initially empty. */
@@ -109,7 +109,7 @@ export function metricStoreContract(
 ): void {
   const opened = async (options: Partial<MetricStoreOptions> = {}) => {
     const clock = new UpkeepClock(start);
-    const subject = await open({ clock, seriesMax: 10_000, isAnybodys: () => false, ...options });
+    const subject = await open({ clock, seriesMax: 10_000, isWritableByClients: () => false, ...options });
     return { clock, metrics: subject.metrics, [Symbol.asyncDispose]: () => subject[Symbol.asyncDispose]() };
   };
 
@@ -283,7 +283,10 @@ export function metricStoreContract(
   });
 
   test(`${name}: a caller that makes many series pushes out others of anybody's, and none of the platform's`, async () => {
-    await using at = await opened({ seriesMax: 200, isAnybodys: (namespace) => namespace !== latency.namespace });
+    await using at = await opened({
+      seriesMax: 200,
+      isWritableByClients: (namespace) => namespace !== latency.namespace,
+    });
     for (let index = 0; index < 50; index += 1) put(at.metrics, named(`own${index}`), at.clock.ms);
     for (let index = 0; index < 2000; index += 1) {
       at.clock.ms += 1;
@@ -320,7 +323,13 @@ export function durableMetricsContract(
 ): void {
   const opened = async (options: Partial<DurableMetricsOptions> = {}) => {
     const clock = new UpkeepClock(start);
-    const defaults = { clock, seriesMax: 10_000, isAnybodys: () => false, pointsPerWrite: 10, mayWrite: () => true };
+    const defaults = {
+      clock,
+      seriesMax: 10_000,
+      isWritableByClients: () => false,
+      pointsPerWrite: 10,
+      mayWrite: () => true,
+    };
     const subject = await open({ ...defaults, ...options });
     return { clock, subject, [Symbol.asyncDispose]: () => subject[Symbol.asyncDispose]() };
   };

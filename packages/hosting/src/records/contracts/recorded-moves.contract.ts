@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import type { DocumentMemory } from "../memory-documents.ts";
 import { copyOfMemory, RememberedMemory } from "./remembered-memory.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /** One path through a state machine. */
 export interface MovesRow<World, Found> {
@@ -120,7 +120,7 @@ async function comesTo<World extends AsyncDisposable, Outside, Found, Move exten
   { world, memory }: { readonly world: World; readonly memory: DocumentMemory },
   { may, when }: { readonly may: readonly Found[]; readonly when: string },
 ): Promise<void> {
-  for (const untilMs = performance.now() + hangMs; ;) {
+  for (const untilMs = performance.now() + testTimeoutMs; ;) {
     const found = await machine.found(world, memory);
     if (may.some((each) => isDeepStrictEqual(each, found))) return;
     if (performance.now() > untilMs) {

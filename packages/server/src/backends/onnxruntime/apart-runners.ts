@@ -1,4 +1,4 @@
-import { type Clock, Gate, InferenceError, type Logger, SerialQueue } from "@galatea/base";
+import { type Clock, ChangeNotifier, InferenceError, type Logger, SerialQueue } from "@galatea/base";
 import type { Runner } from "./runner.ts";
 import { RunnerEnded } from "./crash-blame.ts";
 
@@ -27,7 +27,7 @@ export class ApartRunners implements AsyncDisposable {
   readonly #options: ApartRunnersOptions;
   readonly #byKey = new Map<string, Apart>();
   /** Opened when a process may be free. */
-  readonly #freed = new Gate();
+  readonly #freed = new ChangeNotifier();
   #isClosed = false;
 
   constructor(options: ApartRunnersOptions) {
@@ -65,7 +65,7 @@ export class ApartRunners implements AsyncDisposable {
       if (known !== undefined) return this.#enter(known);
       if (this.#byKey.size < this.#options.runnersMax) return this.#enter(this.#open(key));
       const idle = [...this.#byKey.values()].find(({ userCount }) => userCount === 0);
-      if (idle === undefined) await this.#freed.opened();
+      if (idle === undefined) await this.#freed.nextChange();
       else await this.#end(idle);
     }
   }
@@ -91,7 +91,7 @@ export class ApartRunners implements AsyncDisposable {
   #leave(apart: Apart): void {
     apart.userCount -= 1;
     if (apart.userCount > 0) return;
-    this.#freed.open();
+    this.#freed.notify();
     apart.idle = this.#options.clock.timer(this.#options.idleMs, () => {
       this.#end(apart).catch((error: unknown) =>
         this.#options.log.error(`failed to stop an idle ONNX Runtime process: ${String(error)}`),
@@ -107,12 +107,12 @@ export class ApartRunners implements AsyncDisposable {
   #remove(apart: Apart): void {
     apart.idle?.[Symbol.dispose]();
     if (this.#byKey.get(apart.key) === apart) this.#byKey.delete(apart.key);
-    this.#freed.open();
+    this.#freed.notify();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#byKey.values()].map((apart) => this.#end(apart)));
-    this.#freed.open();
+    this.#freed.notify();
   }
 }

@@ -10,7 +10,7 @@ import {
   readAnswer,
   wordBytes,
 } from "../../native/index.ts";
-import { sendNow, SystemCallError } from "@galatea/base/system";
+import { sendNonBlocking, SystemCallError } from "@galatea/base/system";
 
 /** Shared by all lanes: reads run one after another on one thread, and their data is consumed before they return. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
@@ -92,7 +92,7 @@ export class Lane {
   #send(frame: Uint8Array): void {
     let sent = 0;
     try {
-      sent = sendNow(this.#fd, frame, frame.byteLength);
+      sent = sendNonBlocking(this.#fd, frame, frame.byteLength);
     } catch (error) {
       if (!(error instanceof SystemCallError)) throw error;
       return this.fail(new LaneGone(error.message));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { dividing, dividingAtLoad, endless, harmless } from "../../../../../conformance/faults/onnx-models.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { HeldTimersClock } from "@galatea/base/core/held-timers-fixture.ts";
+import { ManualTimersClock } from "@galatea/base/core/manual-timers-fixture.ts";
 import { InferenceError } from "@galatea/base";
 import { type Arena, createArena } from "../../tensor/index.ts";
 import {
@@ -81,15 +81,15 @@ test("endless runs of one tenant leave another's a place at once, as often as th
 test("a run that does not end within its time is ended, and its process goes on", async () => {
   const deadlineMs = 50_000;
   // Loads and runs of other models have deadlines too.
-  const clock = new HeldTimersClock(deadlineMs);
+  const clock = new ManualTimersClock(deadlineMs);
   await using shop = await open({ deadlineMs, clock });
   await using good = await load(shop, "good", harmless);
   await using loops = await load(shop, "loops", endless);
   const pid = await theRunner();
   const late = run(loops, negation());
-  await eventually(() => clock.heldCount > 0);
+  await eventually(() => clock.pendingTimerCount > 0);
   await isUnderWay(pid);
-  clock.fireHeld();
+  clock.fireTimers();
   assert.equal(failureOf(await late), "INTERNAL: the run of model 'loops' did not end within 50000 ms and was ended");
   await negates(good);
   assert.equal(await theRunner(), pid);

@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Clock, InferenceError, type Logger } from "@galatea/base";
 import { openSocketPair } from "@galatea/base/system";
-import { describeEnd, spawnProcess } from "@galatea/base/processes";
+import { describeProcessEnd, spawnProcess } from "@galatea/base/processes";
 import type { RunnerDescriptors } from "./runner-worker.ts";
 import type { RunnerSockets } from "./serve-runner.ts";
 
@@ -50,7 +50,7 @@ export async function launchRunner({ name, processEnv, clock, log }: LaunchOptio
       controlFd: control.ours,
       descriptorFd: descriptors.ours,
       pid: child.pid,
-      ended: child.ended.then(describeEnd),
+      ended: child.ended.then(describeProcessEnd),
       kill: () => child.signal("SIGKILL"),
     };
   } catch (error) {

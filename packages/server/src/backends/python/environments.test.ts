@@ -7,7 +7,7 @@ import { create } from "tar";
 import { delay, InferenceError, systemClock } from "@galatea/base";
 import { releaseResponse, type InferenceResponse, SentAnswers } from "../../inference/index.ts";
 import { floats, floatsOf, inArena, oneInOneOut, openFixture, pythonEnv, request } from "./python-fixture.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const header = "import triton_python_backend_utils as pb_utils\nimport numpy as np\n";
 
@@ -88,7 +88,7 @@ class TritonPythonModel:
     return floatsOf((outcomes[0] as InferenceResponse).outputs[0]!)[0];
   };
   assert.equal(await ahead("first"), 0);
-  const signal = AbortSignal.timeout(hangMs);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   for (let round = 0; (await ahead(`later${round}`)) === 0; round++) await delay(systemClock, 50, signal);
 });
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { openDescriptorSocket } from "../../native/index.ts";
-import { receiveNow, sendNow, SystemCallError } from "@galatea/base/system";
+import { receiveNonBlocking, sendNonBlocking, SystemCallError } from "@galatea/base/system";
 import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
 
 /**
@@ -98,7 +98,7 @@ export class FrameChannel {
     let sent = 0;
     if (this.#pendingWrites === 0) {
       try {
-        sent = sendNow(this.#fd, frame, frame.byteLength);
+        sent = sendNonBlocking(this.#fd, frame, frame.byteLength);
       } catch (error) {
         if (error instanceof SystemCallError && (error.code === "EPIPE" || error.code === "ECONNRESET")) return false;
         throw error;
@@ -113,7 +113,7 @@ export class FrameChannel {
   /** Handles the frames that an ended process left in the socket. */
   drain(): void {
     while (!this.#socket.destroyed) {
-      const byteLength = receiveNow(this.#fd, readBuffer);
+      const byteLength = receiveNonBlocking(this.#fd, readBuffer);
       if (byteLength === 0) return;
       this.#receive(byteLength);
     }

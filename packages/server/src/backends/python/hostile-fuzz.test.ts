@@ -4,7 +4,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "@galatea/base";
 import { noParameters } from "../../inference/index.ts";
-import { ModelFamilies } from "@galatea/base/metrics";
+import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { OtherModels } from "../other-models.ts";
@@ -26,9 +26,9 @@ const echoing: OtherModels = {
 
 /** Takes what is honest of metrics. */
 const counting = (arena: Arena) =>
-  new ModelFamilies(() => false).open(
+  new CustomMetricFamilies(() => false).open(
     "",
-    { linesMax: 9, textLengthMax: 99, holdersMax: 9, bytesMax: 3000, boundsMax: 3 },
+    { linesMax: 9, textLengthMax: 99, writersMax: 9, bytesMax: 3000, boundsMax: 3 },
     (count) => {
       const block = arena.allocate(8 * count);
       const cells = new Float64Array(block.bytes.buffer, block.bytes.byteOffset, count).fill(0);

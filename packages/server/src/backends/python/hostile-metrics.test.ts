@@ -1,13 +1,13 @@
 /** What a worker may send about metrics: it is ended for what no honest one sends, and nothing that it has counted stays. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ModelFamilies } from "@galatea/base/metrics";
+import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
 import { send, withinTime } from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
 import { encodeFrame, headerBytes, kinds } from "./wire.ts";
 
-const limits = { linesMax: 50, textLengthMax: 1000, holdersMax: 50, bytesMax: 1e6, boundsMax: 10 };
+const limits = { linesMax: 50, textLengthMax: 1000, writersMax: 50, bytesMax: 1e6, boundsMax: 10 };
 
 const cellsIn = (arena: Arena) => (count: number) => {
   const block = arena.allocate(8 * count);
@@ -16,7 +16,7 @@ const cellsIn = (arena: Arena) => (count: number) => {
 };
 
 async function openHostile() {
-  const all = new ModelFamilies(() => false);
+  const all = new CustomMetricFamilies(() => false);
   const hostile = await openHostileInstance({ metrics: (arena) => all.open("", limits, cellsIn(arena)) });
   return Object.assign(hostile, { text: () => [...all.print()].join("") });
 }

@@ -1,4 +1,4 @@
-import { describeEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
+import { describeProcessEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
 import type { Clock } from "@galatea/base";
 import { installerSentence } from "./installer-failure.ts";
 
@@ -123,5 +123,5 @@ export async function runInstaller(
   const words = child.outputTail();
   if (end.exitCode === 0) return words;
   const { directory, packages } = options;
-  throw new Error(installerSentence({ command, args, end: describeEnd(end), words, directory, packages }));
+  throw new Error(installerSentence({ command, args, end: describeProcessEnd(end), words, directory, packages }));
 }

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { systemClock, type Clock } from "@galatea/base";
 import { KeptDirectories, leastRecentFirst, type MakeFiles } from "./kept-directories.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
-const signal = AbortSignal.timeout(hangMs);
+const signal = AbortSignal.timeout(testTimeoutMs);
 let directory: string;
 let nowMs: number;
 beforeEach(async () => {

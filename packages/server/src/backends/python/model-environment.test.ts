@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { ask, floats, floatsOf, model, openFixture, pythonEnv, until } from "./python-fixture.ts";
 import { mayBeImportedAhead } from "./pre-imports.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const text = (output: { data: Uint8Array }) => Buffer.from(output.data).subarray(4).toString();
 const saying = (expression: string, before = "") =>
@@ -51,7 +51,7 @@ test("what the operator lists is imported ahead once a model has imported it", a
     return text((await ask(loaded, one())).outputs[0]!) === "True";
   };
   let round = 0;
-  const deadline = AbortSignal.timeout(hangMs);
+  const deadline = AbortSignal.timeout(testTimeoutMs);
   while (!(await isAhead(round++))) deadline.throwIfAborted();
   assert.match(here, /zoneinfo|\(/);
 });

@@ -4,12 +4,12 @@ import { after, test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import type { AnswerSink } from "../../inference/index.ts";
 import type { LoadedModel } from "../backend.ts";
-import { ModelFamilies } from "@galatea/base/metrics";
+import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
 import { ask, floats, floatsOf, header, oneInOneOut, only, openFixture, request, until } from "./python-fixture.ts";
 
-const limits = { linesMax: 100, textLengthMax: 10_000, holdersMax: 100, bytesMax: 1e6, boundsMax: 10 };
-const all = new ModelFamilies((name) => name.startsWith("nv_"));
+const limits = { linesMax: 100, textLengthMax: 10_000, writersMax: 100, bytesMax: 1e6, boundsMax: 10 };
+const all = new CustomMetricFamilies((name) => name.startsWith("nv_"));
 const text = () => [...all.print()].join("");
 const cellsIn = (arena: Arena) => (count: number) => {
   const block = arena.allocate(8 * count);
@@ -212,7 +212,7 @@ test("too many are refused to the model that makes them", async () => {
     ),
   );
   const count = await asked(loaded);
-  assert.ok(count === limits.linesMax - 1 || count === limits.holdersMax - 1, String(count));
+  assert.ok(count === limits.linesMax - 1 || count === limits.writersMax - 1, String(count));
   assert.equal(await asked(loaded), count);
 });
 

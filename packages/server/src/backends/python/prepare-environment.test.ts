@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { systemClock } from "@galatea/base";
 import { lockDirectory } from "@galatea/base/processes";
 import { preparePythonEnvironment, type PrepareOptions } from "./index.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const run = promisify(execFile);
 const systemPath = "/usr/local/bin:/usr/bin:/bin";
@@ -51,7 +51,7 @@ function options(lines: string[], env: Readonly<Record<string, string>> = {}): P
     env: { PATH: systemPath, HOME: homedir(), LANG: "C.UTF-8", ...env },
     clock: systemClock,
     onProgress: (line) => lines.push(line),
-    signal: AbortSignal.timeout(hangMs),
+    signal: AbortSignal.timeout(testTimeoutMs),
   };
 }
 

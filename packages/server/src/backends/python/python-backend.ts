@@ -350,7 +350,7 @@ class PythonBackend implements Backend {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const key of this.#completed.keys()) this.#drop(key);
-    await this.#ending.settled();
+    await this.#ending.waitForTasks();
     await this.#tenants?.ended();
     await this.#pool[Symbol.asyncDispose]();
     await this.#families.ended();

@@ -66,7 +66,7 @@ class TritonPythonModel:
             responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", a + b), pb_utils.Tensor("OUTPUT1", a - b)]))
         return responses
 `;
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /** Configuration of a model with one input IN and one output OUT of any length. */
 export function oneInOneOut(datatype = "TYPE_FP32", more = ""): string {
@@ -85,7 +85,7 @@ function testPython(): Promise<string> {
     env: pythonEnv,
     clock: systemClock,
     onProgress: () => {},
-    signal: AbortSignal.timeout(hangMs),
+    signal: AbortSignal.timeout(testTimeoutMs),
   });
 }
 
@@ -242,6 +242,6 @@ export function pidOf(loaded: LoadedModel): number {
 }
 
 export async function until(condition: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(hangMs);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   while (!condition()) await delay(systemClock, 2, signal);
 }

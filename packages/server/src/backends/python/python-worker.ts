@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { assert, InferenceError, type Clock, type Logger } from "@galatea/base";
 import { signalGroup } from "@galatea/base/system";
-import { describeEnd, OutputLines, watchAdopted, type ProcessEnd } from "@galatea/base/processes";
+import { describeProcessEnd, OutputLines, watchAdoptedChild, type ProcessEnd } from "@galatea/base/processes";
 import type { Arena } from "../../tensor/index.ts";
 import type { NamespaceMetrics } from "../namespace-metrics.ts";
 import type { OtherModels } from "../other-models.ts";
@@ -109,7 +109,7 @@ export class PythonWorker {
       onClosed: () => this.#closedChannel(),
     });
     this.ended = new Promise((resolve) => {
-      watchAdopted(forked.pid, (end) => void this.#onReaped(end).then(resolve));
+      watchAdoptedChild(forked.pid, (end) => void this.#onReaped(end).then(resolve));
     });
   }
 
@@ -277,7 +277,7 @@ export class PythonWorker {
     const why = this.#killedBecause === null ? "" : `, ended because of: ${this.#killedBecause}`;
     const tail = this.#lines.tail;
     const words = tail.length === 0 ? "" : `; last output:\n${tail.join("\n")}`;
-    return `Stub process '${this.name}' is not healthy. (${describeEnd(end)}${why}${words})`;
+    return `Stub process '${this.name}' is not healthy. (${describeProcessEnd(end)}${why}${words})`;
   }
 }
 

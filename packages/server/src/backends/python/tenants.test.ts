@@ -12,7 +12,7 @@ import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noOtherModels } from "../no-other-models.ts";
 import type { TenantOptions } from "./confinement-plan.ts";
 import { ask, floats, header, oneInOneOut, openFixture, pidOf, until, type PythonFixture } from "./python-fixture.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const place = mkdtempSync(join(tmpdir(), "galatea-tenants-"));
 after(() => rmSync(place, { recursive: true, force: true }));
@@ -137,7 +137,7 @@ test("each namespace has a user of its own where the server is root, and the ser
     others: noOtherModels,
     metrics: noNamespaceMetrics,
     onHealth: () => {},
-    signal: AbortSignal.timeout(hangMs),
+    signal: AbortSignal.timeout(testTimeoutMs),
   };
   await using third = await fixture.backend.load(other.source, other.config, context);
   const otherUser = Number(readFileSync(`/proc/${pidOf(third)}/status`, "latin1").match(/^Uid:\t(\d+)/m)?.[1]);

@@ -254,7 +254,7 @@ export class Tenants implements Disposable {
 
   /** Resolves when every tenant without workers has ended. */
   async ended(): Promise<void> {
-    await this.#ending.settled();
+    await this.#ending.waitForTasks();
   }
 
   /** Called when nothing runs any more. */

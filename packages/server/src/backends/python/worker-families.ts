@@ -1,5 +1,5 @@
 import type { Logger } from "@galatea/base";
-import { endRemains } from "@galatea/base/processes";
+import { killOrphans } from "@galatea/base/processes";
 
 /**
  * Families of processes: a worker and all processes that its model starts. Each inherits the family's number, whatever session or group
@@ -47,8 +47,8 @@ export class WorkerFamilies {
     while (this.#isDue) {
       this.#isDue = false;
       try {
-        await endRemains(
-          ({ family, user }) => this.#isUserGone(user) || (family !== null && !this.#living.has(family)),
+        await killOrphans(
+          ({ workerFamily: family, user }) => this.#isUserGone(user) || (family !== null && !this.#living.has(family)),
         );
       } catch (error) {
         this.#logger.error(`ending the processes that a model left running: ${(error as Error).message}`);

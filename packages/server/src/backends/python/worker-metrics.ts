@@ -73,7 +73,7 @@ export class WorkerMetrics {
     const family = this.#families.get(familyId);
     if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which does not exist`);
     if (this.#parts.has(metricId)) throw new MalformedRecord(`metric ${metricId}, which already exists`);
-    const part = family.held.part(labels, bounds);
+    const part = family.held.openSeries(labels, bounds);
     this.#parts.set(metricId, part);
     family.metricIds.push(metricId);
     return encodeMetricAnswer(question, part);

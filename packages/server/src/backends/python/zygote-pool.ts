@@ -73,7 +73,7 @@ export class ZygotePool implements AsyncDisposable {
     const warm = this.#warm.get(key);
     if (warm === undefined) return;
     this.#end(warm);
-    await Promise.all([this.#ending.settled(), warm.successor]);
+    await Promise.all([this.#ending.waitForTasks(), warm.successor]);
   }
 
   get #closed(): boolean {
@@ -223,6 +223,6 @@ export class ZygotePool implements AsyncDisposable {
     this.#closing.abort(new InferenceError("UNAVAILABLE", "the Python backend is shutting down"));
     const successors = [...this.#warm.values()].map((warm) => warm.successor);
     for (const warm of this.#warm.values()) this.#end(warm);
-    await Promise.all([this.#ending.settled(), ...successors]);
+    await Promise.all([this.#ending.waitForTasks(), ...successors]);
   }
 }

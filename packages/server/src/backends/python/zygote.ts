@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { join } from "node:path";
 import { InferenceError, type Clock, type Logger } from "@galatea/base";
 import { openPipe, openSocketPair, sendDescriptors } from "@galatea/base/system";
-import { describeEnd, isAdoptable, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
+import { describeProcessEnd, isAdoptable, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
 import type { ConfinementPlan, MachineFacts } from "./confinement-plan.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { FrameChannel } from "./frame-channel.ts";
@@ -177,7 +177,7 @@ export class Zygote implements AsyncDisposable {
       const words = child.outputTail().join("\n");
       throw new InferenceError(
         "INTERNAL",
-        `the Python environment ${environment.key} cannot be used (${describeEnd(await child.ended)}): ${words}`,
+        `the Python environment ${environment.key} cannot be used (${describeProcessEnd(await child.ended)}): ${words}`,
       );
     }
     const facts = first;

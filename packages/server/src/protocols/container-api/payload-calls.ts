@@ -173,5 +173,5 @@ function send(exchange: Exchange, answer: PayloadReply, response: InferenceRespo
   const own = isView ? Buffer.from(body) : body;
   if (response !== null) releaseResponse(response);
   replyChunks(exchange, status, headers, [own]);
-  if (exchange.response.writableLength > 0) exchange.memory.growAnyway(exchange.response.writableLength);
+  if (exchange.response.writableLength > 0) exchange.memory.growUnchecked(exchange.response.writableLength);
 }

@@ -82,7 +82,7 @@ export class Call {
   constructor({ stream, headers, limits, compressionLevel, clock, budget, reads, inflations }: CallOptions) {
     this.headers = headers;
     this.memory = new ByteLease(budget);
-    this.memory.growAnyway(callBytes);
+    this.memory.growUnchecked(callBytes);
     this.#stream = stream;
     this.#limits = limits;
     this.#clock = clock;
@@ -270,7 +270,7 @@ export class Call {
 
   /** Writes bytes of a separate copy: counted until they were sent. */
   #writeCopy(bytes: Buffer): boolean {
-    this.memory.growAnyway(bytes.length);
+    this.memory.growUnchecked(bytes.length);
     return this.#stream.write(bytes, () => this.memory.shrinkBy(bytes.length));
   }
 

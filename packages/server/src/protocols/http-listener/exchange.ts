@@ -66,7 +66,7 @@ export class LiveExchange implements Exchange {
     this.clock = clock;
     this.receivedNs = clock.monotonicNs();
     this.memory = new ByteLease(budget);
-    this.memory.growAnyway(exchangeBytes);
+    this.memory.growUnchecked(exchangeBytes);
     const url = originForm(request.url ?? "");
     const query = url.indexOf("?");
     this.path = query === -1 ? url : url.slice(0, query);

@@ -1,4 +1,4 @@
-import { drained } from "@galatea/base";
+import { waitForDrain } from "@galatea/base";
 import type { Exchange } from "./exchange.ts";
 import { writeHead } from "./reply.ts";
 
@@ -24,9 +24,9 @@ export class ReplyStream {
     else for (const piece of part) response.write(piece);
     if (!response.writableNeedDrain) return;
     const waitingBytes = response.writableLength;
-    memory.growAnyway(waitingBytes);
+    memory.growUnchecked(waitingBytes);
     try {
-      await drained(response, signal);
+      await waitForDrain(response, signal);
     } finally {
       memory.shrinkBy(waitingBytes);
     }

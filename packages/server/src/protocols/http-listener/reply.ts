@@ -61,7 +61,7 @@ export function reply(
   else response.end(body);
   // Counts the bytes that the kernel has not accepted yet, because the client reads slowly.
   const { writableLength } = response;
-  if (writableLength > 0) exchange.memory.growAnyway(writableLength);
+  if (writableLength > 0) exchange.memory.growUnchecked(writableLength);
 }
 
 /** Sends several chunks, whose memory the caller accounts for, without joining them. They may be freed after `exchange.onClosed`. */

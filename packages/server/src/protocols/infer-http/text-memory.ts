@@ -12,5 +12,5 @@ export function takeForText(memory: ByteLease, textBytesMax: number): void {
 export function settleText(memory: ByteLease, heldBytes: number, textBytes: number): void {
   if (textBytes <= uncountedBytesMax) return memory.shrinkTo(heldBytes);
   memory.shrinkTo(heldBytes + textBytes);
-  if (memory.bytes < heldBytes + textBytes) memory.growAnyway(heldBytes + textBytes - memory.bytes);
+  if (memory.bytes < heldBytes + textBytes) memory.growUnchecked(heldBytes + textBytes - memory.bytes);
 }

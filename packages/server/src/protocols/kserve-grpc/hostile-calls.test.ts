@@ -16,7 +16,7 @@ import type { Listener } from "../listener.ts";
 import { callGrpc, frameMessage } from "../raw-grpc-client.ts";
 import { ModelInferRequestSchema } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { threadCpuMs } from "@galatea/base/core/cpu-time-fixture.ts";
 
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
@@ -70,7 +70,7 @@ function message(modelName: string, modelVersion = ""): Uint8Array {
 }
 
 const infer = (body: Uint8Array) =>
-  callGrpc(listener.port, { path: inferPath, metadata: {}, body: frameMessage(body), timeoutMs: hangMs });
+  callGrpc(listener.port, { path: inferPath, metadata: {}, body: frameMessage(body), timeoutMs: testTimeoutMs });
 
 function open(path: string, metadata: Record<string, string> = {}) {
   const session = connect(`http://127.0.0.1:${listener.port}`);
@@ -103,7 +103,7 @@ test("of messages that expand to large ones a few do at once", async () => {
       path: inferPath,
       metadata: { "grpc-encoding": "gzip" },
       body: packed,
-      timeoutMs: hangMs,
+      timeoutMs: testTimeoutMs,
     }),
   );
   let largestBytes = 0;
@@ -142,7 +142,7 @@ test("requests of a stream come to their models in order, also behind one that t
     );
   };
   const body = Buffer.concat([request("long", 500_000), request("short", 1), request("last", 1)]);
-  const reply = await callGrpc(listener.port, { path: streamPath, metadata: {}, body, timeoutMs: hangMs });
+  const reply = await callGrpc(listener.port, { path: streamPath, metadata: {}, body, timeoutMs: testTimeoutMs });
   assert.deepEqual([reply.status, reply.messages.length, order], [0, 3, ["long", "short", "last"]]);
 });
 

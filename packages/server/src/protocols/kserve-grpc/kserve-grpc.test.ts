@@ -19,8 +19,8 @@ import {
   ModelStreamInferResponseSchema,
 } from "./gen/grpc_service_pb.js";
 import { openKserveGrpc, type KserveGrpcOptions } from "./index.ts";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
-import { HeldTimersClock } from "@galatea/base/core/held-timers-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
+import { ManualTimersClock } from "@galatea/base/core/manual-timers-fixture.ts";
 
 const silent: Logger = { verbose: () => {}, info: () => {}, warning: () => {}, error: () => {} };
 const inferPath = "/inference.GRPCInferenceService/ModelInfer";
@@ -97,7 +97,7 @@ const identity = (data: Uint8Array, modelName = "id_fp32", id = "") =>
 
 function call(body: Uint8Array, more: { path?: string; metadata?: Record<string, string>; port?: number } = {}) {
   const { path = inferPath, metadata = {}, port = listener.port } = more;
-  return callGrpc(port, { path, metadata, body, timeoutMs: hangMs });
+  return callGrpc(port, { path, metadata, body, timeoutMs: testTimeoutMs });
 }
 
 const infer = (reply: GrpcReply) => fromBinary(ModelInferResponseSchema, reply.messages[0]!);
@@ -151,14 +151,14 @@ test("messages that memory has no room for are refused: those that never fit by 
   });
   const exceeded = await call(frameMessage(typed), { port: tight.port });
   assert.deepEqual([exceeded.status, /exceed the memory for all requests/.test(exceeded.message)], [8, true]);
-  narrow.take(900_000);
+  narrow.reserve(900_000);
   const smaller = message({
     modelName: "id_fp32",
     inputs: [{ name: "IN", datatype: "FP32", shape: [50_000n], contents: { fp32Contents: Array(50_000).fill(1) } }],
   });
   const full = await call(frameMessage(smaller), { port: tight.port });
   assert.deepEqual([full.status, /memory for requests in flight is full/.test(full.message)], [14, true]);
-  narrow.give(900_000);
+  narrow.release(900_000);
   assert.equal((await call(frameMessage(smaller), { port: tight.port })).status, 0);
   const bomb = frameMessage(gzipSync(new Uint8Array(50_000_000)));
   bomb[0] = 1;
@@ -408,14 +408,14 @@ test("a status text arrives with the blanks at its ends, also where a client ref
 
 test("a connection beyond its age is asked to end, after the calls that it has", async () => {
   const keepalive = { ...usualKeepalive, connectionAgeMaxMs: 50_000 };
-  const clock = new HeldTimersClock(keepalive.connectionAgeMaxMs);
+  const clock = new ManualTimersClock(keepalive.connectionAgeMaxMs);
   const aging = await openKserveGrpc(options({ keepalive, clock }));
   const session = connect(`http://127.0.0.1:${aging.port}`);
   const stream = open(session);
   stream.resume();
   stream.end(frameMessage(identity(floats(1), "held")));
   await heldCalls(1);
-  clock.fireHeld();
+  clock.fireTimers();
   await once(session, "goaway");
   const trailers = once(stream, "trailers") as Promise<[Record<string, unknown>]>;
   held[0]!.answer();

@@ -5,7 +5,7 @@ import { after, before, test, type TestContext } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { createCertificate } from "@galatea/base/certificates";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
 import { defaultGrpcLimits } from "../grpc-listener/index.ts";
@@ -149,7 +149,7 @@ async function assertCallsEchoed(session: ClientHttp2Session, count: number): Pr
 for (const kind of ["plain", "TLS"] as const) {
   test(
     `calls at once on a ${kind} connection, some broken off in the middle, get back what they sent`,
-    { timeout: hangMs },
+    { timeout: testTimeoutMs },
     async (context) => {
       await assertCallsEchoed(openSession(context, kind), 24);
     },
@@ -157,7 +157,7 @@ for (const kind of ["plain", "TLS"] as const) {
 
   test(
     `messages of a stream on a ${kind} connection are kept while the next ones arrive`,
-    { timeout: hangMs },
+    { timeout: testTimeoutMs },
     async (context) => {
       const stream = open(openSession(context, kind), "ModelStreamInfer");
       for (let index = 0; index < 32; index++) stream.write(frameMessage(message(index, "typed")));
@@ -168,7 +168,7 @@ for (const kind of ["plain", "TLS"] as const) {
 
   test(
     `messages on a ${kind} connection wait for a client that reads nothing, while calls beside it are answered`,
-    { timeout: hangMs },
+    { timeout: testTimeoutMs },
     async (context) => {
       const session = openSession(context, kind);
       const stream = open(session, "ModelStreamInfer");

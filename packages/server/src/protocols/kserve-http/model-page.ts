@@ -39,7 +39,7 @@ export async function answerPage(exchange: Exchange, engine: Engine): Promise<vo
       columns: ["name", "version", "state", "reason"],
       rows: shown.map((entry) => [entry.name, entry.version, entry.state, entry.reason]),
       rowCount: models.length,
-      empty: "The repository has no models.",
+      emptyText: "The repository has no models.",
     },
     links,
   });

@@ -127,7 +127,7 @@ export class LogQueries implements AsyncDisposable {
       const result = await runQuery(query, this.#events(id, asked, deadline.signal), deadline.signal);
       this.#move(id, { at: "Complete", result });
     } catch (error) {
-      if (deadline.isLate) return this.#move(id, { at: "Timeout" });
+      if (deadline.hasExpired) return this.#move(id, { at: "Timeout" });
       // The query was stopped, or the platform stops.
       if (signal.aborted) return;
       this.#move(id, { at: "Failed" });

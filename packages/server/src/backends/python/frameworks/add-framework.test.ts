@@ -11,7 +11,7 @@ import { systemClock } from "@galatea/base";
 import { addFramework, removeFramework, type AddOptions } from "./add-framework.ts";
 import type { Framework } from "./framework-rows.ts";
 import { linkFramework, madeFramework } from "./framework-store.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const run = promisify(execFile);
 
@@ -87,7 +87,7 @@ function options(row: Framework, lines: string[], more: Partial<AddOptions> = {}
     env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: homedir(), LANG: "C.UTF-8" },
     clock: systemClock,
     onProgress: (line) => lines.push(line),
-    signal: AbortSignal.timeout(hangMs),
+    signal: AbortSignal.timeout(testTimeoutMs),
     ...more,
   };
 }

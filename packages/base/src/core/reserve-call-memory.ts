@@ -1,8 +1,8 @@
 import type { ByteLease } from "./byte-budget.ts";
 import { AwsError, InferenceError } from "./errors.ts";
 
-/** Takes memory for the bytes of a call before they arrive. Throws an error that AWS clients retry when the memory does not fit. */
-export function takeForCall(memory: ByteLease, bytes: number): void {
+/** Reserves memory for the bytes of a call before they arrive. When there is not enough memory, throws an error that AWS clients retry. */
+export function reserveCallMemory(memory: ByteLease, bytes: number): void {
   try {
     memory.grow(bytes);
   } catch (error) {

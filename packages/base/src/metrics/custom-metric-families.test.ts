@@ -3,10 +3,15 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "../core/index.ts";
 import { printNumber } from "./exposition.ts";
-import { ModelFamilies, type FamilyLimits, type NamespaceFamilies, type TakeCells } from "./model-families.ts";
+import {
+  CustomMetricFamilies,
+  type CustomMetricLimits,
+  type NamespaceMetricFamilies,
+  type AllocateSharedCells,
+} from "./custom-metric-families.ts";
 import { gaugeCells } from "./series-cells.ts";
 
-const limits: FamilyLimits = { linesMax: 100, textLengthMax: 1000, holdersMax: 100, bytesMax: 1e6, boundsMax: 4 };
+const limits: CustomMetricLimits = { linesMax: 100, textLengthMax: 1000, writersMax: 100, bytesMax: 1e6, boundsMax: 4 };
 const counter = { name: "asked", description: "what was asked", kind: "counter" } as const;
 const gauge = { name: "level", description: "", kind: "gauge" } as const;
 const histogram = { name: "took", description: "", kind: "histogram" } as const;
@@ -15,16 +20,16 @@ const noLabels = new Map<string, string>();
 /** Cells that are counted while they are taken. */
 function memory() {
   const state = { taken: 0 };
-  const take: TakeCells = (count) => {
+  const take: AllocateSharedCells = (count) => {
     state.taken++;
     return { cells: new Float64Array(count), byteOffset: 8 * state.taken, [Symbol.dispose]: () => void state.taken-- };
   };
   return { state, take };
 }
 
-function opened(namespace = "", more: Partial<FamilyLimits> = {}) {
+function opened(namespace = "", more: Partial<CustomMetricLimits> = {}) {
   const { state, take } = memory();
-  const all = new ModelFamilies((name) => name === "nv_count" || name === "nv_took_sum");
+  const all = new CustomMetricFamilies((name) => name === "nv_count" || name === "nv_took_sum");
   const families = all.open(namespace, { ...limits, ...more }, take);
   return { all, families, state, take, text: () => [...all.print()].join("") };
 }
@@ -38,8 +43,8 @@ const refused = (work: () => unknown, code: string, message: string | RegExp) =>
 test("holders of equal labels count together, and what one of them has counted stays while another is there", () => {
   const { families, state, text } = opened();
   const [first, second] = [families.family(counter), families.family({ ...counter, description: "other words" })];
-  const mine = first.part(new Map([["a", "1"]]), []);
-  const other = second.part(new Map([["a", "1"]]), []);
+  const mine = first.openSeries(new Map([["a", "1"]]), []);
+  const other = second.openSeries(new Map([["a", "1"]]), []);
   mine.cells[0] = 3;
   other.cells[0] = 4;
   assert.deepEqual([mine.value(), other.value()], [7, 7]);
@@ -53,7 +58,7 @@ test("holders of equal labels count together, and what one of them has counted s
   assert.equal(
     families
       .family({ ...counter, kind: "gauge" })
-      .part(noLabels, [])
+      .openSeries(noLabels, [])
       .value(),
     0,
   );
@@ -62,10 +67,10 @@ test("holders of equal labels count together, and what one of them has counted s
 test("a histogram is printed with cumulated buckets, and +Inf is no bound of its own", () => {
   const { families, text } = opened();
   const held = families.family(histogram);
-  const part = held.part(new Map([["b", 'q"\\\n']]), [0.5, 2, Infinity]);
+  const part = held.openSeries(new Map([["b", 'q"\\\n']]), [0.5, 2, Infinity]);
   assert.deepEqual(part.bounds, [0.5, 2]);
   part.cells.set([7.25, 1, 0, 2]);
-  assert.deepEqual(held.part(new Map([["b", 'q"\\\n']]), [9]).bounds, [0.5, 2]);
+  assert.deepEqual(held.openSeries(new Map([["b", 'q"\\\n']]), [9]).bounds, [0.5, 2]);
   refused(() => part.value(), "UNSUPPORTED", "TRITONSERVER_METRIC_KIND_HISTOGRAM does not support Value");
   const label = 'b="q\\"\\\\\\n"';
   assert.equal(
@@ -81,10 +86,10 @@ test("names, labels and bounds that cannot be are refused in Triton's words, and
     refused(() => families.family({ ...counter, name }), "INVALID_ARG", /^Invalid metric name$/);
   const held = families.family(histogram);
   for (const label of ["", "a b", "1a", "__a", "a:b", "le", "namespace"])
-    refused(() => held.part(new Map([[label, ""]]), []), "INVALID_ARG", /^Invalid label name$/);
+    refused(() => held.openSeries(new Map([[label, ""]]), []), "INVALID_ARG", /^Invalid label name$/);
   for (const bounds of [[2, 1], [1, 1], [NaN, 1], [1, NaN], [NaN]])
-    refused(() => held.part(noLabels, bounds), "INVALID_ARG", /^Bucket Boundaries must be strictly sorted$/);
-  refused(() => held.part(noLabels, [1, 2, 3, 4, 5]), "INVALID_ARG", "at most 4");
+    refused(() => held.openSeries(noLabels, bounds), "INVALID_ARG", /^Bucket Boundaries must be strictly sorted$/);
+  refused(() => held.openSeries(noLabels, [1, 2, 3, 4, 5]), "INVALID_ARG", "at most 4");
   refused(
     () => families.family({ ...histogram, kind: "counter" }),
     "INVALID_ARG",
@@ -95,7 +100,7 @@ test("names, labels and bounds that cannot be are refused in Triton's words, and
   assert.equal(
     families
       .family({ ...counter, name: "nv_own:x" })
-      .part(noLabels, [])
+      .openSeries(noLabels, [])
       .value(),
     0,
   );
@@ -106,7 +111,7 @@ test("names, labels and bounds that cannot be are refused in Triton's words, and
 });
 
 test("each limit is kept, and what went makes room", () => {
-  const over = (more: Partial<FamilyLimits>, fill: (families: NamespaceFamilies) => Disposable) => {
+  const over = (more: Partial<CustomMetricLimits>, fill: (families: NamespaceMetricFamilies) => Disposable) => {
     const { families, state } = opened("", more);
     const held = families.family(counter);
     refused(() => fill(families), "UNAVAILABLE", "no more are accepted");
@@ -114,17 +119,17 @@ test("each limit is kept, and what went makes room", () => {
     assert.equal(state.taken, 0);
     fill(families)[Symbol.dispose]();
   };
-  const parts = (families: NamespaceFamilies, count: number) => {
+  const parts = (families: NamespaceMetricFamilies, count: number) => {
     const held = families.family(counter);
     try {
-      for (let index = 0; index < count; index++) held.part(new Map([["n", String(index)]]), []);
+      for (let index = 0; index < count; index++) held.openSeries(new Map([["n", String(index)]]), []);
       return held;
     } catch (error) {
       held[Symbol.dispose]();
       throw error;
     }
   };
-  over({ holdersMax: 5 }, (families) => parts(families, 4));
+  over({ writersMax: 5 }, (families) => parts(families, 4));
   over({ textLengthMax: 2 * counter.name.length + 2 * counter.description.length - 1 }, (families) =>
     families.family({ ...counter, name: "other" }),
   );
@@ -137,32 +142,32 @@ test("each limit is kept, and what went makes room", () => {
 });
 
 test("a series for which there is no memory is not there", () => {
-  const all = new ModelFamilies(() => false);
+  const all = new CustomMetricFamilies(() => false);
   let room = 1;
   const families = all.open("", { ...limits, linesMax: 1 }, (count) => {
     if (room-- <= 0) throw new InferenceError("UNAVAILABLE", "full");
     return { cells: new Float64Array(count), byteOffset: 0, [Symbol.dispose]: () => void room++ };
   });
   const held = families.family(gauge);
-  refused(() => held.part(noLabels, []), "UNAVAILABLE", "full");
+  refused(() => held.openSeries(noLabels, []), "UNAVAILABLE", "full");
   room = 2;
-  assert.equal(held.part(noLabels, []).value(), 0);
+  assert.equal(held.openSeries(noLabels, []).value(), 0);
 });
 
 test("namespaces neither see nor change each other's, and a name that they use differently has no type", () => {
   const { all, take, text } = opened();
   const first = all.open("one", limits, take);
   const second = all.open("two", limits, take);
-  const mine = first.family(counter).part(noLabels, []);
+  const mine = first.family(counter).openSeries(noLabels, []);
   mine.cells[0] = 5;
-  const theirs = second.family(counter).part(new Map([["a", "b"]]), []);
+  const theirs = second.family(counter).openSeries(new Map([["a", "b"]]), []);
   assert.equal(theirs.value(), 0);
   assert.equal(
     text(),
     '# HELP asked what was asked\n# TYPE asked counter\nasked{namespace="one"} 5\nasked{a="b",namespace="two"} 0\n',
   );
-  second.family({ ...gauge, name: "both" }).part(noLabels, []);
-  first.family({ ...histogram, name: "both" }).part(noLabels, [1]);
+  second.family({ ...gauge, name: "both" }).openSeries(noLabels, []);
+  first.family({ ...histogram, name: "both" }).openSeries(noLabels, [1]);
   assert.match(text(), /# TYPE both untyped\nboth_count\{namespace="one"\} 0\n/);
   first[Symbol.dispose]();
   assert.doesNotMatch(text(), /one/);
@@ -170,14 +175,14 @@ test("namespaces neither see nor change each other's, and a name that they use d
 
 test("a description cannot end its line", () => {
   const { families, text } = opened();
-  families.family({ ...counter, description: "x\nnv_count 7\\" }).part(noLabels, []);
+  families.family({ ...counter, description: "x\nnv_count 7\\" }).openSeries(noLabels, []);
   assert.equal(text(), "# HELP asked x\\nnv_count 7\\\\\n# TYPE asked counter\nasked 0\n");
 });
 
 test("long expositions come in pieces, and what goes between two of them is left out", () => {
-  const { families, all } = opened("", { linesMax: 3000, holdersMax: 5000, textLengthMax: 1e6 });
+  const { families, all } = opened("", { linesMax: 3000, writersMax: 5000, textLengthMax: 1e6 });
   const held = families.family(counter);
-  for (let index = 0; index < 2500; index++) held.part(new Map([["n", String(index)]]), []);
+  for (let index = 0; index < 2500; index++) held.openSeries(new Map([["n", String(index)]]), []);
   const pieces = all.print();
   assert.equal((pieces.next().value as string).split("\n").length, 1003);
   held[Symbol.dispose]();
@@ -220,9 +225,9 @@ class Holder {
   readonly #shared: Float64Array;
   #settings = 0;
 
-  constructor(families: NamespaceFamilies, sharedAt: (byteOffset: number) => Float64Array) {
+  constructor(families: NamespaceMetricFamilies, sharedAt: (byteOffset: number) => Float64Array) {
     this.#held = families.family(gauge);
-    this.#part = this.#held.part(noLabels, []);
+    this.#part = this.#held.openSeries(noLabels, []);
     this.#shared = sharedAt(this.#part.sharedByteOffset);
   }
 
@@ -255,7 +260,7 @@ test("property: whoever sets and adds, comes and goes, a gauge is the last value
   fc.assert(
     fc.property(fc.array(move, { maxLength: 40 }), (moves) => {
       const cells = new Map<number, Float64Array>();
-      const families = new ModelFamilies(() => false).open("", { ...limits, holdersMax: 1000 }, (count) => {
+      const families = new CustomMetricFamilies(() => false).open("", { ...limits, writersMax: 1000 }, (count) => {
         const byteOffset = 8 * (cells.size + 1);
         cells.set(byteOffset, new Float64Array(count));
         return { cells: cells.get(byteOffset)!, byteOffset, [Symbol.dispose]() {} };

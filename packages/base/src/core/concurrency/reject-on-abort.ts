@@ -1,5 +1,5 @@
 /** Rejects with the signal's reason as soon as it aborts; the promise itself continues, and its result is then ignored. */
-export function orAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export function rejectOnAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
     promise.catch(() => {});
     return Promise.reject(signal.reason as Error);

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 
-/** Time that a test moves: what is due by then fires in its order, within the move. */
-export class MovedClock implements Clock {
+/** A simulated clock that a test advances. `advance` fires the timers that are due by then, in order, before it returns. */
+export class SteppedClock implements Clock {
   #nowMs = Date.UTC(2026, 10, 22, 8, 59, 40, 5);
   readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();
 
@@ -19,7 +19,7 @@ export class MovedClock implements Clock {
     return { [Symbol.dispose]: () => void this.#timers.delete(timer) };
   }
 
-  move(byMs: number): void {
+  advance(byMs: number): void {
     this.#nowMs += byMs;
     for (const timer of [...this.#timers].toSorted((a, b) => a.dueMs - b.dueMs)) {
       if (timer.dueMs <= this.#nowMs && this.#timers.delete(timer)) timer.fire();

@@ -1,8 +1,8 @@
 import type { StatisticSet, StoredPoint } from "./series.ts";
 import { ValueHistogram } from "./value-histogram.ts";
 
-/** The samples of one period. Equal values need no histogram: minimum and maximum describe them. */
-export class SeriesPoint implements StatisticSet {
+/** Statistics of one period of a series. Equal values need no histogram: minimum and maximum describe them. */
+export class MetricPoint implements StatisticSet {
   readonly startMs: number;
   readonly periodMs: number;
   sampleCount = 0;
@@ -10,8 +10,8 @@ export class SeriesPoint implements StatisticSet {
   minimum = 0;
   maximum = 0;
   #histogram: ValueHistogram | null = null;
-  /** False after a statistic set with different values was added. */
-  #knowsValues = true;
+  /** False after a statistic set was added, whose individual values are unknown; percentiles are then null. */
+  #hasDistribution = true;
 
   constructor(startMs: number, periodMs: number) {
     this.startMs = startMs;
@@ -24,7 +24,7 @@ export class SeriesPoint implements StatisticSet {
 
   add(value: number, count: number): void {
     if (this.sampleCount === 0) this.minimum = this.maximum = value;
-    else if (this.#histogram === null && (value !== this.minimum || value !== this.maximum)) this.#spread();
+    else if (this.#histogram === null && (value !== this.minimum || value !== this.maximum)) this.#createHistogram();
     this.#histogram?.add(value, count);
     this.sampleCount += count;
     this.sum += value * count;
@@ -35,44 +35,44 @@ export class SeriesPoint implements StatisticSet {
   addSet(set: StatisticSet): void {
     if (set.sampleCount === 0) return;
     if (set.minimum === set.maximum) return this.add(set.minimum, set.sampleCount);
-    this.#forgetValues();
+    this.#dropHistogram();
     this.#addSums(set);
   }
 
-  merge(other: SeriesPoint): void {
+  merge(other: MetricPoint): void {
     if (other.sampleCount === 0) return;
     if (other.#histogram === null) return this.#mergeWithoutHistogram(other);
-    if (this.#histogram === null && this.#knowsValues) this.#spread();
+    if (this.#histogram === null && this.#hasDistribution) this.#createHistogram();
     this.#histogram?.merge(other.#histogram);
     this.#addSums(other);
   }
 
   /** Returns a value within 1.5 % of the one that `fraction` of the samples do not exceed; null when only sums are known. */
   percentile(fraction: number): number | null {
-    if (this.sampleCount === 0 || !this.#knowsValues) return null;
+    if (this.sampleCount === 0 || !this.#hasDistribution) return null;
     if (this.#histogram === null) return this.minimum;
     const value = this.#histogram.valueAt(Math.max(1, Math.ceil(fraction * this.sampleCount)));
     return Math.min(this.maximum, Math.max(this.minimum, value));
   }
 
   encodeHistogram(): Uint8Array | null {
-    if (!this.#knowsValues) return null;
+    if (!this.#hasDistribution) return null;
     return this.#histogram?.encode() ?? new Uint8Array(0);
   }
 
-  static restore(stored: StoredPoint): SeriesPoint {
-    const point = new SeriesPoint(stored.startMs, stored.periodMs);
+  static restore(stored: StoredPoint): MetricPoint {
+    const point = new MetricPoint(stored.startMs, stored.periodMs);
     point.#addSums(stored);
-    point.#knowsValues = stored.histogram !== null;
+    point.#hasDistribution = stored.histogram !== null;
     if (stored.histogram !== null && stored.histogram.byteLength > 0) {
       point.#histogram = ValueHistogram.decode(stored.histogram);
     }
     return point;
   }
 
-  #mergeWithoutHistogram(other: SeriesPoint): void {
-    if (other.#knowsValues) return this.add(other.minimum, other.sampleCount);
-    this.#forgetValues();
+  #mergeWithoutHistogram(other: MetricPoint): void {
+    if (other.#hasDistribution) return this.add(other.minimum, other.sampleCount);
+    this.#dropHistogram();
     this.#addSums(other);
   }
 
@@ -83,14 +83,14 @@ export class SeriesPoint implements StatisticSet {
     this.sum += set.sum;
   }
 
-  #spread(): void {
-    if (!this.#knowsValues) return;
+  #createHistogram(): void {
+    if (!this.#hasDistribution) return;
     this.#histogram = new ValueHistogram();
     if (this.sampleCount > 0) this.#histogram.add(this.minimum, this.sampleCount);
   }
 
-  #forgetValues(): void {
-    this.#knowsValues = false;
+  #dropHistogram(): void {
+    this.#hasDistribution = false;
     this.#histogram = null;
   }
 }

@@ -15,36 +15,37 @@ import type {
   StoredPoint,
   StoredSeries,
 } from "./series.ts";
-import { SeriesPoint } from "./series-point.ts";
-import { Series, metricId, sortedDimensions } from "./series-store.ts";
-import { cutoffMs, defaultTiers, type SeriesTier } from "./series-tiers.ts";
+import { MetricPoint } from "./metric-point.ts";
+import { MetricSeries, metricId, sortedDimensions } from "./series-store.ts";
+import { tierCutoffMs, defaultTiers, type SeriesTier } from "./series-tiers.ts";
 
-export interface MinuteSeriesOptions {
+export interface InMemoryMetricStoreOptions {
   readonly clock: Clock;
   /** The least recently recorded series over this number are evicted. */
   readonly seriesMax: number;
   /** Limit of the estimated memory of all points; over it the oldest hours are dropped. */
   readonly bytesMax: number;
   /**
-   * Limit of the estimated memory of all series without their points, which their names make up; over it the least recently recorded series
-   * are evicted. Defaults to half of `bytesMax`.
+   * Limit of the estimated memory of the names of all series; over it the least recently recorded series are evicted. Defaults to half of
+   * `bytesMax`.
    */
   readonly namesBytesMax?: number;
   /** Defaults to CloudWatch's. */
   readonly tiers?: readonly SeriesTier[];
   /**
-   * Returns true for namespaces that clients may write to. While their series are more than half of all, or of the memory for names, only
-   * they are evicted, so that a client cannot evict the platform's own series. Default: no namespace.
+   * Returns true for namespaces that clients may write to. While series of such namespaces are more than half of all, or take more than
+   * half of the memory for names, only they are evicted. Without this, a client could evict the platform's own series. Default: no
+   * namespace.
    */
-  readonly isAnybodys?: (namespace: string) => boolean;
+  readonly isWritableByClients?: (namespace: string) => boolean;
 }
 
-/** Minimum interval between two rounds over all series; a round ages tiers and enforces limits. */
+/** Minimum interval between two rounds. A round visits all series, merges or drops their old points, and enforces the limits. */
 const agingIntervalMs = 60_000;
-/** Series aged with each recorded sample during a round. */
+/** Number of series that a round visits with each recorded sample. */
 const agedPerSample = 64;
-/** Series aged in one event loop tick: less than a millisecond of work. */
-const agedPerTurn = 1000;
+/** Number of series that a round visits in one event loop tick: less than a millisecond of work. */
+const agedPerTick = 1000;
 /** Number of series that are compared to find the least recently recorded, and how many of these are evicted. */
 const comparedMax = 5000;
 const evictedMax = 50;
@@ -53,31 +54,31 @@ const listedPerBatch = 500;
 /** Points restored between two checks of the limits. */
 const restoredMax = 100_000;
 
-/** A metric store in memory. Changes can be taken, persisted and loaded by the next process. */
-export class MinuteSeries implements MetricStore {
-  readonly #options: MinuteSeriesOptions;
+/** A metric store in memory. Another module persists its changes (`takeChanges`) and loads them after a restart (`load`). */
+export class InMemoryMetricStore implements MetricStore {
+  readonly #options: InMemoryMetricStoreOptions;
   readonly #tiers: readonly SeriesTier[];
   /** Series of one metric and dimension set: one for each unit. */
-  readonly #metrics = new Map<string, Series[]>();
-  /** A series is here and in `#metrics`, or evicted. */
-  readonly #byNumber = new Map<number, Series>();
+  readonly #metrics = new Map<string, MetricSeries[]>();
+  /** The same series as in `#metrics`, by their numbers. */
+  readonly #byNumber = new Map<number, MetricSeries>();
   /** Series with points that are not persisted yet. */
-  readonly #changed = new Set<Series>();
+  readonly #changed = new Set<MetricSeries>();
   /** Numbers of persisted series that were evicted. */
   #evicted: number[] = [];
   #nextNumber = 1;
   #agedAtMs = 0;
-  #anybodysCount = 0;
+  #clientSeriesCount = 0;
   #identityBytes = 0;
-  #anybodysIdentityBytes = 0;
+  #clientIdentityBytes = 0;
   /** Iterator that the next search for series to evict continues with. */
-  #candidates: Iterator<Series> | null = null;
-  /** The series that the current round has not reached, and the bytes of those before them. */
-  #round: { readonly left: Iterator<Series>; byteLength: number } | null = null;
+  #candidates: Iterator<MetricSeries> | null = null;
+  /** State of the current round: the series that it has not visited, and the bytes of those that it has. */
+  #round: { readonly left: Iterator<MetricSeries>; byteLength: number } | null = null;
   /** Time before which points were dropped because of the memory limit; logged once. */
   #droppedBeforeMs = 0;
 
-  constructor(options: MinuteSeriesOptions) {
+  constructor(options: InMemoryMetricStoreOptions) {
     this.#options = options;
     this.#tiers = options.tiers ?? defaultTiers;
   }
@@ -88,8 +89,8 @@ export class MinuteSeries implements MetricStore {
    */
   recorder(key: SeriesKey, resolutionMs: ResolutionMs = 60_000): SeriesRecorder {
     const clock = this.#options.clock;
-    let series: Series | null = null;
-    let point: SeriesPoint | null = null;
+    let series: MetricSeries | null = null;
+    let point: MetricPoint | null = null;
     return {
       record: (value) => {
         const nowMs = clock.epochMs();
@@ -140,8 +141,8 @@ export class MinuteSeries implements MetricStore {
   }
 
   /**
-   * Takes the changes since the last call, in batches of about `countMax` points, each looked up when it is requested. The point that
-   * covers `openAtMs` is left for later; null takes all. Changes that cannot be written are put back.
+   * Yields the changes since the last call, in batches of about `countMax` points, and forgets them. Omits the points that cover
+   * `openAtMs`; null omits none. The caller returns a batch that it cannot write with `putBack`.
    */
   *takeChanges(openAtMs: number | null, countMax: number): Generator<SeriesChanges> {
     let [opened, points, evicted]: [StoredSeries[], StoredPoint[], number[]] = [[], [], this.#evicted];
@@ -162,7 +163,7 @@ export class MinuteSeries implements MetricStore {
     if (points.length > 0 || evicted.length > 0) yield { opened, points, evicted };
   }
 
-  /** Puts back changes that could not be written. */
+  /** Returns changes that could not be written to the next `takeChanges`. */
   putBack({ opened, points, evicted }: SeriesChanges): void {
     this.#evicted.push(...evicted);
     for (const { number } of opened) {
@@ -175,8 +176,8 @@ export class MinuteSeries implements MetricStore {
   }
 
   /**
-   * Ages all series and returns, for each width, the time before which persisted points may be deleted once every change was written:
-   * they were merged or dropped here.
+   * Merges and drops the old points of all series. Returns, for each point width, the time before which the persisted points may be deleted
+   * when all changes have been written.
    */
   async takeExpired(
     turn: () => Promise<void>,
@@ -184,37 +185,37 @@ export class MinuteSeries implements MetricStore {
     const nowMs = this.#options.clock.epochMs();
     this.#beginRound(nowMs);
     while (this.#round !== null) {
-      this.#ageSome(nowMs, agedPerTurn);
+      this.#ageSeries(nowMs, agedPerTick);
       await turn();
     }
     const droppedBeforeMs = this.#droppedBeforeMs;
     this.#droppedBeforeMs = 0;
     return this.#tiers.map(({ periodMs }, index) => {
-      return { periodMs, beforeMs: Math.max(droppedBeforeMs, cutoffMs(this.#tiers, index, nowMs)) };
+      return { periodMs, beforeMs: Math.max(droppedBeforeMs, tierCutoffMs(this.#tiers, index, nowMs)) };
     });
   }
 
-  /** Returns the width of the periods in which points of `periodMs` are merged, or expire. */
+  /** Returns the width of the points into which points of `periodMs` are merged, or of the periods in which they expire. */
   blockMs(periodMs: number): number {
     const next = this.#tiers.findIndex((tier) => tier.periodMs === periodMs) + 1;
     return this.#tiers[next]?.periodMs ?? periodMs;
   }
 
-  /** Loads the persisted contents, before anything is recorded. Of two states of one point the later one counts. */
+  /** Loads the persisted contents. Called before anything is recorded. A later state of a point replaces an earlier one. */
   async load({ series, points, nextNumber }: StoredContents): Promise<void> {
     this.#nextNumber = nextNumber;
     for (const identity of series) {
       const former = this.#find(identity.key);
-      // The series was evicted, and the process ended before that was written.
+      // The process evicted this series and ended before the eviction was written.
       if (former !== undefined) this.#evict(former);
       this.#open(identity).isStored = true;
-      this.#keepFree(identity.number);
+      this.#reserveNumber(identity.number);
     }
     let restored = 0;
     for await (const part of points) {
       for (const stored of part) {
-        this.#byNumber.get(stored.seriesNumber)?.restore(SeriesPoint.restore(stored));
-        this.#keepFree(stored.seriesNumber);
+        this.#byNumber.get(stored.seriesNumber)?.restore(MetricPoint.restore(stored));
+        this.#reserveNumber(stored.seriesNumber);
         if (++restored % restoredMax === 0) this.#age(this.#options.clock.epochMs());
       }
     }
@@ -222,19 +223,22 @@ export class MinuteSeries implements MetricStore {
     for (const each of this.#all()) if (each.isEmpty) this.#evict(each);
   }
 
-  /** Never reuses the number of a series whose points exist: a damaged database may have points without their series. */
-  #keepFree(number: number): void {
+  /**
+   * Excludes a number from later assignment. A damaged database may have points of a series that it does not have: their number must not
+   * get a new series.
+   */
+  #reserveNumber(number: number): void {
     this.#nextNumber = Math.max(this.#nextNumber, number + 1);
   }
 
-  #pointFor(series: Series, timestampMs: number): SeriesPoint | null {
+  #pointFor(series: MetricSeries, timestampMs: number): MetricPoint | null {
     const nowMs = this.#options.clock.epochMs();
     if (nowMs - this.#agedAtMs >= agingIntervalMs) this.#beginRound(nowMs);
-    if (this.#round !== null) this.#ageSome(nowMs, agedPerSample);
+    if (this.#round !== null) this.#ageSeries(nowMs, agedPerSample);
     return series.pointAt(timestampMs, nowMs);
   }
 
-  #seriesFor(key: SeriesKey, resolutionMs: ResolutionMs): Series {
+  #seriesFor(key: SeriesKey, resolutionMs: ResolutionMs): MetricSeries {
     const found = this.#find(key);
     if (found !== undefined) return found;
     const identity = { number: this.#nextNumber++, key, resolutionMs };
@@ -243,12 +247,12 @@ export class MinuteSeries implements MetricStore {
     return made;
   }
 
-  #find(key: SeriesKey): Series | undefined {
+  #find(key: SeriesKey): MetricSeries | undefined {
     return this.#metrics.get(metricId(key))?.find((series) => series.key.unit === key.unit);
   }
 
-  #open(identity: StoredSeries): Series {
-    const made = new Series(identity, this.#tiers, this.#changed);
+  #open(identity: StoredSeries): MetricSeries {
+    const made = new MetricSeries(identity, this.#tiers, this.#changed);
     while (this.#byNumber.size > 0 && this.#isFull(made)) this.#evictIdle();
     const id = metricId(identity.key);
     const ofUnits = this.#metrics.get(id) ?? [];
@@ -259,7 +263,7 @@ export class MinuteSeries implements MetricStore {
     return made;
   }
 
-  #isFull(added: Series): boolean {
+  #isFull(added: MetricSeries): boolean {
     if (this.#byNumber.size >= this.#options.seriesMax) return true;
     return this.#identityBytes + added.identityBytes > this.#identityBytesMax;
   }
@@ -268,18 +272,18 @@ export class MinuteSeries implements MetricStore {
     return this.#options.namesBytesMax ?? this.#options.bytesMax / 2;
   }
 
-  /** Adds a series to the totals, or removes it. */
-  #count(series: Series, by: 1 | -1): void {
+  /** Adds a series to the totals (`by` 1) or subtracts it (-1). */
+  #count(series: MetricSeries, by: 1 | -1): void {
     const bytes = by * series.identityBytes;
     this.#identityBytes += bytes;
-    if (!this.#isAnybodys(series)) return;
-    this.#anybodysCount += by;
-    this.#anybodysIdentityBytes += bytes;
+    if (!this.#isWritableByClients(series)) return;
+    this.#clientSeriesCount += by;
+    this.#clientIdentityBytes += bytes;
   }
 
   #age(nowMs: number): void {
     this.#beginRound(nowMs);
-    this.#ageSome(nowMs, Infinity);
+    this.#ageSeries(nowMs, Infinity);
   }
 
   #beginRound(nowMs: number): void {
@@ -287,7 +291,7 @@ export class MinuteSeries implements MetricStore {
     this.#round = { left: this.#byNumber.values(), byteLength: 0 };
   }
 
-  #ageSome(nowMs: number, countMax: number): void {
+  #ageSeries(nowMs: number, countMax: number): void {
     const round = this.#round;
     if (round === null) return;
     for (let count = 0; count < countMax; count++) {
@@ -317,37 +321,37 @@ export class MinuteSeries implements MetricStore {
   }
 
   /**
-   * Evicts several series at once, so that not every new series starts a search, and compares at most some thousands, so that no search
-   * takes long. The next search compares others.
+   * Evicts several of the least recently recorded series at once, so that not every new series starts a search. Compares at most
+   * `comparedMax` series, so that no search takes long; the next search continues with others.
    */
   #evictIdle(): void {
     const onlyAnybodys =
-      this.#anybodysCount > this.#options.seriesMax / 2 || this.#anybodysIdentityBytes > this.#identityBytesMax / 2;
-    const found: Series[] = [];
+      this.#clientSeriesCount > this.#options.seriesMax / 2 || this.#clientIdentityBytes > this.#identityBytesMax / 2;
+    const found: MetricSeries[] = [];
     for (let looked = 0; looked < Math.min(this.#byNumber.size, comparedMax); looked++) {
       const series = this.#nextCandidate();
-      if (!onlyAnybodys || this.#isAnybodys(series)) found.push(series);
+      if (!onlyAnybodys || this.#isWritableByClients(series)) found.push(series);
     }
     const idle = found.sort((a, b) => a.lastRecordedMs - b.lastRecordedMs);
     const count = Math.min(evictedMax, Math.max(1, Math.ceil(idle.length / 100)));
     for (const series of idle.slice(0, count)) this.#evict(series);
   }
 
-  #nextCandidate(): Series {
+  #nextCandidate(): MetricSeries {
     this.#candidates ??= this.#byNumber.values();
     let { done, value } = this.#candidates.next();
     if (done === true) {
       this.#candidates = this.#byNumber.values();
       ({ done, value } = this.#candidates.next());
     }
-    return value as Series;
+    return value as MetricSeries;
   }
 
-  #isAnybodys({ key }: Series): boolean {
-    return this.#options.isAnybodys?.(key.namespace) ?? false;
+  #isWritableByClients({ key }: MetricSeries): boolean {
+    return this.#options.isWritableByClients?.(key.namespace) ?? false;
   }
 
-  #evict(series: Series): void {
+  #evict(series: MetricSeries): void {
     const { number, key } = series.identity;
     series.isEvicted = true;
     if (series.isStored) this.#evicted.push(number);
@@ -359,19 +363,19 @@ export class MinuteSeries implements MetricStore {
     else this.#metrics.set(id, left);
   }
 
-  #all(): Series[] {
+  #all(): MetricSeries[] {
     return [...this.#byNumber.values()];
   }
 }
 
-function storedPoint(seriesNumber: number, point: SeriesPoint): StoredPoint {
+function storedPoint(seriesNumber: number, point: MetricPoint): StoredPoint {
   const { periodMs, startMs, sampleCount, sum, minimum, maximum } = point;
   const histogram = point.encodeHistogram();
   return { seriesNumber, periodMs, startMs, sampleCount, sum, minimum, maximum, histogram };
 }
 
 /** Returns whether a series has points and matches the filter. */
-function isListed(series: Series, filter: SeriesFilter): boolean {
+function isListed(series: MetricSeries, filter: SeriesFilter): boolean {
   const { key } = series;
   if (series.isEmpty) return false;
   if (filter.namespace !== null && filter.namespace !== key.namespace) return false;
@@ -382,13 +386,13 @@ function isListed(series: Series, filter: SeriesFilter): boolean {
   );
 }
 
-function datapointsOf(series: Series, { startMs, endMs, periodMs }: PointsQuery): readonly Datapoint[] {
-  const periods = new Map<number, SeriesPoint>();
+function datapointsOf(series: MetricSeries, { startMs, endMs, periodMs }: PointsQuery): readonly Datapoint[] {
+  const periods = new Map<number, MetricPoint>();
   for (const point of series.pointsIn(startMs, endMs, periodMs)) {
     const periodStartMs = startMs + Math.floor((point.startMs - startMs) / periodMs) * periodMs;
     let merged = periods.get(periodStartMs);
     if (merged === undefined) {
-      merged = new SeriesPoint(periodStartMs, periodMs);
+      merged = new MetricPoint(periodStartMs, periodMs);
       periods.set(periodStartMs, merged);
     }
     merged.merge(point);
@@ -398,7 +402,7 @@ function datapointsOf(series: Series, { startMs, endMs, periodMs }: PointsQuery)
     .map((point) => asDatapoint(point, series.key.unit));
 }
 
-function asDatapoint(point: SeriesPoint, unit: string): Datapoint {
+function asDatapoint(point: MetricPoint, unit: string): Datapoint {
   const { startMs, sampleCount, sum, minimum, maximum } = point;
   const percentile = (fraction: number) => point.percentile(fraction);
   return { startMs, unit, sampleCount, sum, minimum, maximum, percentile };
