@@ -6,7 +6,7 @@ test("a condition that never holds fails its test, and says which it was", { tim
   const never = { count: 0 };
   await assert.rejects(
     eventually(() => never.count > 0, 50),
-    /still not so after 50 ms: .*never\.count > 0/,
+    /condition still false after 50 ms: .*never\.count > 0/,
   );
 });
 

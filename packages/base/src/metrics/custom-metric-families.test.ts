@@ -114,7 +114,7 @@ test("each limit is kept, and what went makes room", () => {
   const over = (more: Partial<CustomMetricLimits>, fill: (families: NamespaceMetricFamilies) => Disposable) => {
     const { families, state } = opened("", more);
     const held = families.family(counter);
-    refused(() => fill(families), "UNAVAILABLE", "no more are accepted");
+    refused(() => fill(families), "UNAVAILABLE", "limit reached");
     held[Symbol.dispose]();
     assert.equal(state.taken, 0);
     fill(families)[Symbol.dispose]();

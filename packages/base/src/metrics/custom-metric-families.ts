@@ -245,10 +245,7 @@ export class NamespaceMetricFamilies {
     if (known !== undefined && known.head.kind !== head.kind)
       throw new InferenceError("INVALID_ARG", "Family name already exists with different type");
     if (namesOf(head).some((name) => this.#dependencies.isReserved(name)))
-      throw new InferenceError(
-        "INVALID_ARG",
-        `Metric name '${head.name}' is reserved for the server; choose another name`,
-      );
+      throw new InferenceError("INVALID_ARG", `Metrics of the name '${head.name}' are the server's own`);
     this.#usage.add({ writers: 1, textLength: known === undefined ? textLengthOf(head) : 0 });
     const family = known ?? { head, series: new Map<string, Series>(), writerCount: 0 };
     family.writerCount++;

@@ -98,7 +98,7 @@ test("a family refuses more rows than its bound", () => {
   const family = new MetricRegistry({ rowsMax: 1 }).counter("c", "help");
   family.row({ a: "1" }).add(1);
   assert.equal(family.row({ a: "1" }).value, 1);
-  assert.throws(() => family.row({ a: "2" }), /metric family 'c' is full/);
+  assert.throws(() => family.row({ a: "2" }), /metric family 'c' has reached its limit/);
 });
 
 test("CPU utilisation is the share of busy ticks since the reading before", () => {

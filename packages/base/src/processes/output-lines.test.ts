@@ -5,7 +5,7 @@ import { SteppedClock } from "../core/stepped-clock-fixture.ts";
 import { defaultOutputLimits, OutputLines, type OutputLimits } from "./output-lines.ts";
 import { lineCostBytes } from "./output-lines.ts";
 
-const notice = /^\.\.\. (\d+) lines \((\d+) bytes\) not shown: they were written faster than lines are logged$/;
+const notice = /^\.\.\. (\d+) lines \((\d+) bytes\) omitted: the process writes faster than its lines are logged$/;
 
 test("lines are cut at a length, the last ones kept, and what comes too fast is counted where it is left out", () => {
   const clock = new SteppedClock();
@@ -26,7 +26,7 @@ test("lines are cut at a length, the last ones kept, and what comes too fast is 
   lines.end();
   lines.end();
   assert.deepEqual(forwarded.slice(3), [
-    "... 2 lines (13 bytes) not shown: they were written faster than lines are logged",
+    "... 2 lines (13 bytes) omitted: the process writes faster than its lines are logged",
     "da",
     "e",
     "undone",

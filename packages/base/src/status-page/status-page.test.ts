@@ -31,7 +31,7 @@ test("the first 500 rows are shown, with how many there are", () => {
   const table = { heading: "Models", columns: ["name"], rows, rowCount: 12_000, emptyText: "none" };
   const html = statusPage({ ...content, table });
   assert.equal(html.match(/row-/g)?.length, 500);
-  assert.match(html, /The first 500 of 12000\./);
+  assert.match(html, /Showing the first 500 of 12000 rows\./);
   assert.match(statusPage({ ...content, table: { ...table, rows: [], rowCount: 0 } }), /<p>none<\/p>/);
 });
 

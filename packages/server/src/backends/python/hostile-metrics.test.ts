@@ -120,7 +120,7 @@ test("what is too much is refused in words, and the worker lives", async () => {
   );
   assert.equal(texts[1], "20 bucket boundaries; at most 10 are accepted");
   assert.equal(texts.filter((text) => text === "made").length, 1 + 16);
-  assert.equal(texts.at(-1), "the models of this namespace have 50 lines of metrics, and no more are accepted");
+  assert.equal(texts.at(-1), "limit reached: the models of this namespace already have 50 lines of metrics");
   assert.ok(hostile.worker.alive);
 });
 
