@@ -101,7 +101,7 @@ export class ServerlessFleet implements VariantFleet {
       return this.inServiceCount - presentCount;
     } catch (error) {
       this.#isKept = wasKept;
-      this.#changed.open();
+      this.#changed.notify();
       throw error instanceof StartFailure ? error.cause : error;
     }
   }
@@ -125,7 +125,7 @@ export class ServerlessFleet implements VariantFleet {
   shrinkTo({ instanceCount, concurrency }: FleetSize): Promise<void> {
     this.#concurrency = concurrency ?? this.#concurrency;
     this.#isKept = instanceCount > 0;
-    this.#changed.open();
+    this.#changed.notify();
     return Promise.resolve();
   }
 
@@ -160,7 +160,7 @@ export class ServerlessFleet implements VariantFleet {
     const end = once(() => {
       this.#callCount -= 1;
       if (this.#callCount === 0) this.#quietSinceMs = clock.epochMs();
-      this.#changed.open();
+      this.#changed.notify();
     });
     try {
       const reply = await this.#invoke(request);
@@ -180,7 +180,8 @@ export class ServerlessFleet implements VariantFleet {
 
   async drain(signal: AbortSignal): Promise<void> {
     this.#isDraining = true;
-    while (this.#callCount > 0 && !signal.aborted) await rejectOnAbort(this.#changed.opened(), signal).catch(() => {});
+    while (this.#callCount > 0 && !signal.aborted)
+      await rejectOnAbort(this.#changed.nextChange(), signal).catch(() => {});
     await this[Symbol.asyncDispose]();
   }
 
@@ -217,7 +218,7 @@ export class ServerlessFleet implements VariantFleet {
         clock,
         afterMs: Math.min(startWaitMsMax, invocationLimits.answerMsMax),
         signal: request.signal,
-        late: () => this.#notReady(),
+        createError: () => this.#notReady(),
       });
       await this.#untilRunning(limit.signal, "asks");
     } catch (error) {
@@ -236,7 +237,7 @@ export class ServerlessFleet implements VariantFleet {
   async #untilRunning(signal: AbortSignal, how: "asks" | "insists"): Promise<void> {
     for (let hasWaited = false; ; hasWaited = true) {
       signal.throwIfAborted();
-      const changed = this.#changed.opened();
+      const changed = this.#changed.nextChange();
       const nowMs = how === "insists" && !hasWaited ? Infinity : this.#dependencies.fleet.clock.epochMs();
       const step = requestStep(this.#state, { nowMs, hasWaited });
       switch (step.do) {
@@ -285,7 +286,7 @@ export class ServerlessFleet implements VariantFleet {
     const { clock, instanceLimits } = this.#dependencies.fleet;
     this.#tasks.run(async (closing) => {
       for (;;) {
-        const changed = this.#changed.opened();
+        const changed = this.#changed.nextChange();
         const calls = { isKept: this.#isKept, callCount: this.#callCount, quietSinceMs: this.#quietSinceMs };
         const restMs = msUntilIdle(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
         if (restMs === 0) break;
@@ -306,7 +307,7 @@ export class ServerlessFleet implements VariantFleet {
 
   #move(event: ServerlessEvent): void {
     this.#state = nextServerlessState(this.#state, event);
-    this.#changed.open();
+    this.#changed.notify();
   }
 
   get #place() {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { silentLogger, systemClock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { instanceLimits, type HostedContainer } from "../instances/index.ts";
 import { NodeMemory } from "../nodes/index.ts";
 import { nodeWith } from "../nodes/node-fixture.ts";
@@ -36,7 +36,7 @@ test("a request on a connection that its container has just closed is sent once 
     name: "primary",
     title: "e/v",
     runtime: "tritonserver",
-    models: { kind: "one", container: {}, bringMsMax: hangMs },
+    models: { kind: "one", container: {}, bringMsMax: testTimeoutMs },
     environment: {},
     modelMemoryBytes: 0,
     concurrencyMax: null,
@@ -54,7 +54,7 @@ test("a request on a connection that its container has just closed is sent once 
         budget: { vcpuCount: 1, memoryBytes: 1 },
         containers: [spec],
         limits: instanceLimits,
-        restartWaitMsMax: hangMs,
+        restartWaitMsMax: testTimeoutMs,
       },
       spec,
       position: 0,
@@ -67,7 +67,7 @@ test("a request on a connection that its container has just closed is sent once 
       emit: () => {},
     }),
   );
-  const signal = AbortSignal.timeout(hangMs);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   await running.container.start(signal);
   const ask = async (body: string) => {
     const shared = { headers: {}, body: Buffer.from(body), isStreamed: false, mayGoElsewhere: false, signal };

@@ -1,5 +1,13 @@
 import type { Readable } from "node:stream";
-import { AwsError, ChangeNotifier, openDeadline, rejectOnAbort, readToBuffer, takeForCall, type Clock } from "@galatea/base";
+import {
+  AwsError,
+  ChangeNotifier,
+  openDeadline,
+  rejectOnAbort,
+  readToBuffer,
+  reserveCallMemory,
+  type Clock,
+} from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
 import { ContainerConnectionLost, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
@@ -68,7 +76,7 @@ export class InstanceInvocations {
 
   /** Resolves when no request is in flight. */
   async idle(signal: AbortSignal): Promise<void> {
-    while (this.#inFlightCount > 0) await rejectOnAbort(this.#idle.opened(), signal);
+    while (this.#inFlightCount > 0) await rejectOnAbort(this.#idle.nextChange(), signal);
   }
 
   /**
@@ -95,7 +103,7 @@ export class InstanceInvocations {
       finished = true;
       this.#inFlightCount -= 1;
       if (request.isStreamed) this.#streamCount -= 1;
-      if (this.#inFlightCount === 0) this.#idle.open();
+      if (this.#inFlightCount === 0) this.#idle.notify();
       for (const { lease } of hops) lease?.[Symbol.dispose]();
       this.#record(request, trace, outcome);
     };
@@ -210,7 +218,7 @@ export class InstanceInvocations {
         },
         begun: () => (trace.firstPartNs = clock.monotonicNs()),
         failed: (error) => {
-          const failure = { request, awaited: chain.awaited, isLate: deadline.isLate };
+          const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
           const isUnsent = request.isStreamed && trace.firstPartNs === 0;
           const told = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
           finish(endOf(told, request, hops));
@@ -220,7 +228,7 @@ export class InstanceInvocations {
     } catch (error) {
       const { awaited } = chain;
       end();
-      throw this.#errorOf(error, { request, awaited: awaited ?? hops[0] ?? null, isLate: deadline.isLate });
+      throw this.#errorOf(error, { request, awaited: awaited ?? hops[0] ?? null, isLate: deadline.hasExpired });
     }
   }
 
@@ -272,8 +280,8 @@ async function receive(
   }
   if (bounds !== undefined || (length !== null && length > bufferedBytesMax)) return reply.body;
   try {
-    if (length !== null) takeForCall(memory, length);
-    const take = length === null ? (bytes: number) => takeForCall(memory, bytes) : null;
+    if (length !== null) reserveCallMemory(memory, length);
+    const take = length === null ? (bytes: number) => reserveCallMemory(memory, bytes) : null;
     return await readToBuffer(reply.body, bytesMax, () => tooLong(bytesMax), take);
   } catch (error) {
     reply.body.destroy();

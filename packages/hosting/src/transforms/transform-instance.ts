@@ -230,7 +230,7 @@ export class TransformInstance implements AsyncDisposable {
       throw containerError(reply.status, reply.body.subarray(0, errorTextBytesMax).toString("utf8"), container.place);
     } catch (error) {
       outcome = this.#endOf(error, deadline);
-      throw deadline.isLate ? this.#late() : error;
+      throw deadline.hasExpired ? this.#late() : error;
     } finally {
       place[Symbol.dispose]();
       const nowNs = clock.monotonicNs();
@@ -241,8 +241,8 @@ export class TransformInstance implements AsyncDisposable {
   readonly #late = (): Error =>
     new Error(`no response within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
 
-  #endOf(error: unknown, { signal, isLate }: Deadline): InvocationOutcome {
-    if (isLate) return { kind: "timed-out" };
+  #endOf(error: unknown, { signal, hasExpired }: Deadline): InvocationOutcome {
+    if (hasExpired) return { kind: "timed-out" };
     if (error instanceof TransformError) return { kind: "response-too-long" };
     // A response without memory is requested again.
     if (signal.aborted || error instanceof NotAdmitted) return { kind: "cancelled" };
@@ -252,7 +252,7 @@ export class TransformInstance implements AsyncDisposable {
 
   #deadline(signal: AbortSignal): Deadline {
     const { plan, fleet } = this.#options;
-    return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, late: this.#late });
+    return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, createError: this.#late });
   }
 
   /** Sends one request through the containers; its slot is occupied until the response is consumed. */
@@ -291,7 +291,7 @@ export class TransformInstance implements AsyncDisposable {
       outcome = { kind: "succeeded" };
     } catch (error) {
       outcome = this.#endOf(error, deadline);
-      throw deadline.isLate ? this.#late() : error;
+      throw deadline.hasExpired ? this.#late() : error;
     } finally {
       if (!Buffer.isBuffer(body)) body.destroy();
       const nowNs = clock.monotonicNs();
