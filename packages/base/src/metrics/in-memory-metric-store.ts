@@ -60,7 +60,7 @@ export class InMemoryMetricStore implements MetricStore {
   readonly #tiers: readonly SeriesTier[];
   /** Series of one metric and dimension set: one for each unit. */
   readonly #metrics = new Map<string, MetricSeries[]>();
-  /** The same series as in `#metrics`, by their numbers. */
+  /** All series in `#metrics`, by their numbers. */
   readonly #byNumber = new Map<number, MetricSeries>();
   /** Series with points that are not persisted yet. */
   readonly #changed = new Set<MetricSeries>();
