@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as fc from "fast-check";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { createCertificate, type Certificate } from "@galatea/base/certificates";
-import { eventually, hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { instanceAgentContract } from "../src/contracts/index.ts";
 import {
   ContainerConnectionLost,
@@ -30,7 +30,7 @@ const logger = silentLogger;
 const token = "a token of this test";
 const serverName = "agent.galatea";
 const dayMs = 24 * 3600 * 1000;
-const signal = () => AbortSignal.timeout(hangMs);
+const signal = () => AbortSignal.timeout(testTimeoutMs);
 
 const certificateFrom = (fromMs: number, untilMs: number, name = serverName): Certificate =>
   createCertificate({

@@ -102,7 +102,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     this.watch();
     const { signal } = this.#tasks;
     while (!this.#isConnected) {
-      await rejectOnAbort(this.#changed.opened(), signal);
+      await rejectOnAbort(this.#changed.nextChange(), signal);
       if (!this.#isConnected && this.#failure !== null) throw this.#failure;
     }
     const { seq, instances } = await this.state();
@@ -201,7 +201,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     }
     this.#isConnected = true;
     this.#failure = null;
-    this.#changed.open();
+    this.#changed.notify();
   }
 
   /** Ends a client whose instance is not in the state of the agent, which has restarted. */
@@ -224,7 +224,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
       this.connection.abandon(error instanceof Error ? error : new Error(String(error)));
     }
     for (const clients of this.#followed.values()) for (const client of clients) client.markUnhealthy();
-    this.#changed.open();
+    this.#changed.notify();
   }
 }
 
