@@ -367,15 +367,8 @@ export class Scaling implements AsyncDisposable {
       );
       closing.throwIfAborted();
       const end = () => this.#change(target, () => this.#ended(target, activity, failure));
-      const [what, name] = ["the end of a change", target.resourceId];
-      await retryWrite(end, {
-        clock,
-        logger,
-        recordDescription: what,
-        ownerName: name,
-        retries: "disk faults",
-        signal: closing,
-      });
+      const [recordDescription, ownerName] = ["the end of a change", target.resourceId];
+      await retryWrite(end, { clock, logger, recordDescription, ownerName, retries: "disk faults", signal: closing });
     });
     return null;
   }
