@@ -42,7 +42,7 @@ export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
   if (thrown instanceof AwsError) return thrown;
   if (!(thrown instanceof SignatureFailure)) {
     // A code that clients retry.
-    const isAway = diskFault(thrown) === "unreachable";
+    const isAway = diskFaultOf(thrown) === "unreachable";
     const [code, statusFallback] = isAway
       ? (["ServiceUnavailable", 503] as const)
       : (["InternalFailure", 500] as const);

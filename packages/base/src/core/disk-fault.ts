@@ -22,7 +22,7 @@ const otherCalls = /^(listen|bind|connect|spawn|kill|setuid)/;
 
 const causesMax = 5;
 
-/** Returns the disk fault that an error or one of its causes reports; null when it reports another problem. */
+/** Returns the disk fault that an error or one of its causes reports; null for any other error. */
 export function diskFaultOf(thrown: unknown): DiskFault | null {
   let error = thrown as NodeJS.ErrnoException | null | undefined;
   for (let i = 0; i < causesMax && error instanceof Error; i++) {
@@ -33,7 +33,7 @@ export function diskFaultOf(thrown: unknown): DiskFault | null {
   return null;
 }
 
-/** `what`: a path in quotes, or words such as "the platform's data". */
+/** Texts for users. `what` is a path in quotes, or words such as "the platform's data". */
 const describeByFault: Readonly<Record<DiskFault, (what: string) => string>> = {
   full: (what) => `the disk that holds ${what} is full`,
   "file-too-large": (what) => `${what} would be larger than a file may be`,
@@ -58,7 +58,7 @@ export class DiskError extends Error {
   }
 }
 
-/** Returns a disk fault as a DiskError about `what`, and every other error unchanged. */
+/** Converts a disk fault to a DiskError about `what`; returns every other error unchanged. */
 export function asDiskError(thrown: unknown, what: string): unknown {
   if (thrown instanceof DiskError) return thrown;
   const fault = diskFaultOf(thrown);
@@ -75,7 +75,7 @@ export async function makeDirectory(path: string): Promise<void> {
 }
 
 /**
- * Returns the error of making the first missing directory. On a read-only disk Node reports ENOENT for the last directory instead of the
+ * Returns the error of making the first missing directory. On a read-only disk Node reports ENOENT for the last directory, which hides the
  * reason.
  */
 async function firstDirectoryError(path: string, thrown: unknown): Promise<unknown> {

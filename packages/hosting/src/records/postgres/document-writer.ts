@@ -1,4 +1,4 @@
-import { delay, Gate, type Clock, type Logger } from "@galatea/base";
+import { delay, ChangeNotifier, type Clock, type Logger } from "@galatea/base";
 import { DocumentConflict, type DocumentChange } from "../documents.ts";
 import { RecordsError } from "../statement.ts";
 import { DatabaseUnavailable, queryFailure, RecordsTaken, serverDiskCode } from "./database-errors.ts";
@@ -43,8 +43,8 @@ const pauseMsMax = 1000;
 export class DocumentWriter implements AsyncDisposable {
   readonly #options: WriterOptions;
   /** Wakes the loop. */
-  readonly #wake = new Gate();
-  readonly #changed = new Gate();
+  readonly #wake = new ChangeNotifier();
+  readonly #changed = new ChangeNotifier();
   readonly #takenBy = Promise.withResolvers<Error>();
   readonly #queue: PendingWrite[] = [];
   /** Number of writes at the head of the queue that are committed alone, because one of their batch is rejected. */
@@ -77,7 +77,7 @@ export class DocumentWriter implements AsyncDisposable {
 
   /** Resolves with the next change of a document by any process. */
   changed(): Promise<void> {
-    return this.#changed.opened();
+    return this.#changed.nextChange();
   }
 
   write(changes: readonly DocumentChange[]): Promise<number> {
@@ -89,14 +89,14 @@ export class DocumentWriter implements AsyncDisposable {
     const expiresNs = this.#clock.monotonicNs() + unavailableMsMax * 1e6;
     return new Promise((resolve, reject) => {
       this.#queue.push({ changes, isExpecting, expiresNs, resolve, reject });
-      this.#wake.open();
+      this.#wake.notify();
     });
   }
 
   /** Commits the pending writes first; rejects them if there is no connection. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
-    this.#wake.open();
+    this.#wake.notify();
     await this.#running;
   }
 
@@ -130,12 +130,12 @@ export class DocumentWriter implements AsyncDisposable {
     let ended: Error | null = null;
     client.on("error", (error) => {
       ended = error;
-      this.#wake.open();
+      this.#wake.notify();
     });
     client.on("notification", ({ payload }) => this.#heard(Number(payload)));
     try {
       for (;;) {
-        const woken = this.#wake.opened();
+        const woken = this.#wake.nextChange();
         if (ended !== null) return ended;
         if (this.#queue.length > 0) await this.#commit(session, this.#nextBatch());
         else if (this.#isClosing) return null;
@@ -152,7 +152,7 @@ export class DocumentWriter implements AsyncDisposable {
     let isDue = false;
     using _timer = this.#clock.timer(heartbeatEveryMs, () => {
       isDue = true;
-      this.#wake.open();
+      this.#wake.notify();
     });
     await woken;
     return isDue;
@@ -161,7 +161,7 @@ export class DocumentWriter implements AsyncDisposable {
   #heard(version: number): void {
     if (version <= this.#version) return;
     this.#version = version;
-    this.#changed.open();
+    this.#changed.notify();
   }
 
   #nextBatch(): readonly PendingWrite[] {
@@ -262,7 +262,7 @@ export class DocumentWriter implements AsyncDisposable {
       this.#again(sent.writes, null);
     }
     this.#noteState({ version, goneCount });
-    this.#changed.open();
+    this.#changed.notify();
   }
 
   #noteState({ version, goneCount }: Pick<SessionState, "version" | "goneCount">): void {

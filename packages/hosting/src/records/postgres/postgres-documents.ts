@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Pool } from "pg";
-import { delay, orAborted, systemClock, type Clock, type Logger } from "@galatea/base";
+import { delay, rejectOnAbort, systemClock, type Clock, type Logger } from "@galatea/base";
 import { changedDocument, changesSql, listStatement, pageOfRows } from "../document-tables.ts";
 import {
   ChangesForgotten,
@@ -109,7 +109,7 @@ class PooledDocuments implements PostgresDocuments {
         throw error;
       });
       if (batch === null) await delay(this.#options.clock, feedPauseMs, signal);
-      else if (batch.version === since) await orAborted(changed, signal);
+      else if (batch.version === since) await rejectOnAbort(changed, signal);
       else {
         since = batch.version;
         yield batch;
