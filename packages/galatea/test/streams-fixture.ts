@@ -11,7 +11,7 @@ import {
 import { createGateway } from "@galatea/aws";
 import { runtimeService } from "@galatea/aws/services/sagemaker-runtime";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore } from "@galatea/hosting/objects";
 import type { Hosting, InvocationLimits } from "@galatea/hosting";
 import { DocumentMemory } from "@galatea/hosting/records/contracts";
@@ -169,7 +169,7 @@ export class StreamBench implements AsyncDisposable {
   async deployMany(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     await this.configure(name, instanceCount, ...containers);
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-    await this.hosting.settled(name, { waitMsMax: hangMs, signal: new AbortController().signal });
+    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   async configure(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {

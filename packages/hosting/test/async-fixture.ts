@@ -167,7 +167,7 @@ export class AsyncBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: hangMs, signal: new AbortController().signal });
+    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   /** With the input in the request, where none is named. */

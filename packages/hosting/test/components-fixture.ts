@@ -1,7 +1,7 @@
 import type { RequestedComponentSpec, ProductionVariant } from "../src/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import type { TrafficBench } from "./traffic-fixture.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const gibi = 2 ** 30;
 
@@ -46,7 +46,7 @@ export async function deployShared(
 }
 
 export async function componentSettled(bench: TrafficBench, name: string): Promise<void> {
-  await bench.hosting.components.settled(name, { waitMsMax: hangMs, signal: new AbortController().signal });
+  await bench.hosting.components.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
 }
 
 type Update = Parameters<TrafficBench["hosting"]["components"]["update"]>[0];

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench } from "./traffic-fixture.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const signal = new AbortController().signal;
-const long = { waitMsMax: hangMs, signal };
+const long = { waitMsMax: testTimeoutMs, signal };
 const atOnce = { waitMsMax: 0, signal };
 
 async function statuses(bench: TrafficBench, after = 0) {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { ByteBudget, silentLogger, systemClock, type Logger } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "../src/objects/index.ts";
 import { InstanceKeys } from "../src/instance-keys/index.ts";
 import type { NodeDescription } from "../src/nodes/index.ts";
@@ -117,7 +117,7 @@ export async function openFleetOptions(
       requestMemory: options.memory ?? new ByteBudget(2 ** 30),
       instanceLimits: {
         ...instanceLimits,
-        startMsMax: hangMs,
+        startMsMax: testTimeoutMs,
         pingIntervalMs: 200,
         restartDelayMsMin: 1,
         ...options.instances,

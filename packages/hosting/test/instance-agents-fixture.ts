@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { modelCacheLimits } from "../src/model-cache/index.ts";
 import type { InstanceAgentSubject } from "../src/contracts/index.ts";
 import { LocalInstanceAgent, type AgentContainerSpec } from "../src/instance-agent/index.ts";
@@ -68,7 +68,7 @@ export async function openLocalAgent(
         title: `e/v/${id}`,
         concurrencyMax: null,
         runtime: "tritonserver",
-        models: kind === "one" ? { kind, container: {}, bringMsMax: hangMs } : { kind, modelDataUrl },
+        models: kind === "one" ? { kind, container: {}, bringMsMax: testTimeoutMs } : { kind, modelDataUrl },
         cache: kind === "one" ? null : { limits, guaranteedBytes: 0 },
         environment: { BEHAVIOUR: behaviour },
         modelMemoryBytes: 2 ** 29,
@@ -78,8 +78,8 @@ export async function openLocalAgent(
         owner: null,
         budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
         containers: [container],
-        limits: { ...instanceLimits, startMsMax: hangMs, pingIntervalMs: 200, restartDelayMsMin: 1 },
-        restartWaitMsMax: hangMs,
+        limits: { ...instanceLimits, startMsMax: testTimeoutMs, pingIntervalMs: 200, restartDelayMsMin: 1 },
+        restartWaitMsMax: testTimeoutMs,
       };
     },
     putModel: async (target, text) => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { silentLogger } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore } from "../src/objects/index.ts";
 import type { Hosting } from "../src/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
@@ -29,7 +29,7 @@ createServer((_request, response) => response.end()).listen(socketPath);
 async function deploy(hosting: Hosting, name: string, instanceCount = 1): Promise<void> {
   await configure(hosting, name, instanceCount);
   await hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-  await hosting.settled(name, { waitMsMax: hangMs, signal: never });
+  await hosting.settled(name, { waitMsMax: testTimeoutMs, signal: never });
 }
 
 async function configure(hosting: Hosting, name: string, InitialInstanceCount: number): Promise<void> {
@@ -103,7 +103,7 @@ test("what a single model was seen to take counts: beside it, for its next endpo
     const update = hosting.endpoints.update({ ...plain, name: "first", configName: "second", owner });
     await assert.rejects(update, missing);
     await hosting.endpoints.delete("first", owner);
-    await hosting.settled("first", { waitMsMax: hangMs, signal: never });
+    await hosting.settled("first", { waitMsMax: testTimeoutMs, signal: never });
   }
   await using fixture = await open();
   const { hosting } = fixture;

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
 import type { ContainerDefinition, Hosting, InvocationLimits } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
@@ -172,7 +172,7 @@ export class ModelsBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: hangMs, signal: never });
+    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: never });
   }
 
   /** Asks a model, which answers after a while. */

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
 import type {
   ContainerDefinition,
@@ -168,7 +168,7 @@ export class PipelineBench implements AsyncDisposable {
     };
     await this.hosting.catalog.createConfig({ ...shared, ...more, variants: [variant] });
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-    await this.hosting.settled(name, { waitMsMax: hangMs, signal: new AbortController().signal });
+    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   /** The answer's text, and what else came with it. */

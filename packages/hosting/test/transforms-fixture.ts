@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
 import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
@@ -176,7 +176,7 @@ export class TransformBench implements AsyncDisposable {
   }
 
   async ended(name: string): Promise<TransformJobRecord> {
-    await this.hosting.transforms.settled(name, { waitMsMax: hangMs, signal: new AbortController().signal });
+    await this.hosting.transforms.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
     return await this.hosting.transforms.find(name);
   }
 

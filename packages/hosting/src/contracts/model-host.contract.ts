@@ -11,7 +11,7 @@ import type {
   InstanceSpec,
   ModelHost,
 } from "../instances/index.ts";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 type Behaviour = "serve" | "fail" | "hang";
 
@@ -104,7 +104,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   test(`${name}: an instance of one model has it before its container starts, and nothing of it is left when it is disposed`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
-    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: hangMs } as const;
+    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: testTimeoutMs } as const;
     const spec = subject.specFor("serve", { models });
     const instance = subject.host.open(spec);
     const [slot] = slotsOf(instance);
@@ -124,7 +124,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
     const container = { ModelDataUrl: `${url}.late` };
-    const models = { kind: "one", container, bringMsMax: hangMs } as const;
+    const models = { kind: "one", container, bringMsMax: testTimeoutMs } as const;
     const instance = subject.host.open(subject.specFor("serve", { models }));
     const [slot] = slotsOf(instance);
     await assert.rejects(slot.prepare(never), {
@@ -204,7 +204,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   test(`${name}: a detached container keeps running, and the next run adopts it`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
-    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: hangMs } as const;
+    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: testTimeoutMs } as const;
     const lines: string[] = [];
     const spec = { ...subject.specFor("serve", { models, output: (line) => lines.push(line) }), owner };
     const before = subject.host.open(spec);
@@ -254,7 +254,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await using subject = await open();
     const { url } = await subject.put("second.tar.gz");
     const [first] = subject.specFor("serve").containers;
-    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: hangMs } as const;
+    const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: testTimeoutMs } as const;
     const spec = subject.specFor("serve", { models });
     const instance = subject.host.open({ ...spec, containers: [first, ...spec.containers] });
     assert.equal(instance.slots.length, 2);
@@ -275,7 +275,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   test(`${name}: a container without a name is called by its position where its model cannot be brought`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
-    const models = { kind: "one", container: { ModelDataUrl: `${url}.absent` }, bringMsMax: hangMs } as const;
+    const models = { kind: "one", container: { ModelDataUrl: `${url}.absent` }, bringMsMax: testTimeoutMs } as const;
     const spec = subject.specFor("serve", { models });
     const named = { ...models, container: { ...models.container, ContainerHostname: "third" } };
     const [own] = spec.containers;

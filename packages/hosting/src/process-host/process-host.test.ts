@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { Header } from "tar";
 import { silentLogger, systemClock } from "@galatea/base";
-import { hangMs } from "@galatea/base/core/eventually-fixture.ts";
+import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { readProcessStart, startDetached } from "@galatea/base/processes";
 import { signalGroup } from "@galatea/base/system";
 import { nodeWith } from "../nodes/node-fixture.ts";
@@ -113,7 +113,7 @@ modelHostContract("process host", async () => {
           title: "endpoint/variant/i-1",
           concurrencyMax: null,
           runtime: "tritonserver",
-          models: { kind: "one", container: {}, bringMsMax: hangMs },
+          models: { kind: "one", container: {}, bringMsMax: testTimeoutMs },
           environment: { BEHAVIOUR: behaviour },
           modelMemoryBytes: 2 ** 29,
           output: () => {},

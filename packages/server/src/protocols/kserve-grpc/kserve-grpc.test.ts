@@ -424,7 +424,7 @@ test("a connection beyond its age is asked to end, after the calls that it has",
 });
 
 test("bytes that are no HTTP/2, and a connection that says nothing, end their connection alone", async () => {
-  const clock = new HeldTimersClock(defaultGrpcLimits.prefaceTimeoutMs);
+  const clock = new ManualTimersClock(defaultGrpcLimits.prefaceTimeoutMs);
   const guarded = await openKserveGrpc(options({ clock }));
   for (const [bytes, isWaited] of [
     ["GET / HTTP/1.1\r\n\r\n", false],
@@ -436,8 +436,8 @@ test("bytes that are no HTTP/2, and a connection that says nothing, end their co
     socket.write(bytes);
     const closed = once(socket.resume(), "close");
     if (isWaited) {
-      await eventually(() => clock.heldCount === 1);
-      clock.fireHeld();
+      await eventually(() => clock.pendingTimerCount === 1);
+      clock.fireTimers();
     }
     await closed;
   }
