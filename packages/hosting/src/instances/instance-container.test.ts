@@ -108,7 +108,13 @@ async function started(pingMsMax = 500) {
 }
 
 async function invoke(instance: InstanceContainer, headers: Record<string, string>): Promise<number> {
-  const request = { path: "/invocations", headers, body: "", isStreamed: false, signal: AbortSignal.timeout(testTimeoutMs) };
+  const request = {
+    path: "/invocations",
+    headers,
+    body: "",
+    isStreamed: false,
+    signal: AbortSignal.timeout(testTimeoutMs),
+  };
   assert.ok(instance.client !== null);
   const { status, body } = await instance.client.invoke(request);
   await body.dump();
