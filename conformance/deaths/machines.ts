@@ -105,5 +105,5 @@ export const filedMachines: readonly { readonly what: string; readonly tests: re
     what: "instances' processes, sockets and directories",
     tests: ["packages/base/src/processes/processes.test.ts", here],
   },
-  { what: "Python environments", tests: ["packages/server/src/backends/python/kept-directories.test.ts"] },
+  { what: "Python environments", tests: ["packages/server/src/backends/python/directory-cache.test.ts"] },
 ];

@@ -93,7 +93,7 @@ test("a client may go at any moment of a run: it ends, and the next run of its t
     const asked = negation();
     const running = loops.instances[0]!.execute([asked]);
     for (let turn = 0; turn < round % 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    loops.instances[0]!.givenUp(asked);
+    loops.instances[0]!.abandonRequest(asked);
     const { outcomes } = await running;
     assert.ok(outcomes[0] instanceof InferenceError && outcomes[0].code === "CANCELLED");
     await negates(good);

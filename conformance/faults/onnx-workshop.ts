@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { OnnxModel } from "@galatea/server/onnx-file";
 import { deadlyInput, writeModel } from "./onnx-models.ts";
 import { InferenceError } from "@galatea/base";
-import { type InferenceRequest, type Outcome, releaseResponse, SentAnswers } from "@galatea/server/inference";
+import { type InferenceRequest, type Outcome, releaseResponse, DeferredResponses } from "@galatea/server/inference";
 import { childrenOf } from "@galatea/base/processes";
 import type { LoadedModel, ModelSource } from "@galatea/server/backends";
 import type { OnnxRuntimeBackendOptions } from "../../packages/server/src/backends/onnxruntime/onnxruntime-backend.ts";
@@ -58,7 +58,7 @@ export async function load(
 export async function run(model: LoadedModel, what: InferenceRequest, instance = 0): Promise<Outcome> {
   const { outcomes } = await model.instances[instance]!.execute([what]);
   const [outcome] = outcomes;
-  assert.ok(outcome !== undefined && !(outcome instanceof SentAnswers));
+  assert.ok(outcome !== undefined && !(outcome instanceof DeferredResponses));
   if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
   return outcome;
 }
@@ -66,7 +66,7 @@ export async function run(model: LoadedModel, what: InferenceRequest, instance =
 export async function negates(model: LoadedModel, instance = 0): Promise<void> {
   const { outcomes } = await model.instances[instance]!.execute([negation()]);
   const [outcome] = outcomes;
-  assert.ok(outcome !== undefined && !(outcome instanceof SentAnswers));
+  assert.ok(outcome !== undefined && !(outcome instanceof DeferredResponses));
   if (outcome instanceof InferenceError) throw outcome;
   assert.deepEqual(numbers(outcome.outputs[0]!), [-1, -2]);
   releaseResponse(outcome);

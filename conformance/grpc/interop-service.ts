@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import {
   defaultGrpcLimits,
-  GatheredMessage,
+  BufferedMessage,
   GrpcError,
   openGrpcListener,
   type Call,
@@ -96,7 +96,7 @@ function throwAsked({ status }: InteropRequest): void {
 function receiveWhole(call: Call, on: { message: (bytes: Uint8Array) => void; end: () => void }): void {
   call.receive({
     begin: (byteLength) => {
-      const gathered = new GatheredMessage(byteLength, call.memory);
+      const gathered = new BufferedMessage(byteLength, call.memory);
       return {
         write: (chunk) => gathered.write(chunk),
         end: () => {

@@ -2,7 +2,7 @@ import { Agent, request as httpRequest } from "node:http";
 import type { RunningServer } from "../environments/index.ts";
 import type { Answer, Request, Step } from "./case.ts";
 import { comparedHeaders } from "./compare.ts";
-import { callGrpc, NoAnswer } from "../../packages/server/src/protocols/raw-grpc-client.ts";
+import { callGrpc, NoResponse } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { answerOf } from "./grpc-messages.ts";
 
 /** What bodies that may hold texts of the server begin with: JSON, and events of JSON. */
@@ -99,7 +99,7 @@ function send(server: RunningServer, request: Request, masks: Masks, agent: Agen
       },
     );
     outgoing.on("timeout", () =>
-      outgoing.destroy(new NoAnswer(`no answer to ${request.method} ${request.path} in 60 s`)),
+      outgoing.destroy(new NoResponse(`no answer to ${request.method} ${request.path} in 60 s`)),
     );
     outgoing.on("error", reject);
     outgoing.end(body);

@@ -3,7 +3,7 @@ import type { Answers, Case, Step } from "./case.ts";
 import { caseGroups } from "./cases/index.ts";
 import { checkDifference, compareAnswers } from "./compare.ts";
 import { fixtureNames, type FixtureName } from "./fixtures.ts";
-import { NoAnswer } from "../../packages/server/src/protocols/raw-grpc-client.ts";
+import { NoResponse } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { sendSteps } from "./send.ts";
 import { startFixture, type StartedFixture, type Target } from "./started-fixture.ts";
 
@@ -51,8 +51,8 @@ export class ServerDied extends Error {
 }
 
 /** Whether the server of these answers is fit to be asked anything more. */
-export function isLost(answers: Answers | Error): answers is ServerDied | NoAnswer {
-  return answers instanceof ServerDied || answers instanceof NoAnswer;
+export function isLost(answers: Answers | Error): answers is ServerDied | NoResponse {
+  return answers instanceof ServerDied || answers instanceof NoResponse;
 }
 
 /** Servers of one fixture that may die or fall silent; then the cases that are left are not asked. */
@@ -97,7 +97,7 @@ async function askCase(target: Target, fixture: StartedFixture, item: Case): Pro
   const answers = await sendSteps(fixture.server, item.steps, fixture.masks, skip).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),
   );
-  if (!(answers instanceof Error) || answers instanceof NoAnswer) return answers;
+  if (!(answers instanceof Error) || answers instanceof NoResponse) return answers;
   const end = await Promise.race([fixture.server.ended, delay(endAfterBreakMs, null, { ref: false })]);
   if (end === null) return answers;
   return new ServerDied(`the server ended (${end.signal ?? `exit code ${end.exitCode}`}): ${answers.message}`);

@@ -1,12 +1,12 @@
 import { ScalarType, type DescField, type DescMessage } from "@bufbuild/protobuf";
 import { configLimits } from "../../packages/server/src/modelconfig/check-limits.ts";
 import { ModelConfigSchema } from "../../packages/server/src/modelconfig/message.ts";
-import { unbuiltFeatures } from "../../packages/server/src/modelconfig/unbuilt.ts";
+import { unsupportedFeatures } from "../../packages/server/src/modelconfig/unsupported-features.ts";
 import { codeSpan, markdownTable, referencePage } from "./markdown.ts";
 
 /** Returns the page of the fields of config.pbtxt, from the schema that it is parsed with and the table of what is rejected. */
 export function configFieldsPage(): string {
-  const rejected = unbuiltFeatures.map(({ field, when }) => [codeSpan(field), when ?? "if it is set"]);
+  const rejected = unsupportedFeatures.map(({ field, when }) => [codeSpan(field), when ?? "if it is set"]);
   const limits = Object.entries(configLimits).map(([name, most]) => [wordsOf(name), String(most)]);
   return referencePage(
     "Fields of config.pbtxt",

@@ -10,7 +10,7 @@ import {
   parseConfigText,
   printConfigJsonText,
   readConfigText,
-  refuseUnbuilt,
+  rejectUnsupported,
 } from "@galatea/server/modelconfig";
 import { ModelConfigSchema } from "../../../packages/server/src/modelconfig/message.ts";
 import { mutated } from "../mutations.ts";
@@ -92,7 +92,7 @@ function attempt(bytes: Buffer): boolean {
     JSON.parse(printConfigJsonText(config));
     checkFoundConfig(config);
     checkConfig(config);
-    refuseUnbuilt(config);
+    rejectUnsupported(config);
     return true;
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;

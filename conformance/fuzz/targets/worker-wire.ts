@@ -4,7 +4,7 @@ import {
   decodeJson,
   decodeReleased,
   decodeResult,
-  decodeTexts,
+  decodeFields,
 } from "../../../packages/server/src/backends/python/frame-decoder.ts";
 import { hostileFrames, mutatedFrames } from "../../../packages/server/src/backends/python/hostile-arbitraries.ts";
 import { decodeMetric, decodeMetricFamily } from "../../../packages/server/src/backends/python/metric-codec.ts";
@@ -16,7 +16,7 @@ const decoders: readonly ((frame: Buffer) => unknown)[] = [
   decodeSpaceRequest,
   decodeReleased,
   decodeJson,
-  decodeTexts,
+  decodeFields,
   decodeMetricFamily,
   decodeMetric,
 ];

@@ -1,4 +1,4 @@
-"""The `__module__` of pb_utils' classes, which pickles contain. In Triton this module is compiled."""
+"""The module name of pb_utils' classes in pickles. In Triton, a compiled module has this name."""
 
 from triton_python_backend_utils import *  # noqa: F403
 from triton_python_backend_utils import (  # noqa: F401

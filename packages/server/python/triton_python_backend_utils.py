@@ -1,4 +1,4 @@
-"""`import triton_python_backend_utils as pb_utils`: the module that models for Triton's Python backend import."""
+"""The module that models for Triton's Python backend import: `import triton_python_backend_utils as pb_utils`."""
 
 from __future__ import annotations
 
@@ -71,8 +71,7 @@ _NUMPY_TO_TRITON = (
 
 
 _LogLevel = enumeration("Logger.LogLevel", ("INFO", "WARNING", "ERROR", "VERBOSE"))
-# Stack frames between the caller of a Logger function and this function: the Logger function, the check of its
-# arguments, and this one.
+# Number of stack frames from this function to the model's code: the Logger function, the check of its arguments, and this function.
 _LOG_DEPTH = 3
 _LOGS = "(message: str) -> None"
 
@@ -131,7 +130,7 @@ class Logger:
 
 
 class ModelConfig:
-    """A model's configuration as Triton passes it to `auto_complete_config`: a dict in the shape of its JSON form."""
+    """A model's configuration, as Triton passes it to `auto_complete_config`: a dict in the form of its JSON."""
 
     def __init__(self, model_config: str) -> None:
         self._model_config = json.loads(model_config)
@@ -141,14 +140,11 @@ class ModelConfig:
         return self._model_config
 
     def set_max_batch_size(self, max_batch_size: int) -> None:
-        """Sets max_batch_size if the configuration has 0.
-
-        A larger configured value is an error, a smaller one is kept.
-        """
+        """Sets max_batch_size if the configuration has 0. A larger configured value is an error; a smaller one is kept."""
         _model_config.set_max_batch_size(self._model_config, max_batch_size)
 
     def set_dynamic_batching(self) -> None:
-        """Turns dynamic batching on. Another configured scheduler is an error."""
+        """Enables dynamic batching. Another configured scheduler is an error."""
         _model_config.set_dynamic_batching(self._model_config)
 
     def set_model_transaction_policy(self, transaction_policy_dict: dict[str, bool]) -> None:
@@ -156,16 +152,16 @@ class ModelConfig:
         _model_config.set_model_transaction_policy(self._model_config, transaction_policy_dict)
 
     def add_input(self, input: dict[str, Any]) -> None:
-        """Adds an input, or fills the empty fields of the configured one of that name."""
+        """Adds an input, or completes the empty fields of a configured one with that name."""
         _model_config.add_tensor(self._model_config, "input", input)
 
     def add_output(self, output: dict[str, Any]) -> None:
-        """Adds an output, or fills the empty fields of the configured one of that name."""
+        """Adds an output, or completes the empty fields of a configured one with that name."""
         _model_config.add_tensor(self._model_config, "output", output)
 
 
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:
-    """Returns the request's input of that name, None when it has none."""
+    """Returns the input of the request with that name; None when there is none."""
     for tensor in inference_request._inputs:
         if tensor._name == name:
             return tensor
@@ -173,7 +169,7 @@ def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> 
 
 
 def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) -> Tensor | None:
-    """Returns the response's output of that name, None when it has none."""
+    """Returns the output of the response with that name; None when there is none."""
     for tensor in inference_response._outputs:
         if tensor._name == name:
             return tensor
@@ -181,7 +177,7 @@ def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) 
 
 
 def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Returns the configuration (a dict) of an input, None when there is none."""
+    """Returns the configuration of an input from a model's configuration (a dict); None when there is none."""
     for properties in model_config.get("input", ()):
         if properties["name"] == name:
             return properties
@@ -189,7 +185,7 @@ def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[st
 
 
 def get_output_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Returns the configuration (a dict) of an output, None when there is none."""
+    """Returns the configuration of an output from a model's configuration (a dict); None when there is none."""
     for properties in model_config.get("output", ()):
         if properties["name"] == name:
             return properties
@@ -197,17 +193,17 @@ def get_output_config_by_name(model_config: dict[str, Any], name: str) -> dict[s
 
 
 def using_decoupled_model_transaction_policy(model_config: dict[str, Any]) -> bool:
-    """Returns whether the configuration (a dict) is of a decoupled model."""
+    """Returns whether a configuration (a dict) is that of a decoupled model."""
     return bool(model_config.get("model_transaction_policy", {}).get("decoupled", False))
 
 
 def triton_to_numpy_type(data_type: int) -> type | None:
-    """Returns the numpy type of a datatype's number; None when it has none."""
+    """Returns the numpy type for a datatype number; None when there is none."""
     return _TRITON_TO_NUMPY.get(data_type)
 
 
 def numpy_to_triton_type(data_type: Any) -> int | None:
-    """Returns the datatype's number of a numpy type; None when it has none, such as Python's `bool` and `str`."""
+    """Returns the datatype number for a numpy type; None when there is none, as for Python's `bool` and `str`."""
     for numpy_type, number in _NUMPY_TO_TRITON:
         if data_type == numpy_type:
             return number
@@ -215,12 +211,15 @@ def numpy_to_triton_type(data_type: Any) -> int | None:
 
 
 def triton_string_to_numpy(triton_type_string: str) -> type:
-    """Returns numpy.float32 for 'TYPE_FP32', and so on."""
+    """Returns the numpy type for a datatype name, such as numpy.float32 for 'TYPE_FP32'."""
     return TRITON_STRING_TO_NUMPY[triton_type_string]
 
 
 def serialize_byte_tensor(input_tensor: np.ndarray) -> bytes | tuple[()] | None:
-    """Encodes an array of bytes or objects as uint32 lengths and bytes; () for no elements, None for other arrays, as in Triton."""
+    """Encodes an array of bytes or objects as a uint32 length and the bytes of each element.
+
+    As in Triton, returns () for no elements and None for other arrays.
+    """
     if input_tensor.size == 0:
         return ()
     if input_tensor.dtype.kind not in "SO":
@@ -229,10 +228,7 @@ def serialize_byte_tensor(input_tensor: np.ndarray) -> bytes | tuple[()] | None:
 
 
 def deserialize_bytes_tensor(encoded_tensor: bytes) -> np.ndarray:
-    """Decodes uint32 lengths and bytes to a one-dimensional array of bytes objects.
-
-    Raises struct.error when the lengths do not match.
-    """
+    """Decodes uint32 lengths and bytes to a one-dimensional array of bytes objects. Raises struct.error when a length exceeds the data."""
     elements = []
     at = 0
     while at < len(encoded_tensor):

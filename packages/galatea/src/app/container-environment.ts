@@ -7,14 +7,14 @@ import {
   type OpenedContainer,
 } from "@galatea/runtimes/container-runtimes";
 import { flagVariables, type ServedContainerKind } from "../options/index.ts";
-import { inferenceTypes, type ContainerLanguage, type InferenceType } from "@galatea/server/protocols";
+import { inferenceTypes, type ContainerFormat, type InferenceType } from "@galatea/server/protocols";
 
 /** Settings of the container contract that come from the environment, independent of flags. */
 export interface ContainerFrontEnd {
   /** The model of /invocations; by default a name that no model has, as in Triton. */
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
-  readonly language: ContainerLanguage;
+  readonly language: ContainerFormat;
   /** Maximum size of a call's body; null: the server's limit. */
   readonly bodyBytesMax: number | null;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { frameworkNamed, frameworkLocation } from "@galatea/server/backends/python";
+import { frameworkByName, frameworkLocation } from "@galatea/server/backends/python";
 import { dataDirectories, machineFrameworks } from "../data-directory/index.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -18,7 +18,7 @@ after(() => rm(root, { recursive: true, force: true }));
 
 /** Creates the files of `galatea model add` that are read later. */
 async function made(directory: string): Promise<string> {
-  const place = await frameworkLocation(directory, frameworkNamed("sklearn")!);
+  const place = await frameworkLocation(directory, frameworkByName("sklearn")!);
   await mkdir(place.directory, { recursive: true });
   await writeFile(join(place.directory, "ready"), "");
   return place.directory;

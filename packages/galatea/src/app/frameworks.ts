@@ -3,10 +3,10 @@ import { dirname, resolve } from "node:path";
 import { systemClock } from "@galatea/base";
 import {
   addFramework,
-  frameworkNamed,
+  frameworkByName,
   frameworks,
   linkFramework,
-  madeFramework,
+  findFramework,
   removeFramework,
 } from "@galatea/server/backends/python";
 import { dataDirectories, machineFrameworks } from "../data-directory/index.ts";
@@ -22,13 +22,13 @@ export async function model(options: FrameworkOptions): Promise<number> {
   const say = (line: string) => void process.stdout.write(`${line}\n`);
   if (options.verb === "list") {
     for (const framework of frameworks) {
-      const made = await madeFramework(directories, framework);
+      const made = await findFramework(directories, framework);
       const state = made === null ? `not set up: galatea model add ${framework.name}` : made.directory;
       say(`${framework.name}: ${framework.about}; ${framework.packages.join(", ")}; ${state}`);
     }
     return 0;
   }
-  const framework = frameworkNamed(options.name);
+  const framework = frameworkByName(options.name);
   if (framework === null) {
     const known = frameworks.map(({ name }) => name).join(", ");
     process.stderr.write(`galatea model: there is no framework '${options.name}'; there are: ${known}\n`);
@@ -52,7 +52,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
       return 0;
     }
     const directory = options.data === null ? shared : directories[0]!;
-    const made = await madeFramework(directories, framework);
+    const made = await findFramework(directories, framework);
     const place = await addFramework({
       ...work,
       // A framework that servers already find is neither checked again nor created twice.

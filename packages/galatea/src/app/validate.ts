@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { silentLogger, systemClock } from "@galatea/base";
 import { ModelChecks } from "@galatea/server/engine";
-import { refusedRepository, validateRepository } from "@galatea/server/repository";
+import { checkRepositoryPath, validateRepository } from "@galatea/server/repository";
 import type { BackendOptions } from "../options/index.ts";
 import { dataDirectories } from "../data-directory/index.ts";
 import { openGpus } from "./gpus.ts";
@@ -14,7 +14,7 @@ import { backendsWithoutGpus } from "./serving/onnx-gpus.ts";
  * `serve`.
  */
 export async function validate(directory: string, options: BackendOptions): Promise<number> {
-  const refusal = await refusedRepository(directory);
+  const refusal = await checkRepositoryPath(directory);
   if (refusal !== null) {
     process.stderr.write(`${refusal}\n`);
     return 1;

@@ -1,7 +1,7 @@
 import type { Clock } from "@galatea/base";
 import type { ModelConfig } from "@galatea/server/modelconfig";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
-import { type DeviceBytes, onMachine } from "@galatea/server/backends";
+import { type DeviceBytes, machineBytes } from "@galatea/server/backends";
 import type { AlgorithmName } from "./algorithm-models.ts";
 import { AlgorithmThreads, type LoadedAlgorithm } from "./algorithm-threads.ts";
 import { algorithmInstance } from "./algorithm-instance.ts";
@@ -80,7 +80,7 @@ class AlgorithmBackend implements Backend {
         }),
       ],
       memoryBytes: (): Promise<DeviceBytes> =>
-        Promise.resolve(onMachine(held.memoryBytes + (own === null ? 0 : threadBytes))),
+        Promise.resolve(machineBytes(held.memoryBytes + (own === null ? 0 : threadBytes))),
       async [Symbol.asyncDispose]() {
         await held[Symbol.asyncDispose]();
         await own?.[Symbol.asyncDispose]();

@@ -21,7 +21,7 @@ export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstanceDe
     name,
     executionsMax: 1,
     supervision: null,
-    givenUp: () => {},
+    abandonRequest: () => {},
     async execute(batch) {
       const startNs = clock.monotonicNs();
       const outcomes: Outcome[] = [];

@@ -10,7 +10,7 @@ import { newInferenceRequest, type InferenceRequest } from "@galatea/server/infe
 import { createArena, type Arena, releaseTensors, type Tensor } from "@galatea/server/tensor";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
 import { noNamespaceMetrics } from "@galatea/server/backends";
-import { noOtherModels } from "@galatea/server/backends";
+import { noBlsClient } from "@galatea/server/backends";
 import { createFilBackend } from "./fil-backend.ts";
 
 let root: string;
@@ -60,7 +60,7 @@ async function load(source: ModelSource, parameters: Readonly<Record<string, str
     arena,
     backendConfig: new Map(),
     onHealth: () => {},
-    others: noOtherModels,
+    bls: noBlsClient,
     metrics: noNamespaceMetrics,
     signal: new AbortController().signal,
   };
@@ -135,7 +135,7 @@ test("a batch that nobody waits for any more ends, and the next is answered", as
   const input: Tensor = { name: "input__0", datatype: "FP32", shape: [20_000, 2], data: block.bytes, block };
   const request: InferenceRequest = { ...emptyRequest, inputs: [input] };
   const executed = instance!.execute([request]);
-  instance!.givenUp(request);
+  instance!.abandonRequest(request);
   const { outcomes } = await executed;
   assert.deepEqual((outcomes[0] as InferenceError).code, "CANCELLED");
   block.release();

@@ -3,7 +3,7 @@ import type { Clock, Logger } from "@galatea/base";
 import type { ModelConfig } from "@galatea/server/modelconfig";
 import type { Arena } from "@galatea/server/tensor";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
-import { onMachine } from "@galatea/server/backends";
+import { machineBytes } from "@galatea/server/backends";
 import type { SessionLease } from "@galatea/server/backends";
 import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
 import { readFilParameters } from "./fil-parameters.ts";
@@ -92,7 +92,7 @@ class FilBackend implements Backend {
       instances: config.instanceGroups.flatMap((group) =>
         Array.from({ length: group.count }, (_, index) => filInstance({ ...shared, name: `${group.name}_${index}` })),
       ),
-      memoryBytes: () => Promise.resolve(onMachine(lease.chargedBytes())),
+      memoryBytes: () => Promise.resolve(machineBytes(lease.chargedBytes())),
       [Symbol.asyncDispose]: async () => {
         this.#leave(arena);
         await lease[Symbol.asyncDispose]();

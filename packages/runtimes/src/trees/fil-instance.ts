@@ -7,7 +7,7 @@ import {
   type Outcome,
 } from "@galatea/server/inference";
 import type { Arena, Block, Tensor } from "@galatea/server/tensor";
-import { overdue } from "@galatea/server/backends";
+import { executionTimeout } from "@galatea/server/backends";
 import type { Evaluator } from "./evaluation/evaluator.ts";
 import { type BatchOutputs, type MadeRows, outputsFor, tensorOf } from "./made-outputs.ts";
 import type { OpenModel } from "./shared-models.ts";
@@ -41,7 +41,7 @@ export function filInstance(parts: FilInstanceDependencies): Instance {
     name: parts.name,
     executionsMax: 1,
     supervision: null,
-    givenUp(request) {
+    abandonRequest(request) {
       if (running?.waiting.delete(request) === true && running.waiting.size === 0) {
         running.controller.abort(new InferenceError("CANCELLED", "no client waits for the responses"));
       }
@@ -131,7 +131,7 @@ async function evaluate(
       return one;
     });
     const { clock, modelName, runDeadlineMs, threadsMax } = parts;
-    const late = () => overdue(`the run of model '${modelName}'`, runDeadlineMs);
+    const late = () => executionTimeout(`the run of model '${modelName}'`, runDeadlineMs);
     // A slice takes little time, so an aborted run ends when the slices that threads are evaluating have ended.
     using deadline =
       runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, createError: late });

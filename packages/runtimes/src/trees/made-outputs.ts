@@ -55,6 +55,6 @@ export function tensorOf(made: MadeRows, { firstRow, rowCount }: { firstRow: num
     block.retain();
     return { ...head, data: block.bytes, block };
   }
-  const part = block.part(firstRow * rowBytes, rowCount * rowBytes);
+  const part = block.segment(firstRow * rowBytes, rowCount * rowBytes);
   return { ...head, data: part.bytes, block: part };
 }

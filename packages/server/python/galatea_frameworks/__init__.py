@@ -1,1 +1,1 @@
-"""The product's python-based backends: one folder for each framework, with a `model.py` that runs all models of its backend."""
+"""This product's python-based backends: one folder for each framework. Its `model.py` runs all models of the backend."""

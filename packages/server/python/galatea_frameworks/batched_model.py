@@ -1,4 +1,7 @@
-"""The common part of the programs of model files: a batch of requests becomes one run, and each request gets its rows of the results."""
+"""The common base of the backends for model files:
+
+a batch of requests is executed in one run, and each request gets its rows of the results.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Unfit(Exception):
-    """A tensor that does not fit, with the code and the text of the error response."""
+    """A request whose tensor is invalid for the model, with the code and text of its error response."""
 
     def __init__(self, message: str, code: Any = pb_utils.TritonError.INVALID_ARG) -> None:
         super().__init__(message)
@@ -22,39 +25,39 @@ class Unfit(Exception):
 
 
 class BatchedModel:
-    """Executes requests for a framework: subclasses convert values and run them.
+    """Executes requests with a framework. Subclasses convert tensors to the framework's values and run them.
 
-    A request that does not fit fails alone. The subclass's `initialize` sets `input_names`, in the order in which it takes values, and
-    `batches`: True if the first dimension of each tensor is the batch's.
+    An invalid request fails alone. The subclass's `initialize` sets `input_names`, in the order in which the subclass takes values, and
+    `batches`: True if the first dimension of each tensor is the batch dimension.
     """
 
     input_names: Sequence[str]
     batches: bool
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """Converts a request's tensor to the framework's value, None for an absent one. Raises Unfit."""
+        """Converts a request's tensor to a value of the framework; None for an absent one. Raises Unfit."""
         raise NotImplementedError
 
     def joined(self, column: Sequence[Any]) -> Any:
-        """Concatenates one input of several requests."""
+        """Concatenates the values of one input of several requests."""
         raise NotImplementedError
 
     def columns(
         self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
     ) -> Iterable[Iterable[Tensor]]:
-        """Runs a value for each input; returns for each output its tensors, one for each request.
+        """Runs the model with a value for each input.
 
-        `rows` has the number of rows of each request, None without a batch: then there is one request. Raises Unfit, and exceptions of
-        the framework.
+        Returns, for each output, a tensor for each request. `rows` has the number of rows of each request; None for a model without
+        batching, which gets one request. Raises Unfit, and exceptions of the framework.
         """
         raise NotImplementedError
 
     def failure(self, error: Exception) -> str:
-        """Returns the error text for requests whose run raised. Raises for errors that fail the whole batch."""
+        """Returns the error text for requests whose run has raised an exception. Raises exceptions that fail the whole batch."""
         raise NotImplementedError
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Runs the whole batch at once; a model without batching gets its requests one by one."""
+        """Runs the whole batch at once. A model without batching gets its requests one by one."""
         if self.batches:
             return self._answered(requests)
         return [response for request in requests for response in self._answered([request])]
@@ -76,10 +79,7 @@ class BatchedModel:
     def _taken(
         self, requests: list[InferenceRequest], responses: list[InferenceResponse | None]
     ) -> list[tuple[int, list[Any], int]]:
-        """Returns each request's position, its values in the order of the inputs, and its rows.
-
-        Responds to one that does not fit.
-        """
+        """Returns index, values and number of rows of each valid request. Sends an error response to each invalid one."""
         taken = []
         for place, request in enumerate(requests):
             given = {one.name(): one for one in request.inputs()}
@@ -101,7 +101,7 @@ class BatchedModel:
 
 
 def split_rows(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
-    """Returns the rows of an output for each request. Raises Unfit."""
+    """Splits an output into the rows of each request. Raises Unfit when the number of rows is wrong."""
     if rows is None:
         return [whole]
     if len(whole) != sum(rows):

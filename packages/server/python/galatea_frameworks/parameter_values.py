@@ -1,4 +1,4 @@
-"""Parsers of a configuration's parameters, which are texts. Each raises Refused with Triton's text."""
+"""Parsers for parameters of a configuration. Each raises Refused with Triton's text for an invalid value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DIGITS_MAX = 18
 
 
 def boolean(text: str) -> bool:
-    """Parses true, on and 1, and their opposites."""
+    """Parses a boolean: true, on, 1, or false, off, 0."""
     value = _BOOLEANS.get(text.lower())
     if value is None:
         raise Refused("failed to convert '%s' to boolean" % text)
@@ -17,7 +17,7 @@ def boolean(text: str) -> bool:
 
 
 def integer(text: str) -> int:
-    """Parses a whole number, which may be negative."""
+    """Parses an integer, which may be negative."""
     digits = text.strip().removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
         raise Refused("failed to convert '%s' to integral number" % text)

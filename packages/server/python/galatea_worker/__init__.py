@@ -1,1 +1,1 @@
-"""The worker side of the Python backend: the zygote, which forks workers, and the workers, which run models."""
+"""The worker side of the Python backend: workers, which run models, and the zygote, an interpreter that forks workers."""

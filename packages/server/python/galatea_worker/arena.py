@@ -1,4 +1,4 @@
-"""The namespace's shared memory in this process, and the blocks of it that are lent to this process."""
+"""The namespace's shared memory in this process, and the blocks of it that the server has lent to this process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class LentBlock(np.ndarray):
-    """A block lent by the server.
+    """A block that the server has lent to this process.
 
-    Every array over it has it as `base`; after the last one, this object is deleted. numpy shortens chains of views only through arrays
-    of one type, so a subclass stays in the chain (a plain array would be skipped, and the end of the last view could not be noticed).
+    Every array over the block has it as `base`, so this object is deleted with the last of them. A subclass of ndarray is needed: numpy
+    shortens chains of views that have the same type, and a plain array would be skipped.
     """
 
-    # True if others read these bytes as well: they are copied before a model can write to them.
+    # True if other readers use these bytes too: they are copied before the model can write to them.
     is_shared = False
-    # True if the model has a writable array over them.
+    # True if the model has a writable array over these bytes.
     is_viewed = False
 
     def __array_finalize__(self, parent: np.ndarray | None) -> None:
@@ -38,7 +38,7 @@ class LentBlock(np.ndarray):
 
 
 class Arena:
-    """Maps the memory file; creates arrays over it and locates them."""
+    """Maps the memory file, creates arrays over it, and returns their offsets."""
 
     def __init__(self, fd: int, capacity: int) -> None:
         self._map = mmap.mmap(fd, capacity, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -46,7 +46,7 @@ class Arena:
         self._address = np.frombuffer(self._map, np.uint8).__array_interface__["data"][0]
 
     def lend(self, lent_id: int, is_shared: int, offset: int, size: int, released: Callable[[int], None]) -> LentBlock:
-        """Returns the block as bytes; `released(lent_id)` is called from the thread that drops the last view."""
+        """Returns the block as bytes. `released(lent_id)` is called by the thread that drops the last view."""
         block = LentBlock((size,), np.uint8, self._map, offset)
         block.lent_id = lent_id
         block.released = released
@@ -55,20 +55,20 @@ class Arena:
         return block
 
     def bytes_at(self, offset: int, size: int) -> np.ndarray:
-        """Returns an array over a range that keeps no loan."""
+        """Returns an array over a range. The array does not keep the block lent."""
         return np.ndarray((size,), np.uint8, self._map, offset)
 
     def numbers(self, offset: int, count: int) -> memoryview:
-        """Returns the doubles in a range; each is read and written atomically."""
+        """Returns a range as an array of doubles. Each is read and written atomically."""
         return memoryview(self._map)[offset : offset + 8 * count].cast("d")
 
     def offset_of(self, array: np.ndarray) -> int:
-        """Returns the offset of a contiguous array in the arena, -1 when it is elsewhere."""
+        """Returns the offset of a contiguous array in the arena; -1 when it is not in the arena."""
         offset = array.__array_interface__["data"][0] - self._address
         return offset if 0 <= offset < self._capacity else -1
 
     def write_array(self, offset: int, array: np.ndarray) -> None:
-        """Copies an array, contiguous or not, packed to `offset`."""
+        """Copies an array, which need not be contiguous, to `offset` in packed form."""
         np.copyto(np.ndarray(array.shape, array.dtype, self._map, offset), array)
 
     def write_bytes(self, offset: int, data: bytes | memoryview) -> None:

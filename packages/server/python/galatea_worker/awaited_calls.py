@@ -1,7 +1,4 @@
-"""Calls that coroutines await.
-
-No thread waits for their responses: the event loop of the coroutine polls the socket.
-"""
+"""Calls of other models that coroutines await. No thread waits for their responses: the coroutine's event loop polls the socket."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AwaitedCalls:
-    """The pending calls of coroutines in this process, by loop."""
+    """The pending calls of coroutines in this process, by event loop."""
 
     def __init__(self, calls: Calls, channel: Channel, reader: FrameReader) -> None:
         self._calls = calls
@@ -32,9 +29,9 @@ class AwaitedCalls:
     def begin(
         self, loop: asyncio.AbstractEventLoop, request: CallRequest, execution_id: int | None, is_stream: bool
     ) -> asyncio.Task[InferenceResponse | ResponseIterator]:
-        """Starts a call, whether or not its task is awaited."""
+        """Starts a call. The call runs even if its task is not awaited."""
         task = loop.create_task(self._exec(request, execution_id, is_stream))
-        # The event loop holds no reference to a waiting task.
+        # Kept here because the event loop itself holds no reference to a waiting task.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -42,7 +39,10 @@ class AwaitedCalls:
     async def _exec(
         self, request: CallRequest, execution_id: int | None, is_stream: bool
     ) -> InferenceResponse | ResponseIterator:
-        """Returns the response, or for a decoupled model an iterator over the responses after the first has arrived, as in Triton."""
+        """Returns the response.
+
+        For a decoupled model, returns an iterator over the responses after the first one has arrived, as in Triton.
+        """
         loop = asyncio.get_running_loop()
         call = new_call(execution_id, is_stream)
         self._enter(loop)
@@ -73,7 +73,7 @@ class AwaitedCalls:
                 raise
 
     async def answer(self, call: _Call) -> None:
-        """Waits until `take` returns without blocking: a response of the call has arrived, or its end."""
+        """Waits until `take` would not block: a response or the end of the call has arrived."""
         loop = asyncio.get_running_loop()
         self._enter(loop)
         try:
@@ -109,7 +109,7 @@ class AwaitedCalls:
 def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Callable[[], bool]]:
     """Returns a future of the loop, and a function that resolves it from any thread.
 
-    The function does nothing when the loop is closed, because nothing awaits the future then.
+    After the loop was closed, the function does nothing.
     """
     future = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""The responses of a batch: those that `execute` returned, and those that response senders sent."""
+"""Collects the responses of a batch: those that `execute` has returned, and those that response senders have sent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _NONE_LATE = ()
 
 
 def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
-    """Returns a response for each request, the one that was sent or that `execute` returned, or None for one that may be sent later, and
-    those replies. Raises Refused with Triton's text for an invalid return value of `execute`.
+    """Returns a response for each request, and the replies of those that may be sent later, whose response is None.
+
+    Raises Refused with Triton's text when `execute` has returned an invalid value.
     """
     if result is None:
         result = [None] * len(requests)
@@ -57,7 +58,7 @@ def _settled(request: InferenceRequest, response: InferenceResponse | None) -> I
 
 
 def close(replies: Sequence[Reply], message: str) -> None:
-    """Marks the whole batch as failed: no response can be sent any more."""
+    """Marks the whole batch as failed, so that no response can be sent any more."""
     for reply in replies:
         reply.settle(InferenceResponse(error=TritonError(message)))
 
@@ -65,9 +66,9 @@ def close(replies: Sequence[Reply], message: str) -> None:
 def sent_before(
     requests: list[InferenceRequest], error: BaseException, instance_name: str, channel: Channel
 ) -> tuple[list[InferenceResponse], Sequence[Reply]]:
-    """Returns the responses of a batch whose `execute` raised: those that were sent, and the error for the other requests.
+    """Returns the responses of a batch whose `execute` has raised:
 
-    Raises the error when none was sent.
+    those that were sent, and the error for all other requests. Raises the error when no response was sent.
     """
     if all(request._reply is None for request in requests):
         raise error

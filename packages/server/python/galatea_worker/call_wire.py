@@ -1,7 +1,7 @@
-"""The frames of a model that calls others, and of models that load others: see WIRE.md.
+"""The frames for calling and loading other models; see WIRE.md.
 
-Imported only for such models. The server's side is `packages/server/src/backends/python/call-codec.ts`; both are tested against the
-golden bytes in `conformance/vectors`.
+Imported only for models that do so. The server's side is `packages/server/src/backends/python/call-codec.ts`. Both are tested against the
+same bytes in `conformance/vectors`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MESSAGE_HEAD = struct.Struct("<IIII")  # textBytes, inlineOffset, loanCount, res
 
 CONTROL_HEAD = struct.Struct("<II")  # textBytes, reserved
 
-# Flag of CALL.
+# Flag of a CALL frame.
 STREAMED = 1
-# Flag of CALL_ANSWER.
+# Flag of a CALL_ANSWER frame.
 LAST = 1
 
 LOAD = 1
@@ -32,7 +32,10 @@ READY = 3
 
 
 def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Sequence[wire.Output]) -> bytes:
-    """Encodes a frame of a JSON object and tensors, [(name_index, datatype, shape, place, offset, data)] as in a RESULT."""
+    """Encodes a frame that contains a JSON object and tensors:
+
+    [(name_index, datatype, shape, place, offset, data)], as in a RESULT frame.
+    """
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
     padding = wire.pad8(at)
     parts = [text, bytes(padding)]
@@ -59,14 +62,17 @@ def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Se
 
 
 def decode_loans(view: memoryview) -> list[wire.Loan]:
-    """Decodes the loans of a CALL_ANSWER, [(lent_id, flags, offset, size)]."""
+    """Decodes the lent blocks in a CALL_ANSWER frame: [(lent_id, flags, offset, size)]."""
     loan_count = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)[2]
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size
     return [wire.LENT.unpack_from(view, at + index * wire.LENT_BYTES) for index in range(loan_count)]
 
 
 def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], list[wire.Input], int]:
-    """Decodes CALL_ANSWER -> (object, loans, tensors, inline_offset); tensors are (name_index, datatype, shape, place, offset, size)."""
+    """Decodes a CALL_ANSWER frame to (object, loans, tensors, inline_offset).
+
+    Tensors are (name_index, datatype, shape, place, offset, size).
+    """
     count = wire.HEADER.unpack_from(view, 0)[2]
     text_bytes, inline_offset, _, _ = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)
     loans = decode_loans(view)
@@ -85,26 +91,26 @@ def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], l
 
 
 def encode_space_request(call_id: int, sizes: list[int]) -> bytes:
-    """Encodes CALL_ASK: a request for space for the inputs of a call."""
+    """Encodes a CALL_ASK frame, which requests memory for the inputs of a call."""
     return wire.frame(wire.CALL_ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
 
 
 def encode_cancel(call_id: int) -> bytes:
-    """Encodes CALL_CANCEL: no more responses will be read."""
+    """Encodes a CALL_CANCEL frame, which ends a call whose responses are not needed any more."""
     return wire.frame(wire.CALL_CANCEL, b"", 0, call_id)
 
 
 def encode_taken(call_id: int, count: int) -> bytes:
-    """Encodes CALL_TAKEN: this many responses have been read."""
+    """Encodes a CALL_TAKEN frame, which acknowledges this many responses."""
     return wire.frame(wire.CALL_TAKEN, b"", 0, call_id, count)
 
 
 def encode_control(control_id: int, verb: int, text: bytes, files: list[bytes]) -> bytes:
-    """Encodes CONTROL: a JSON object, then the bytes of the files whose lengths it has."""
+    """Encodes a CONTROL frame: a JSON object, then the contents of the files whose lengths are in the object."""
     head = CONTROL_HEAD.pack(len(text), 0)
     return wire.frame(wire.CONTROL, b"".join((head, text, *files)), len(files), control_id, verb)
 
 
 def decode_controlled(view: memoryview) -> dict[str, Any]:
-    """Decodes CONTROLLED -> the JSON object."""
+    """Decodes a CONTROLLED frame to its JSON object."""
     return json.loads(bytes(view[wire.HEADER_BYTES :]))

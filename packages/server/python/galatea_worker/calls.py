@@ -1,7 +1,4 @@
-"""The calls of this process's model to other models of its namespace.
-
-Nothing here is created or imported before the first call.
-"""
+"""The calls of this process's model to other models of its namespace. This module is imported at the first call."""
 
 from __future__ import annotations
 
@@ -27,14 +24,13 @@ if TYPE_CHECKING:
 
 
 _CALL_ID_MAX = 0xFFFFFFFF
-# Number of read responses after which the server gets credits: half of its limit; one message for each would cost
-# more.
+# Number of read responses after which the server is notified: half of its limit. A message for each response would cost more.
 _TAKEN_STEP = 8
 _GONE = "The server is gone."
 
 
 class _Call:
-    """One call, from its first frame until its last response has been read."""
+    """A call to another model, from its first frame until its last response was read."""
 
     __slots__ = (
         "id",
@@ -52,25 +48,25 @@ class _Call:
     def __init__(self, execution_id: int | None, is_stream: bool) -> None:
         self.id = 0
         self.execution_id = execution_id
-        # Frames that were not decoded yet.
+        # Frames with responses that are not decoded yet.
         self.answers = collections.deque()
         self.is_last_there = False
         self.is_dropped = False
-        # True if the calling model cancelled it.
+        # True if the calling model has cancelled the call.
         self.is_cancelled = False
         self.is_stream = is_stream
         self.is_sent = False
-        # The response to the request for space.
+        # The server's reply to the request for memory.
         self.space = None
-        # Callback for a new response, of calls that a coroutine awaits; called by the thread that reads the socket.
+        # Callback for a new response when a coroutine awaits the call. Called by the thread that reads the socket.
         self.done = None
 
 
 class Calls:
     """The calls of this process.
 
-    `reader` decides which thread reads the socket. `limit` is the largest number of concurrent calls. Coroutines await `response_to(call)`
-    until `take` returns without blocking: a response has arrived, or the call's end.
+    `reader` decides which thread reads the socket; `limit` is the maximum number of concurrent calls. Coroutines await `response_to(call)`
+    until `take` would not block: a response or the end of the call has arrived.
     """
 
     def __init__(
@@ -87,25 +83,25 @@ class Calls:
         self._arena = arena
         self._inline_bytes_max = inline_bytes_max
         self.response_to = response_to
-        # Half of the limit is for calls that wait for a response, half for streams with unread responses.
+        # Half of the limit is for calls that wait for a response, the other half for streams with unread responses.
         self._most = limit // 2
         self._waited_count = 0
         self._stream_count = 0
-        # Callbacks for a free slot of a waiting call, one for each; each returns whether its caller still waits.
+        # Callbacks for a free slot, one for each waiting call. A callback returns whether its caller still waits.
         self.vacancies = collections.deque()
         self._open = {}
         self._last_id = 0
-        # Lent blocks of responses that this process uses: [execution_id, flags, offset, size] by id.
+        # Lent blocks of responses that this process uses, by id: [execution_id, flags, offset, size].
         self._lent = {}
-        # Those of them that contain outputs of the current response, and which of these are unused by now.
+        # The blocks that contain outputs of the current response, and those of them that are unused by now.
         self._pinned = ()
         self._unpinned = []
         self._released = collections.deque()
 
-    # Incoming frames.
+    # Handling of incoming frames.
 
     def dispatch(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """Handles a frame about a call; the caller holds `changed` of the reader."""
+        """Handles a frame about a call. The caller holds the reader's `changed`."""
         call = self._open.get(call_id)
         if call is None:
             return
@@ -124,7 +120,7 @@ class Calls:
                 call.done()
 
     def _close(self, call: _Call) -> None:
-        """Ends a call after the server's last frame: its number is free. The caller holds `changed`."""
+        """Ends a call after the server's last frame for it; its number can be reused. The caller holds `changed`."""
         del self._open[call.id]
         if call.is_stream:
             self._stream_count -= 1
@@ -138,19 +134,16 @@ class Calls:
                 return
 
     def waits_no_more(self, tell: Callable[[], bool]) -> None:
-        """Withdraws a callback; a slot that it was already given passes to the next one. The caller holds `changed`."""
+        """Removes a callback. If it was already given a slot, the slot passes to the next one. The caller holds `changed`."""
         try:
             self.vacancies.remove(tell)
         except ValueError:
             self._tell_vacancy()
 
-    # Outgoing calls.
+    # Sending of calls.
 
     def begin(self, call: _Call) -> bool:
-        """Assigns the call a number; returns False when it must wait for the end of another.
-
-        The caller holds `changed`.
-        """
+        """Assigns a number to the call. Returns False when the call must wait for another one to end. The caller holds `changed`."""
         if call.is_stream:
             if self._stream_count >= self._most:
                 raise TritonModelException(
@@ -170,7 +163,7 @@ class Calls:
         return True
 
     def _begin_in_turn(self, call: _Call) -> _Call:
-        """Assigns the call a number, and waits if necessary."""
+        """Assigns a number to the call, after waiting for a free slot if necessary."""
         while True:
             with self._reader.changed:
                 if self.begin(call):
@@ -183,14 +176,11 @@ class Calls:
             raise TritonModelException(_GONE)
 
     def open(self, request: CallRequest, execution_id: int | None, is_stream: bool) -> _Call:
-        """Sends a request.
-
-        Its responses arrive in the returned call, or are already there when it could not be sent.
-        """
+        """Sends a request and returns its call. If the request could not be sent, the call has an error response."""
         return self.send(self._begin_in_turn(_Call(execution_id, is_stream)), request)
 
     def send(self, call: _Call, request: CallRequest) -> _Call:
-        """Sends a request of a call that has a number."""
+        """Sends the request of a call that has a number."""
         try:
             return self._send(call, request)
         except BaseException:
@@ -199,7 +189,7 @@ class Calls:
             raise
 
     def _take_back(self, call: _Call) -> None:
-        """Withdraws a call that was not sent; the server has received at most a request for space."""
+        """Cancels a call that was not sent. The server has received at most its request for memory."""
         with self._reader.changed:
             if call.id not in self._open:
                 return
@@ -228,7 +218,10 @@ class Calls:
         return call
 
     def _placed(self, index: int, tensor: Tensor, waiting: list[tuple[int, np.ndarray]]) -> tuple[Any, ...]:
-        """Returns a tensor in wire form: small ones inline, unwritable ones at their location, others in space of the call."""
+        """Returns a tensor in the form of a frame:
+
+        small tensors inline, tensors that are in the arena and not writable by reference, others copied to memory of the call.
+        """
         array = tensor._array
         if array is None or tensor._datatype == datatypes.BYTES:
             block = tensor._buffer
@@ -238,7 +231,7 @@ class Calls:
                 and tensor._size > self._inline_bytes_max
                 and (block.is_shared or not block.is_viewed)
             ):
-                # From now on the called model reads it too: the calling model gets a copy to write to.
+                # The called model reads the block too from now on, so the calling model must copy it before it writes.
                 block.is_shared = True
                 return (index, tensor._datatype, tensor._shape, block.lent_id, tensor._offset, tensor._size)
         if array.nbytes <= self._inline_bytes_max:
@@ -247,7 +240,7 @@ class Calls:
         return (index, tensor._datatype, tensor._shape)
 
     def _fill(self, call: _Call, tensors: list[tuple[Any, ...]], waiting: list[tuple[int, np.ndarray]]) -> str | None:
-        """Requests space and copies the tensors there; returns the reason when there is none."""
+        """Requests memory for tensors and copies them there. Returns the reason when there is no memory."""
         self._channel.send(call_wire.encode_space_request(call.id, [array.nbytes for _, array in waiting]))
         self._reader.wait(lambda: call.space is not None)
         if call.space is None:
@@ -260,10 +253,10 @@ class Calls:
             tensors[index] += (lent_id, 0, array.nbytes)
         return None
 
-    # Responses.
+    # Reading of responses.
 
     def take(self, call: _Call) -> InferenceResponse | None:
-        """Waits for and returns the next response; None after the last."""
+        """Waits for the next response and returns it; None after the last one."""
         self._reader.wait(lambda: call.answers or call.is_last_there)
         if not call.answers:
             self._check_server()
@@ -271,7 +264,7 @@ class Calls:
         return self.opened(call, call.answers.popleft())
 
     def opened(self, call: _Call, frame: bytes | tuple[str, str]) -> InferenceResponse:
-        """Decodes a response."""
+        """Decodes a response frame."""
         if type(frame) is tuple:
             return _failed(frame[1])
         text, loans, tensors, inline_offset = call_wire.decode_message(frame)
@@ -298,14 +291,14 @@ class Calls:
         return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
 
     def taken(self, call: _Call, count: int) -> int:
-        """Counts read responses of a stream, and acknowledges them in batches; returns the unacknowledged number."""
+        """Counts the read responses of a stream and acknowledges several together. Returns the number that is not acknowledged."""
         if count >= _TAKEN_STEP and not call.is_last_there:
             self._channel.send(call_wire.encode_taken(call.id, count))
             return 0
         return count
 
     def cancel(self, call: _Call) -> None:
-        """Cancels the call: the server ends it, and sends its end."""
+        """Cancels the call. The server ends it and sends its last frame."""
         call.is_cancelled = True
         if not call.is_last_there and call.id in self._open:
             self._channel.send_whenever(call_wire.encode_cancel(call.id))
@@ -328,10 +321,10 @@ class Calls:
                 for loan in call_wire.decode_loans(frame):
                     self._release(loan[0])
 
-    # Blocks of responses.
+    # Memory of responses.
 
     def _release(self, lent_id: int) -> None:
-        """Records that the last view of a response's block is gone. May be called from any thread at any time."""
+        """Records that the last view of a response's block was deleted. May be called from any thread at any time."""
         self._lent.pop(lent_id, None)
         if lent_id in self._pinned:
             self._unpinned.append(lent_id)
@@ -341,7 +334,7 @@ class Calls:
             self._released.append(lent_id)
 
     def loans_of(self, execution_id: int | None) -> list[Lent]:
-        """Returns the blocks that may contain outputs of the execution, [(lent_id, flags, offset, size, None)]."""
+        """Returns the blocks that may contain outputs of the execution: [(lent_id, flags, offset, size, None)]."""
         return [
             (lent_id, flags, offset, size, None)
             for lent_id, (owner, flags, offset, size) in list(self._lent.items())
@@ -349,7 +342,7 @@ class Calls:
         ]
 
     def pin(self, answers: list[wire.Answer]) -> None:
-        """Keeps the blocks of calls that contain outputs of these responses, so that only the result releases them."""
+        """Keeps the blocks that contain outputs of these responses, so that they are released only with the RESULT frame."""
         self._pinned = frozenset(
             place
             for kind, _, outputs in answers
@@ -359,7 +352,7 @@ class Calls:
         )
 
     def take_released(self) -> list[int]:
-        """Returns the unused blocks, including kept ones; the caller sends them to the server."""
+        """Returns the blocks that are not used any more, kept ones included. The caller reports them to the server."""
         released = self._unpinned[:]
         del self._unpinned[: len(released)]
         while self._released:
@@ -370,14 +363,14 @@ class Calls:
         return released
 
     def settled(self) -> None:
-        """Ends the keeping of blocks: later releases are sent separately."""
+        """Ends the effect of the previous method: later releases are reported separately."""
         self._pinned = ()
         while self._unpinned:
             self._released.append(self._unpinned.pop())
         self.flush()
 
     def flush(self) -> None:
-        """Sends the unused blocks to the server."""
+        """Reports the blocks that are not used any more to the server."""
         released = []
         while self._released:
             try:
@@ -387,10 +380,10 @@ class Calls:
         if released:
             self._channel.send(wire.encode_released(released))
 
-    # Model control.
+    # Loading and unloading of models.
 
     def control(self, verb: int, text: dict[str, Any], files: list[bytes]) -> dict[str, Any]:
-        """Sends a load, unload or readiness request; returns the server's response, an object."""
+        """Sends a load, unload or readiness request. Returns the server's reply, a JSON object."""
         check_limit("%d files are given", len(files), wire.NAMES_MAX)
         text = json.dumps(text).encode("utf-8")
         check_limit("the configuration and the files' names have %d bytes", len(text), wire.TEXT_BYTES_MAX)
@@ -405,7 +398,7 @@ class Calls:
 
 
 def _text_of_call(call: _Call, request: CallRequest) -> bytes:
-    """Returns the JSON of a CALL."""
+    """Returns the JSON object of a CALL frame."""
     text = {
         "execution": call.execution_id,
         "model": request.model_name,
@@ -424,20 +417,20 @@ def _text_of_call(call: _Call, request: CallRequest) -> bytes:
 
 
 def _failed(message: str, is_cancelled: bool = False) -> InferenceResponse:
-    # Returns the error response of another model. Triton keeps its text, and its code only for a call that this
-    # model has cancelled.
+    # Returns the error response of the called model. As in Triton, the text is kept, but the code only when this model has cancelled the
+    # call.
     return InferenceResponse(
         error=TritonError(message, TritonError.CANCELLED if is_cancelled else TritonError.INTERNAL)
     )
 
 
 def new_call(execution_id: int | None, is_stream: bool) -> _Call:
-    """Returns a call without a number."""
+    """Returns a call that has no number yet."""
     return _Call(execution_id, is_stream)
 
 
 class ResponseIterator:
-    """The responses of a decoupled model, or the one of another, in order, once."""
+    """Iterates once over the responses of a called model: those of a decoupled model, or the only one of another model."""
 
     __module__ = MODULE
 
@@ -453,7 +446,10 @@ class ResponseIterator:
         return self
 
     def __next__(self) -> InferenceResponse:
-        """Waits for the next response. Raises StopIteration after the last. In a coroutine `async for` does not block the event loop."""
+        """Waits for the next response.
+
+        Raises StopIteration after the last one. In a coroutine, use `async for`, which does not block the event loop.
+        """
         response = self._take()
         if response is None:
             raise StopIteration
@@ -463,7 +459,7 @@ class ResponseIterator:
         return self
 
     async def __anext__(self) -> InferenceResponse:
-        """Awaits the next response. Raises StopAsyncIteration after the last."""
+        """Awaits the next response. Raises StopAsyncIteration after the last one."""
         await self._calls.response_to(self._call)
         response = self._take()
         if response is None:
@@ -477,5 +473,5 @@ class ResponseIterator:
         return response
 
     def cancel(self) -> None:
-        """Cancels the call: the called model can query that, and a queued execution is skipped."""
+        """Cancels the call. The called model can query this; if its execution is still queued, it is skipped."""
         self._calls.cancel(self._call)

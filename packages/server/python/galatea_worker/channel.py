@@ -1,4 +1,4 @@
-"""The worker's socket: sends and receives whole frames, from any thread."""
+"""The worker's socket to the server. Sends and receives whole frames, from any thread."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FIRST_BUFFER_BYTES = 16 * 1024
-# A buffer that one large frame made larger than this is not kept.
+# A buffer that has grown beyond this size, for one large frame, is not kept.
 _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
-# A poller that got its core back later than this was preempted: another process needs the core. It sleeps then, for the pause.
+# A polling thread that gets its core back later than this was preempted: another process needs the core. It then stops polling for a pause.
 _PREEMPTED_SECONDS = 0.0005
 _PAUSE_SECONDS_MIN = 0.005
 _PAUSE_SECONDS_MAX = 1.28
-# If it is preempted again within this time after a pause, another process needs the core all the time: the next pause is longer.
+# When it is preempted again within this time after a pause, another process needs the core permanently, and the next pause is longer.
 _REPEATED_SECONDS = 0.02
 _LOOK_BYTES_MAX = 256 * 1024
 _REST_AFTER = struct.pack("@ll", 2, 0)
@@ -30,13 +30,13 @@ _FOR_EVER = struct.pack("@ll", 0, 0)
 
 
 class Channel:
-    """Frames over a stream socket.
+    """Sends and receives frames over a stream socket.
 
-    Any thread may send. The thread that holds `reading` receives and polls; at first the thread that creates the channel.
+    Any thread may send. Only the thread that holds `reading` receives and polls; initially that is the thread that creates the channel.
     """
 
     def __init__(self, fd: int) -> None:
-        # The class below socket.socket, whose constructor uses enumerations and so copies pages that workers share.
+        # The base class of socket.socket is used, because the constructor of socket.socket writes to memory pages that workers share.
         self._socket = socket.SocketType(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd)
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -51,13 +51,13 @@ class Channel:
         self.next_is_near = False
         self._pause = _PAUSE_SECONDS_MIN
         self._paused_until = 0.0
-        # Called when nothing has arrived for a while; None: no action.
+        # Called when no frame has arrived for a while; None for no callback.
         self._rest = None
 
     def rest_with(self, rest: Callable[[], None]) -> None:
-        """Sets `rest`, which the receiving thread calls when nothing has arrived for two seconds, and not again before something has."""
+        """Sets the callback `rest`. The receiving thread calls it once when no frame has arrived for two seconds."""
         self._rest = rest
-        # A time-out of the kernel, which costs the receive no further system call.
+        # The kernel's time-out is used, because it costs no additional system call.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _REST_AFTER)
 
     def send(self, data: bytes) -> None:
@@ -68,15 +68,15 @@ class Channel:
             self.flush_released()
 
     def send_whenever(self, data: bytes) -> None:
-        """Sends one frame as soon as no other thread sends.
+        """Sends a frame as soon as no other thread is sending.
 
-        May be called from any thread at any time: it never waits for the lock.
+        May be called from any thread at any time, because it never waits for the lock.
         """
         self._later.append(data)
         self.flush_released()
 
     def receive(self) -> memoryview | None:
-        """Returns the next frame as a view that is valid until the next call; None when the server is gone."""
+        """Returns the next frame as a view that is valid until the next call; None when the server has closed the socket."""
         while True:
             have = self._end - self._start
             if have >= wire.HEADER_BYTES:
@@ -98,7 +98,8 @@ class Channel:
     def _receive_some(self, into: memoryview) -> int:
         """Waits for bytes.
 
-        Polls for a frame that is near: sleeping and waking costs more than a small model. Polling yields the processor to other threads.
+        Polls if a frame is expected soon, because sleeping and waking up takes longer than a small model. Polling yields the processor to
+        other threads.
         """
         if self.next_is_near:
             self.next_is_near = False
@@ -122,7 +123,7 @@ class Channel:
         return count
 
     def _preempted(self, now: float) -> None:
-        """Starts a pause of polling: a short one, or one twice as long as the one before if that was over not long ago."""
+        """Starts a pause of polling. It is twice as long as the previous pause if that ended only a short time ago."""
         is_repeated = now - self._paused_until < _REPEATED_SECONDS
         self._pause = min(self._pause * 2, _PAUSE_SECONDS_MAX) if is_repeated else _PAUSE_SECONDS_MIN
         self._paused_until = now + self._pause
@@ -136,17 +137,17 @@ class Channel:
         self._socket.close()
 
     def has_frame(self) -> bool:
-        """Returns whether `receive` would return a frame without reading."""
+        """Returns whether `receive` would return a frame without reading from the socket."""
         have = self._end - self._start
         return have >= wire.HEADER_BYTES and have >= wire.HEADER.unpack_from(self._view, self._start)[0]
 
     def look(self) -> list[tuple[int, int, int, int, int]]:
-        """Receives available bytes without waiting, and returns the header of each whole frame that `receive` will return.
+        """Receives available bytes without waiting.
 
-        The last frame that `receive` returned is invalid then.
+        Returns the header of each whole frame that `receive` will return. The last frame that `receive` has returned becomes invalid.
         """
         if self._start == self._end:
-            # Starts with an empty buffer: a large frame's buffer must not be kept.
+            # Starts with an empty buffer, because the buffer of a large frame must not be kept.
             self._forget()
         while self._end - self._start < _LOOK_BYTES_MAX:
             have = self._end - self._start
@@ -170,7 +171,7 @@ class Channel:
         return headers
 
     def _forget(self) -> None:
-        """Discards the buffer when all of it was returned."""
+        """Discards the buffer if all of its frames were returned."""
         self._start = self._end = 0
         if len(self._buffer) > _KEPT_BUFFER_BYTES:
             self._renew(_FIRST_BUFFER_BYTES)
@@ -190,13 +191,13 @@ class Channel:
         self._view = memoryview(self._buffer)
 
     def release(self, lent_id: int) -> None:
-        """Called when the last view of a lent block is gone, from any thread at any time."""
+        """Records that the last view of a lent block was deleted. Called from any thread at any time."""
         self._released.append(lent_id)
         if self.idle:
             self.flush_released()
 
     def take_released(self) -> list[int]:
-        """Returns the ids released since the last call; the caller sends them to the server."""
+        """Returns the ids of blocks released since the last call. The caller reports them to the server."""
         released = self._released
         if not released:
             return released
@@ -205,15 +206,15 @@ class Channel:
         return taken
 
     def flush_released(self) -> None:
-        """Sends released ids to the server.
+        """Reports released blocks to the server.
 
-        Never waits for the lock: the thread that holds it checks again when it releases it.
+        Never waits for the lock: the thread that holds it checks for released blocks when it releases the lock.
         """
         while (self._released and self.idle) or self._later:
             if not self._lock.acquire(False):
                 return
             try:
-                # While an execution runs they are sent with its result.
+                # During an execution, released blocks are reported with its result instead.
                 taken = self.take_released() if self.idle else ()
                 if taken:
                     self._socket.sendall(wire.encode_released(taken))

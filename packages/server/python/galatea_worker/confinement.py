@@ -1,7 +1,8 @@
-"""Isolates a worker from every process that is not its own descendant: from their memory and descriptors.
+"""Isolates a worker from all processes except its own descendants.
 
-Through `/proc/<pid>` a process may otherwise open what another of its user has open, above all the arenas of other models. A Landlock
-domain prevents that without a privilege; access to files does not change. `tenant.py` has the further confinement of tenants' workers.
+Without this, a process could open through `/proc/<pid>` what other processes of its user have open, above all the arenas of other models. A
+Landlock domain prevents that, and requires no privilege. Access to files does not change. `tenant.py` has the additional confinement of
+tenants' workers.
 """
 
 import ctypes
@@ -17,7 +18,7 @@ _ZERO = ctypes.c_long(0)
 
 
 class Confinement:
-    """Created once, in the zygote; each worker enters its own domain."""
+    """Isolation for workers. Created once in the zygote; each worker enters its own domain."""
 
     def __init__(self) -> None:
         """Raises OSError when the kernel has no Landlock, or is older than Linux 5.19."""
@@ -26,8 +27,8 @@ class Confinement:
             raise OSError(0, "this kernel's Landlock would keep files from being moved between directories")
         self._ruleset = landlock.processes_only(abi).descriptor
 
-        # Created and called once in advance (without a ruleset it does nothing), so that workers write to fewer
-        # pages that they share.
+        # Created and called once in the zygote (without a ruleset the call has no effect), so that workers write to fewer shared memory
+        # pages.
         libc = ctypes.CDLL(None, use_errno=True)
         self._restrict = functools.partial(libc.syscall, ctypes.c_long(_RESTRICT_SELF))
         self._restrict(ctypes.c_long(-1), _ZERO)
@@ -36,7 +37,7 @@ class Confinement:
     def enter(self) -> None:
         """Confines this worker, for the rest of its life, and all its descendants. Raises OSError."""
         if self._restrict(self._argument, _ZERO) != 0:
-            # Without privileges the kernel requires that the process can gain none by running a program.
+            # The kernel requires this of a process without privileges: running a program cannot give it more privileges.
             call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             call("syscall", _RESTRICT_SELF, self._ruleset, 0)
         os.close(self._ruleset)

@@ -1,4 +1,4 @@
-"""The event loop of a model's coroutines, in its own thread as in Triton: their tasks continue after `execute` has returned."""
+"""The event loop of a model's coroutines in a separate thread, as in Triton: tasks continue after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CoroutineLoop:
-    """Created with a model's first coroutine; ends with the process."""
+    """An event loop in a thread. Created at a model's first coroutine; ends with the process."""
 
     def __init__(self) -> None:
         self._execution = contextvars.ContextVar("execution", default=None)
@@ -31,12 +31,12 @@ class CoroutineLoop:
     def start(
         self, coroutine: Coroutine[Any, Any, Any], execution_id: int, done: Callable[[Any, BaseException | None], None]
     ) -> None:
-        """Runs an `execute` that is a coroutine; `done(result, error)` is called on the loop's thread."""
+        """Runs a coroutine of `execute`. Calls `done(result, error)` in the loop's thread."""
 
         async def awaited() -> None:
             self._execution.set(execution_id)
             try:
-                # No variable here keeps the result while `done` uses it.
+                # A list, so that no variable of this function keeps the result while `done` uses it.
                 outcome = [await coroutine]
             except BaseException as error:  # noqa: BLE001 - whatever it raises is the failure of its execution
                 done(None, error)
@@ -46,7 +46,7 @@ class CoroutineLoop:
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 
     def result_of(self, coroutine: Coroutine[Any, Any, Any], execution_id: int) -> Any:
-        """Runs a coroutine and waits for it on the calling thread, which is not the loop's.
+        """Runs a coroutine in the loop and waits for it in the calling thread, which must be another one.
 
         Raises the coroutine's exception.
         """
@@ -58,5 +58,5 @@ class CoroutineLoop:
         return result
 
     def execution(self) -> int | None:
-        """Returns the execution that the running coroutine, or a task of it, belongs to; None elsewhere."""
+        """Returns the execution to which the running coroutine or task belongs; None outside of the loop."""
         return self._execution.get()

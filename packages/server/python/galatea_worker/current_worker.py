@@ -1,4 +1,4 @@
-"""The worker of this process, for the functions and objects of pb_utils, which models call without a worker."""
+"""The worker of this process, for functions and objects of pb_utils. Models call these without a reference to the worker."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _worker = None
 
 
 def become(worker: Worker) -> None:
-    """Sets the worker, once, in the process that was forked for it."""
+    """Sets the worker of this process. Called once, after the fork."""
     global _worker
     _worker = worker
 
@@ -66,47 +66,49 @@ def model_directory() -> str:
 
 
 def backend_config() -> dict[str, str]:
-    """Returns the --backend-config values of the model's backend, for the programs of python-based backends."""
+    """Returns the settings from --backend-config for the model's backend. Used by the programs of python-based backends."""
     return _worker.backend_config
 
 
 def model_file() -> int | None:
-    """Returns a descriptor of the model's file, whose bytes all workers with an equal one share; None: the file is read from disk."""
+    """Returns a file descriptor of the model's file in memory that workers with equal files share; None when the file must be read from
+    disk.
+    """
     return None if _worker is None else _worker.model_file
 
 
 def rest_with(rest: Callable[[], None]) -> None:
-    """Sets a callback for idle times, see `Channel.rest_with`."""
+    """Sets a callback for idle times; see `Channel.rest_with`."""
     if _worker is not None:
         _worker.channel.rest_with(rest)
 
 
 def metric_requests() -> MetricRequests:
-    """Returns the requests of this process to the server about its metrics."""
+    """Returns the object that sends requests about metrics to the server."""
     if _worker is None:
         raise TritonModelException("pb_utils.MetricFamily is used outside of a worker process")
     return _worker.metric_requests()
 
 
 def may_call() -> bool:
-    """Returns whether the model is initialized: before that it cannot call others."""
+    """Returns whether the model is initialized. Before that, it cannot call other models."""
     return _worker is not None and _worker.may_call
 
 
 def calls() -> Calls:
-    """Returns the calls of this process to other models."""
+    """Returns the object that calls other models for this process."""
     if _worker is None:
         raise TritonModelException("pb_utils: other models are reached from a worker process only")
     return _worker.calls()
 
 
 def awaited_calls() -> AwaitedCalls:
-    """Returns the calls that coroutines await."""
+    """Returns the object that calls other models for coroutines."""
     return _worker.awaited_calls()
 
 
 def calling_execution() -> int | None:
-    """Returns the execution that the calling code belongs to; None when it belongs to none."""
+    """Returns the execution to which the calling code belongs; None when it belongs to none."""
     return _worker.calling_execution()
 
 
@@ -116,5 +118,5 @@ def instance_name() -> str:
 
 
 def is_given_up(execution_id: int, place: int) -> bool:
-    """Returns whether a request of an execution that has begun was cancelled; from any thread."""
+    """Returns whether a request of a running execution was cancelled. May be called from any thread."""
     return _worker.is_given_up(execution_id, place)

@@ -1,4 +1,4 @@
-"""Datatypes by their number in the configuration, and BYTES elements."""
+"""Datatypes by their number in Triton's configuration, and the encoding of BYTES elements."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _LENGTH = struct.Struct("<I")
 
 
 def number_of_dtype(dtype: np.dtype) -> int:
-    """Returns the datatype number of a numpy dtype, 0 when there is none."""
+    """Returns the datatype number of a numpy dtype; 0 when there is none."""
     number = NUMBERS.get(dtype)
     if number is not None:
         return number
-    # Aliases (longlong), foreign byte order, fixed-width strings.
+    # Handles aliases (longlong), foreign byte order and fixed-width strings.
     if dtype.kind in "SUO":
         return BYTES
     return _BY_KIND.get((dtype.kind, dtype.itemsize), 0)
 
 
 def element_bytes(value: object) -> bytes | bytearray:
-    """Returns the bytes of one BYTES element as Triton serializes it: bytes unchanged, other values as their text."""
+    """Returns the bytes of one BYTES element. As in Triton, bytes are unchanged and other values become their text."""
     if isinstance(value, (bytes, bytearray)):
         return value
     if isinstance(value, str):
@@ -59,7 +59,7 @@ def element_bytes(value: object) -> bytes | bytearray:
 
 
 def serialize_elements(array: np.ndarray) -> bytes:
-    """Encodes an array of bytes or text in row-major order as uint32 lengths and bytes."""
+    """Encodes an array of bytes or text, in row-major order, as a uint32 length and the bytes of each element."""
     pack = _LENGTH.pack
     parts = []
     for value in array.ravel(order="C").tolist() if array.dtype.kind in "SU" else array.ravel(order="C"):
@@ -70,7 +70,7 @@ def serialize_elements(array: np.ndarray) -> bytes:
 
 
 def deserialize_elements(view: memoryview) -> list[bytes]:
-    """Decodes uint32 lengths and bytes to a list of bytes. Raises ValueError when the lengths do not match."""
+    """Decodes uint32 lengths and bytes to a list of bytes objects. Raises ValueError when a length exceeds the data."""
     elements = []
     at = 0
     end = len(view)

@@ -1,4 +1,4 @@
-"""Serves a decoupled model: any number of responses to each request, from any thread, also after `execute` has returned."""
+"""Runs a decoupled model, which sends any number of responses to each request, from any thread, even after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DROPPED = "The response sender went away without having sent the final flag."
 
 
 class _State:
-    """The state of one request's responses."""
+    """The state of the responses to one request."""
 
     __slots__ = ("execution_id", "place", "requested", "credit", "is_closed", "is_gone")
 
@@ -37,16 +37,16 @@ class _State:
         self.execution_id = execution_id
         self.place = place
         self.requested = requested
-        # Number of responses that may be sent before the client has consumed earlier ones.
+        # Number of responses that may be sent before the client has read earlier ones.
         self.credit = credit
-        # True when no response follows.
+        # True when no further response follows.
         self.is_closed = False
         # True when the request was cancelled.
         self.is_gone = False
 
 
 class Answers:
-    """Referred to by a request and its senders only: when the last of them is deleted, no response can be sent any more."""
+    """Only a request and its response senders refer to this object. When it is deleted, no response can be sent any more."""
 
     __slots__ = ("_state", "_service")
 
@@ -55,25 +55,25 @@ class Answers:
         self._service = service
 
     def __del__(self) -> None:
-        # May run in any thread at any time.
+        # Python may run this in any thread at any time.
         if not self._state.is_closed:
             self._service.dropped(self._state)
 
     def send(self, response: InferenceResponse | None, is_final: bool) -> None:
-        """Sends a response, None for only the final flag. Waits until the client has consumed earlier responses."""
+        """Sends a response; None sends only the final flag. Waits until the client has read earlier responses."""
         self._service.send(self._state, response, is_final)
 
     def is_cancelled(self) -> bool:
-        """Returns whether the request's client is gone."""
+        """Returns whether the request was cancelled."""
         return self._service.is_gone(self._state)
 
     def make_sender(self) -> DecoupledResponseSender:
-        """Returns a sender that refers to this."""
+        """Returns a new response sender."""
         return DecoupledResponseSender(self)
 
 
 class DecoupledResponseSender(InferenceResponseSender):
-    """The sender of a decoupled model: sends any number of responses, from any thread, until the final flag."""
+    """Sends any number of responses of a decoupled model, from any thread, until the final flag."""
 
     __slots__ = ("_answers",)
 
@@ -82,19 +82,19 @@ class DecoupledResponseSender(InferenceResponseSender):
 
     @checked(SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
-        """Sends the response in its current state. Waits until the client has consumed earlier ones."""
+        """Sends the response in its current state. Waits until the client has read earlier ones."""
         check_sent(response, flags)
         self._answers.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
-        """Returns whether the request's client is gone."""
+        """Returns whether the request was cancelled."""
         return self._answers.is_cancelled()
 
 
 class DecoupledService:
-    """Replaces the worker's loop when its model is initialized.
+    """Replaces the worker's main loop after a decoupled model was initialized.
 
-    `dispatch_call(frame, kind, call_id)` handles the frames about the model's calls and metrics, with `changed` of the reader held.
+    `dispatch_call(frame, kind, call_id)` handles frames about the model's calls and metrics; the reader's `changed` is held then.
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class DecoupledService:
         self._answers_max = answers_max
         # Frames for the main thread, in order.
         self._waiting = collections.deque()
-        # Positions of cancelled requests, by execution that has not begun.
+        # Indexes of cancelled requests, by the id of an execution that has not begun.
         self._not_begun = {}
-        # States by execution and position.
+        # States of responses by execution id and request index.
         self._open = {}
-        # Time spent encoding the responses of the running `execute`.
+        # Time spent on encoding responses of the running `execute`, in nanoseconds.
         self._output_ns = 0
         # The thread that calls `execute`, and the current execution.
         self._main = threading.get_ident()
@@ -125,8 +125,8 @@ class DecoupledService:
         reader.redirect(self._dispatch)
 
     def run(self) -> bool:
-        """Serves frames. Returns True when the server requests the end, False when it is gone."""
-        # Released blocks are reported at once, because results do not come with the ends of their loans.
+        """Handles frames. Returns True when the server requests the end, False when it has closed the socket."""
+        # Released blocks are reported at once, because no RESULT frame follows their release.
         self._channel.idle = True
         self._channel.flush_released()
         while True:
@@ -180,7 +180,7 @@ class DecoupledService:
         message = None
         status = wire.STATUS_BATCH_FAILED
         try:
-            # The model owns the list and its elements.
+            # The list and its elements belong to the model from here on.
             self._executing = execution_id
             result = self._instance.execute(requests[:])
             if inspect.iscoroutine(result):
@@ -193,13 +193,13 @@ class DecoupledService:
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
             error.__traceback__ = None
             with self._reader.changed:
-                # The result ends all open responses.
+                # The result of a failed batch ends all open responses.
                 for place in range(count):
                     self._close(self._open.get((execution_id, place)))
         self._executing = None
         request = requests = result = None
         ran_ns = _now() - opened
-        # Threads of the model may have encoded responses concurrently.
+        # Limited, because threads of the model may have encoded responses in parallel.
         output_ns = min(self._output_ns, ran_ns)
         durations = (opened - began, ran_ns - output_ns, output_ns)
         if message is None:
@@ -215,7 +215,7 @@ class DecoupledService:
             )
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
-        """Responds to a cancelled execution; its loans were never used."""
+        """Sends the result of a cancelled execution, whose lent blocks were not used."""
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]]
         self._channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
@@ -225,10 +225,10 @@ class DecoupledService:
             self._open.pop((state.execution_id, state.place), None)
             self._reader.changed.notify_all()
 
-    # Responses.
+    # Sending of responses.
 
     def send(self, state: _State, response: InferenceResponse | None, is_final: bool) -> None:
-        """See `Answers.send`."""
+        """Sends a response; see `Answers.send`."""
         frame = None
         if response is not None and self._takes_credit(state):
             began = _now()
@@ -251,7 +251,7 @@ class DecoupledService:
                 self._channel.send(frame)
 
     def _takes_credit(self, state: _State) -> bool:
-        """Takes a credit; returns whether the response is to be sent: those of a request whose client is gone are dropped."""
+        """Takes a credit for a response. Returns False when the request was cancelled: the response is then dropped."""
         while True:
             with self._reader.changed:
                 if state.is_closed:
@@ -266,14 +266,14 @@ class DecoupledService:
             self._reader.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
 
     def dropped(self, state: _State) -> None:
-        """Reports that the final flag cannot be sent any more. Never waits for a lock."""
+        """Reports that a final flag cannot be sent any more. Never waits for a lock."""
         state.is_closed = True
         self._open.pop((state.execution_id, state.place), None)
         error = ("error", 1, _DROPPED)
         self._channel.send_whenever(wire.encode_response(state.execution_id, state.place, True, error, 0))
 
     def calling_execution(self) -> int | None:
-        """Returns the execution that the calling code belongs to; None for a thread of the model's."""
+        """Returns the execution to which the calling code belongs; None for a thread of the model."""
         if threading.get_ident() == self._main:
             return self._executing
         return None if self._coroutines is None else self._coroutines.execution()
@@ -284,15 +284,15 @@ class DecoupledService:
         return state.is_gone
 
     def is_given_up(self, execution_id: int, place: int) -> bool:
-        """Returns whether the request at a position of an execution was cancelled."""
+        """Returns whether the request with this index in the execution was cancelled."""
         self._reader.poll()
         state = self._open.get((execution_id, place))
         return state is not None and state.is_gone
 
-    # Coroutines.
+    # Running of coroutines.
 
     def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, request_ids: list[str]) -> None:
-        """Runs an asynchronous `execute`; meanwhile the instance is free for the next."""
+        """Runs an asynchronous `execute`. The instance can run the next execution meanwhile."""
         if self._coroutines is None:
             from .coroutine_loop import CoroutineLoop
 

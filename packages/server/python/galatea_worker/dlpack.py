@@ -1,7 +1,4 @@
-"""Converts DLPack capsules to and from numpy arrays.
-
-BF16, which numpy does not have, is passed as uint16 with another type code.
-"""
+"""Converts between DLPack capsules and numpy arrays. Numpy has no BF16, so BF16 is passed as uint16 with another type code."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _is_valid.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 class _Exporter:
-    """An object whose `__dlpack__` returns a given capsule, so that `numpy.from_dlpack` accepts it."""
+    """Wraps a capsule in an object with `__dlpack__`, which `numpy.from_dlpack` requires."""
 
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
@@ -41,14 +38,17 @@ def _type_code(capsule: object) -> ctypes.c_uint8:
 
 
 def bfloat_capsule(words: np.ndarray) -> object:
-    """Returns a capsule of BF16 elements over a uint16 array's memory."""
+    """Returns a DLPack capsule of BF16 elements over the memory of a uint16 array."""
     capsule = words.__dlpack__()
     _type_code(capsule).value = _BFLOAT
     return capsule
 
 
 def import_array(source: object) -> tuple[np.ndarray, bool]:
-    """Returns (array, is_bfloat) over the memory that `source`, a capsule or an object with `__dlpack__`, exports; BF16 as uint16."""
+    """Returns (array, is_bfloat) over the memory of `source`, a capsule or an object with `__dlpack__`.
+
+    BF16 elements are uint16 in the array.
+    """
     if isinstance(source, np.ndarray):
         return source, False
     capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
@@ -57,6 +57,6 @@ def import_array(source: object) -> tuple[np.ndarray, bool]:
     code = _type_code(capsule)
     is_bfloat = code.value == _BFLOAT
     if is_bfloat:
-        # This function owns the capsule from here on; its deleter does not read the type.
+        # This function owns the capsule from here on. The capsule's deleter does not read the type.
         code.value = _UNSIGNED
     return np.from_dlpack(_Exporter(capsule)), is_bfloat

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 TEXT_CHARACTERS_MAX = 65536
-# Enough for the default limit of recursion.
+# More frames than Python's default recursion limit allows.
 FRAMES_MAX = 1024
-# Files omitted from the traces of a model's errors.
+# Files whose frames are omitted from tracebacks of a model's errors.
 _OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
 _OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
-# The programs that run scripts: a script's syntax error is raised where they import it.
+# The programs that run users' scripts: a syntax error in a script is raised where they import it.
 _FRAMEWORKS_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "galatea_frameworks", "")
 _EVENT_LOOP = os.path.join("asyncio", "base_events.py")
 
-# Exceptions of frameworks for a lack of memory, by module and name. torch has moved its own.
+# Exceptions of frameworks for running out of memory, by module and name. torch has moved its exception.
 _OUT_OF_MEMORY = frozenset(
     (
         ("builtins", "MemoryError"),
@@ -36,11 +36,11 @@ _OUT_OF_MEMORY = frozenset(
 
 
 class Refused(Exception):
-    """Fails a whole batch, or a step of the model's lifecycle, with only this text."""
+    """Fails a whole batch, or a step of the model's lifecycle. Clients receive only this text."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Returns whether an exception is one of those by its type; its text is not examined."""
+    """Returns whether an exception is an out-of-memory error, judged by its type and not by its text."""
     try:
         return any((one.__module__, one.__qualname__) in _OUT_OF_MEMORY for one in type(error).__mro__)
     except BaseException:  # noqa: BLE001 - a class may name itself with anything
@@ -48,26 +48,27 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Returns `Type: text`, then the traceback: innermost frame first, without frames of the worker itself; at most TEXT_CHARACTERS_MAX.
+    """Returns `Type:
 
-    Never raises. When the text cannot be determined, the reason follows at the end, as pybind11 does for Triton.
+    text` and the traceback, at most TEXT_CHARACTERS_MAX characters: the innermost frame is first, and the worker's own frames are omitted.
+    Never raises. When the text cannot be determined, the reason is appended, as pybind11 does for Triton.
     """
     return (str(error) if isinstance(error, Refused) else _described(error))[:TEXT_CHARACTERS_MAX]
 
 
 def failed_message(instance_name: str, error: BaseException) -> str:
-    """Returns the error that clients receive from an execution that raised."""
+    """Returns the error that clients receive when an execution has raised an exception."""
     return "Failed to process the request(s) for model '%s', message: %s" % (instance_name, describe(error))
 
 
 def explain(error: BaseException, package_hint: str) -> None:
-    """Adds the command that installs the package to the error of a missing module."""
+    """Adds the command that installs a missing module to the error about it."""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.msg, str) and package_hint:
         error.msg = "%s. %s" % (error.msg, package_hint)
 
 
 def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
-    """Makes the server log a failed execution whose RESULT does not say so. May be called from any thread at any time."""
+    """Makes the server log a failed execution that its RESULT frame does not report. May be called from any thread at any time."""
     request = ",".join(one for one in request_ids if one)[:TEXT_CHARACTERS_MAX]
     data = json.dumps({"message": message, "request": request}).encode("utf-8")
     channel.send_whenever(wire.frame(wire.RAISED, data))
@@ -86,7 +87,7 @@ def _described(error: BaseException) -> str:
 
 
 def _text(error: BaseException) -> str:
-    # A lone surrogate cannot be encoded.
+    # Replaces lone surrogates, which cannot be encoded.
     return str(error)[:TEXT_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode("utf-8") or "<EMPTY MESSAGE>"
 
 
@@ -98,7 +99,7 @@ def _located(error: BaseException, text: str) -> str:
     is_script = False
     while trace is not None:
         code = trace.tb_frame.f_code
-        # Frames that an event loop adds are outside of the model's.
+        # Frames of the event loop are outside of the model's code.
         is_outside = code.co_filename in _OWN_FILES or code.co_filename.startswith("<frozen importlib")
         if is_syntax and code.co_filename.startswith(_FRAMEWORKS_DIRECTORY):
             is_outside = is_script = True

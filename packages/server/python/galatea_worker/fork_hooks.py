@@ -1,7 +1,7 @@
-"""Skips `threading`'s work in a forked child when the zygote forks a worker.
+"""Skips the `threading` module's work in a child process that the zygote forks.
 
-That work replaces locks that other threads may have held, and forgets these threads: the zygote has none. Its twenty functions would
-write to 85 pages that all workers share. Processes that the worker itself forks do it as usual.
+That work replaces locks that other threads may have held, and removes those threads, but the zygote has only one thread. Its twenty
+functions would write to 85 memory pages that all workers share. Processes that a worker forks still do this work.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _nothing() -> None:
 def disable() -> CodeType | None:
     """Disables the hook in the zygote.
 
-    Returns the argument of `restore`; None when nothing was disabled, because a thread may have been started.
+    Returns the argument for `restore`; None when the hook must stay, because a thread may have been started.
     """
     hook = getattr(threading, "_after_fork", None)
     if hook is None or threading.enumerate() != [threading.main_thread()]:
@@ -31,6 +31,6 @@ def disable() -> CodeType | None:
 
 
 def restore(left_out: CodeType | None) -> None:
-    """Enables the hook in a worker."""
+    """Enables the hook again, in a worker."""
     if left_out is not None:
         threading._after_fork.__code__ = left_out

@@ -1,4 +1,7 @@
-"""Decides which thread reads the socket of a worker whose model is decoupled or calls others: one of the threads that wait for a frame."""
+"""Decides which thread reads the socket of a worker whose model is decoupled or calls other models:
+
+one of the threads that wait for a frame.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def read_alone(
     dispatch: Callable[[memoryview], None],
     is_there: Callable[[], object],
 ) -> None:
-    """Reads until `is_there()`, unless another thread reads or there is a reader; `reader()` returns the one that another thread has created."""
+    """Reads frames until `is_there()` is true, another thread reads, or another thread has created a FrameReader, which `reader()` returns."""
     if not channel.reading.acquire(False):
         return
     try:
@@ -38,27 +41,27 @@ def read_alone(
 
 
 class FrameReader:
-    """Shares the reading of a socket between the threads that wait for frames.
+    """Lets several threads wait for frames on one socket.
 
-    One of them reads, and notifies the others of what has arrived; no thread reads without waiting for something. `dispatch(frame)` is
-    called with `changed` held. The conditions that threads wait for change with `changed` held, or by a frame.
+    One of the waiting threads reads, and notifies the others; a thread that does not wait never reads. `dispatch(frame)` is called with
+    `changed` held. The conditions of waiting threads change only with `changed` held, or by a frame.
     """
 
     def __init__(self, channel: Channel, dispatch: Callable[[memoryview], None], is_reading: bool = False) -> None:
         self.changed = threading.Condition()
-        # True when the server is gone.
+        # True when the server has closed the socket.
         self.is_over = False
         self._channel = channel
         self._dispatch = dispatch
-        # The thread that read before this object existed continues until `hand_over`.
+        # A thread that read before this object existed continues until it calls `hand_over`.
         self._is_reading = is_reading
         self._is_handed_over = not is_reading
-        # Callbacks for unread frames when a thread stops reading, of event loops, which poll the socket and cannot
-        # see frames that were read from it.
+        # Callbacks of event loops for frames that are left unread when a thread stops reading. Event loops poll the socket, so they cannot
+        # see frames that were already read from it.
         self.watchers = {}
 
     def hand_over(self, frame: memoryview | None = None) -> None:
-        """Ends the reading by the thread that read before this object existed; `frame` arrived meanwhile."""
+        """Ends the reading by the thread that read before this object existed. `frame` has arrived there meanwhile."""
         with self.changed:
             if frame is not None:
                 self._dispatch(frame)
@@ -68,12 +71,12 @@ class FrameReader:
             self.changed.notify_all()
 
     def redirect(self, dispatch: Callable[[memoryview], None]) -> None:
-        """Sends later frames to `dispatch`."""
+        """Sends all later frames to `dispatch`."""
         with self.changed:
             self._dispatch = dispatch
 
     def wait(self, is_there: Callable[[], object]) -> None:
-        """Waits until `is_there()`, or the server is gone. The caller must not hold `changed`."""
+        """Waits until `is_there()` is true or the server has closed the socket. The caller must not hold `changed`."""
         with self.changed:
             while not is_there() and not self.is_over:
                 if self._is_reading:
@@ -102,7 +105,7 @@ class FrameReader:
             self._dispatch(frame)
 
     def poll(self) -> None:
-        """Handles the frames that have arrived, without waiting; does nothing when another thread reads."""
+        """Handles the frames that have arrived, without waiting. Does nothing while another thread reads."""
         with self.changed:
             if self._is_reading:
                 return

@@ -1,11 +1,11 @@
-"""Controls the memory that the C library keeps after it was freed: the heap of libraries written in C and C++."""
+"""Controls how much freed memory the C library keeps. Libraries in C and C++ use it."""
 
 from __future__ import annotations
 
 import ctypes
 
 _libc = ctypes.CDLL(None)
-# Both functions are glibc's; other C libraries keep less.
+# Both functions are specific to glibc; other C libraries keep less memory.
 _trim = getattr(_libc, "malloc_trim", None)
 _find_facts = getattr(_libc, "mallinfo2", None)
 _set_option = getattr(_libc, "mallopt", None)
@@ -16,7 +16,7 @@ _BYTES_MAX = 2**31 - 1
 # Larger blocks are separate mappings.
 _BLOCK_BYTES_MAX = 64 * 1024
 _BLOCK_BYTES_MIN = 16
-# A heap with more free blocks than this has mostly small ones between blocks that live long.
+# A heap with more free blocks than this has mostly small ones between blocks in use.
 _BLOCKS_MAX = 400_000
 
 
@@ -45,11 +45,10 @@ def trim() -> None:
 
 
 def keep() -> None:
-    """Keeps large freed blocks in this process, until `trim`.
+    """Keeps large freed blocks in this process until `trim`.
 
-    Otherwise the system takes them back, and clears every page again for the next run: a batch of 32 through ResNet-50 for pictures of 64
-    by 64 had 18,000 page faults, and a fifth of its time was the kernel's. (bench/rows/pytorch.ts: 312 pictures a second with them, 374
-    without.)
+    Otherwise the system takes their pages back, and must clear them again for the next run. ResNet-50 with a batch of 32 pictures then has
+    18,000 page faults and spends a fifth of its time in the kernel (bench/rows/pytorch.ts: 312 pictures a second, 374 with this setting).
     """
     if _set_option is not None:
         _set_option(_MAPPINGS_MAX, 0)
@@ -57,10 +56,10 @@ def keep() -> None:
 
 
 def fill_holes() -> None:
-    """Allocates all free blocks for ever, except for the heap's end.
+    """Allocates all free blocks of the heap permanently, except its end.
 
-    A process that is forked from this one then allocates at that end, where blocks are adjacent and whole pages become free again. In the
-    holes between this process's blocks each block would copy a page: 9 MB when PyTorch loads a model.
+    A process that is forked from this one then allocates at the end of the heap, where whole pages become free again. Without this, blocks
+    between those of the zygote would be used, and each would copy a page: 9 MB when PyTorch loads a model.
     """
     if _find_facts is None:
         return

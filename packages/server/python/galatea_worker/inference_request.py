@@ -1,4 +1,4 @@
-"""pb_utils.InferenceRequest: a request of a batch, or one that the model sends to another model."""
+"""pb_utils.InferenceRequest: a request of a batch, or a request to another model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _number(value: object, most: int, least: int = 0) -> int:
 
 
 def _version(value: object) -> str:
-    """Returns the version for the wire: '' for the highest ready one. A number without a version is sent unchanged."""
+    """Returns the version for a frame: "" for the highest ready one. Other texts are passed on unchanged."""
     value = _number(value, 2**63 - 1, -(2**63))
     return "" if value == -1 else str(value)
 
@@ -45,7 +45,7 @@ MemoryType = enumeration("MemoryType", ("TRITONSERVER_MEMORY_GPU", "TRITONSERVER
 
 
 class PreferredMemory:
-    """The preferred memory of a call's outputs. All memory is the machine's: GPU is accepted and ignored."""
+    """The preferred memory for the outputs of a call. All memory is the machine's main memory; GPU is accepted and ignored."""
 
     __module__ = MODULE
     __slots__ = ("_type", "_device_id")
@@ -62,13 +62,13 @@ class PreferredMemory:
 
 
 class InferenceTrace:
-    """A request's trace, which is passed on to the requests that it causes."""
+    """The trace of a request, which is passed on to the requests that it causes."""
 
     __module__ = MODULE
     __slots__ = ()
 
     def get_context(self) -> str | None:
-        """Returns the trace's context as JSON text; None without one."""
+        """Returns the context of the trace as JSON text; None when there is none."""
         return None
 
 
@@ -123,10 +123,10 @@ def _check_names(made: CallRequest) -> None:
 
 
 class InferenceRequest:
-    """One request of a batch, or one that the model sends to another model."""
+    """One request of a batch, or a request that the model sends to another model."""
 
-    # `_wire` is the request as decoded (`wire.WireRequest`), because most models use only its tensors. A request
-    # that the model created has no `_place`, and its `_wire` is a CallRequest.
+    # `_wire` is the decoded request (`wire.WireRequest`), because most models use only its tensors. A request that the model has created
+    # has a CallRequest there, and no `_place`.
     __module__ = MODULE
     __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_sender")
 
@@ -177,46 +177,46 @@ class InferenceRequest:
         return list(self._inputs)
 
     def request_id(self) -> str:
-        """Returns the client's id, '' without one."""
+        """Returns the request id of the client; "" without one."""
         return self._wire.request_id
 
     def correlation_id(self) -> int | str:
-        """Returns the sequence's id: int or str, 0 without one."""
+        """Returns the id of the request's sequence, an int or str; 0 without one."""
         return self._wire.correlation
 
     def flags(self) -> int:
-        """Returns TRITONSERVER_REQUEST_FLAG_* bits."""
+        """Returns the flags, which are TRITONSERVER_REQUEST_FLAG_* bits."""
         return self._wire.flags
 
     def set_flags(self, flags: int) -> None:
-        """Replaces the flags."""
+        """Sets the flags."""
         self._wire.flags = flags
 
     def timeout(self) -> int:
-        """Returns microseconds, 0 for none."""
+        """Returns the timeout in microseconds; 0 for none."""
         return self._wire.timeout_us
 
     def parameters(self) -> str:
-        """Returns the request's parameters as JSON text, '{}' without any."""
+        """Returns the parameters of the request as JSON text; "{}" without any."""
         return self._wire.parameters or "{}"
 
     def requested_output_names(self) -> set[str]:
-        """Returns the set of the outputs that the client selects."""
+        """Returns the names of the outputs that the client requests, as a set."""
         return set(self._requested)
 
     def is_cancelled(self) -> bool:
-        """Returns whether the client is gone.
-
-        The response to such a request is dropped, so its computation may be skipped.
-        """
+        """Returns whether the request was cancelled. Its response is dropped then, so the model may skip the computation."""
         return self._place is not None and current_worker.is_given_up(*self._place)
 
     def trace(self) -> InferenceTrace:
-        """Returns the request's trace. Traces are not implemented: it has no context."""
+        """Returns the trace of the request. Traces are not implemented, so it has no context."""
         return InferenceTrace()
 
     def get_response_sender(self) -> InferenceResponseSender:
-        """Returns the sender of this request's response, which replaces returning it; a decoupled model may send any number."""
+        """Returns the sender for this request's response, which is used instead of returning the response.
+
+        A decoupled model may send any number of responses.
+        """
         if self._place is None:
             raise TritonModelException("The request was created by the model itself: it has no response sender.")
         if self._answers is not None:
@@ -230,14 +230,15 @@ class InferenceRequest:
         return self._sender
 
     def set_release_flags(self, flags: int) -> None:
-        """Rescheduling is not implemented: raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE."""
+        """Raises TritonModelException for TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, because rescheduling is not implemented."""
         if flags == _RELEASE_RESCHEDULE:
             raise TritonModelException("pb_utils.InferenceRequest.set_release_flags() is not supported yet")
 
     @checked("(self: c_python_backend_utils.InferenceRequest, decoupled: bool = False) -> object")
     def exec(self, decoupled: bool = False) -> InferenceResponse | ResponseIterator:
-        """Calls the model and waits for the InferenceResponse, which may be an error; with `decoupled` returns an iterator over any number
-        of them.
+        """Calls the model and waits for the InferenceResponse, which may be an error.
+
+        With `decoupled`, returns an iterator over any number of responses.
         """
         calls = self._calls()
         call = calls.open(self._wire, current_worker.calling_execution(), decoupled)
@@ -274,7 +275,7 @@ class InferenceRequest:
 def request_of_wire(
     decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
 ) -> InferenceRequest:
-    """Returns an InferenceRequest over decoded parts; `place` is its execution's id and its position there."""
+    """Creates an InferenceRequest from decoded parts. `place` is the id of its execution and its index there."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
     request._wire = decoded

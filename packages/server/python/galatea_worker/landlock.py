@@ -1,4 +1,8 @@
-"""Landlock: rules that a process applies to itself and its descendants, without a privilege. (Documentation/userspace-api/landlock.rst.)"""
+"""Landlock:
+
+rules that a process applies to itself and its descendants, for which it needs no privilege (Documentation/userspace-api/landlock.rst in
+Linux).
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,7 @@ _EXECUTE = 1 << 0
 _WRITE_FILE = 1 << 1
 _READ_FILE = 1 << 2
 _READ_DIRECTORY = 1 << 3
-# Removing and creating entries of every kind except devices: REMOVE_DIR to MAKE_SYM without MAKE_CHAR and
-# MAKE_BLOCK.
+# The rights REMOVE_DIR to MAKE_SYM without MAKE_CHAR and MAKE_BLOCK: removing and creating entries of every kind except devices.
 _CHANGE_DIRECTORY = 0b1011110110000
 _REFER = 1 << 13
 _TRUNCATE = 1 << 14
@@ -40,12 +43,12 @@ _SCOPE_SIGNALS = 1 << 1
 
 
 def version() -> int:
-    """Returns the kernel's Landlock ABI version. Raises OSError when there is none."""
+    """Returns the Landlock ABI version of the kernel. Raises OSError when it has no Landlock."""
     return syscall("landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
 
 
 def handled_files(abi: int) -> int:
-    """Returns the file rights that rules of this ABI can restrict; others stay allowed."""
+    """Returns the file rights that rules of this ABI version can restrict. Other rights stay allowed."""
     rights = _ALL_OF_FIRST_VERSION
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEVICE)):
         if abi >= since:
@@ -54,10 +57,10 @@ def handled_files(abi: int) -> int:
 
 
 class Ruleset:
-    """A ruleset that is being built; `enter` applies it to the process."""
+    """Builds a set of rules, which `enter` applies to this process."""
 
     def __init__(self, abi: int, files: int, tcp: int, scopes: int) -> None:
-        """Restricts these rights; 0 leaves a kind unrestricted."""
+        """Creates a set that restricts these rights; 0 leaves a kind of rights unrestricted."""
         self._files = files
         attributes = (files, tcp if abi >= 4 else 0, scopes if abi >= 6 else 0)
         size = 24 if abi >= 6 else 16 if abi >= 4 else 8
@@ -65,7 +68,7 @@ class Ruleset:
         self.descriptor = syscall("landlock_create_ruleset", _CREATE_RULESET, data, size, 0)
 
     def allow(self, path: str, rights: int) -> None:
-        """Allows these rights for the file, or for all files below the directory; ignores a missing path."""
+        """Allows these rights for a file, or for all files in a directory. A missing path is ignored."""
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -83,16 +86,15 @@ class Ruleset:
         syscall("landlock_add_rule", _ADD_RULE, self.descriptor, _RULE_NET_PORT, rule, 0)
 
     def enter(self) -> None:
-        """Applies the rules for the rest of this process's life. Raises OSError."""
+        """Applies the rules to this process for the rest of its life. Raises OSError."""
         call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         syscall("landlock_restrict_self", _RESTRICT_SELF, self.descriptor, 0)
         os.close(self.descriptor)
 
 
 def processes_only(abi: int) -> Ruleset:
-    """Returns rules that do not restrict files and network, and isolate the process from others: memory, descriptors, signals."""
-    # A ruleset must restrict something. Moving files between directories is the one right that a ruleset denies
-    # unless it is allowed.
+    """Returns rules that isolate the process from other processes (memory, descriptors, signals), without restricting files and network."""
+    # A set must restrict at least one right. Moving files between directories is the one right that is always denied unless it is allowed.
     ruleset = Ruleset(abi, _REFER, 0, _SCOPE_SIGNALS)
     ruleset.allow("/", _REFER)
     return ruleset
@@ -101,7 +103,7 @@ def processes_only(abi: int) -> Ruleset:
 def tenant(abi: int, rules: dict[str, list]) -> Ruleset:
     """Returns the rules of a tenant.
 
-    `rules`: read, write, devices: paths; tcp: ports for connections, None for any, including listening.
+    `rules` has the paths to read, to write, and of devices; `tcp` are the ports for connections, None for any port and listening.
     """
     tcp = 0 if rules["tcp"] is None else _BIND_TCP | _CONNECT_TCP
     ruleset = Ruleset(abi, handled_files(abi), tcp, _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS)

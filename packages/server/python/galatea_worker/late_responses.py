@@ -1,4 +1,4 @@
-"""Responses of a model that is not decoupled, sent after their execution has returned."""
+"""Responses of a model that is not decoupled which are sent after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _DROPPED = "The response sender went away without having sent a response."
 
 
 class LateResponses:
-    """Created with the first of them, after their RESULT was sent, which announces them."""
+    """Sends late responses. Created with the first one, after the RESULT frame that announces it."""
 
     def __init__(self, instance: ModelInstance, reader: FrameReader) -> None:
         self._instance = instance
         self._channel = instance.channel
         self._frames = ResponseFrames(instance, reader)
-        # True for cancelled requests, by execution and position.
+        # True for cancelled requests; keys are execution ids and request indexes.
         self._open = {}
 
     def take_over(self, replies: Sequence[Reply], given_up: Container[int]) -> None:
-        """Sends the responses of an execution from now on; `given_up` are the positions of cancelled requests."""
+        """Sends the late responses of an execution from now on. `given_up` are the indexes of cancelled requests."""
         for reply in replies:
             self._open[reply.place] = reply.place[1] in given_up
             response = reply.hand_over(self)
@@ -38,15 +38,12 @@ class LateResponses:
                 self.send(reply, response)
 
     def send(self, reply: Reply, response: InferenceResponse) -> None:
-        """Sends the one response."""
+        """Sends the only response to a request."""
         self._channel.send(self._frames.frame(reply.place, reply.requested, response, True))
         self._open.pop(reply.place, None)
 
     def dropped(self, reply: Reply) -> None:
-        """Reports that the response cannot be sent any more, because its senders were deleted.
-
-        Never waits for a lock.
-        """
+        """Reports that a response cannot be sent any more, because its senders were deleted. Never waits for a lock."""
         self._open.pop(reply.place, None)
         message = _DROPPED
         if not reply.has_sender:
@@ -56,7 +53,7 @@ class LateResponses:
         self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
 
     def takes(self, frame: memoryview, kind: int, execution_id: int, extra: int) -> bool:
-        """Returns whether a frame concerns one of the responses. The caller holds `changed` of the reader."""
+        """Returns whether a frame concerns a late response. The caller holds the reader's `changed`."""
         if kind == wire.SPACE and extra >> 1:
             self._frames.granted(frame)
             return True

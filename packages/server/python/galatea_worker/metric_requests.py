@@ -1,4 +1,4 @@
-"""Requests about a model's metrics to the server, and the ids of families and metrics in them."""
+"""Sends requests about a model's metrics to the server, and assigns the ids of metric families and metrics."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 ID_MAX = 0xFFFFFFFF
 
-# Reentrant: the garbage collector may run code of the model that counts, while the lock is held.
+# Reentrant: while the lock is held, the garbage collector may run code of the model that changes a metric.
 counting = threading.RLock()
-# True in a process that the model has forked: the cells belong to its parent.
+# True in a process that the model has forked. The cells belong to its parent process.
 is_forked = False
 
 
@@ -30,9 +30,9 @@ def _after_fork() -> None:
 
 
 class MetricRequests:
-    """The requests of this process.
+    """The metric requests of this process.
 
-    `wait(is_there)` reads, or waits for the thread that reads, until `is_there()` or the server is gone.
+    `wait(is_there)` reads frames, or waits for the thread that reads, until `is_there()` is true or the server has closed the socket.
     """
 
     def __init__(self, channel: Channel, arena: Arena, wait: Callable[[Callable[[], object]], None]) -> None:
@@ -51,10 +51,7 @@ class MetricRequests:
         self._responses[request_id] = (refusal, body)
 
     def response_to(self, encode: Callable[[int], bytes]) -> tuple[str | None, bytes]:
-        """Sends a request, `encode(request_id)`.
-
-        Returns the reason of a rejection, None for success, and the body of the response.
-        """
+        """Sends the request `encode(request_id)`. Returns the reason if it was rejected (None for success) and the body of the response."""
         request_id = next(self._numbers) & ID_MAX
         self._channel.send(encode(request_id))
         self._wait(lambda: request_id in self._responses)
@@ -68,7 +65,7 @@ class MetricRequests:
 
 
 class _Ids:
-    """Ids in use; each is assigned to one owner at a time."""
+    """Assigns ids, each to one owner at a time."""
 
     def __init__(self) -> None:
         self._taken = set()
@@ -83,6 +80,6 @@ class _Ids:
                     return self._last
 
     def give_back(self, ids: list[int]) -> None:
-        # Every step is atomic in the interpreter, because this may run within `take`.
+        # Every step is atomic in the interpreter, because this method may run during `take`.
         for one in ids:
             self._taken.discard(one)

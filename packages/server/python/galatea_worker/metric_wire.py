@@ -1,7 +1,4 @@
-"""The frames about a model's custom metrics.
-
-See WIRE.md; the server's side is `packages/server/src/backends/python/metric-codec.ts`.
-"""
+"""The frames about a model's custom metrics; see WIRE.md. The server's side is `packages/server/src/backends/python/metric-codec.ts`."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ REFUSED = 1
 
 
 def encode_family(question: int, family_id: int, kind: int, name: str, description: str) -> bytes:
-    """Encodes METRIC_FAMILY."""
+    """Encodes a METRIC_FAMILY frame."""
     body = json.dumps({"name": name, "description": description}).encode("utf-8")
     return wire.frame(wire.METRIC_FAMILY, body, kind, question, family_id)
 
@@ -32,34 +29,34 @@ def encode_family(question: int, family_id: int, kind: int, name: str, descripti
 def encode_metric(
     question: int, metric_id: int, family_id: int, labels: dict[str, str], bounds: Sequence[float]
 ) -> bytes:
-    """Encodes METRIC."""
+    """Encodes a METRIC frame."""
     body = _METRIC_HEAD.pack(family_id, 0) + struct.pack("<%dd" % len(bounds), *bounds)
     return wire.frame(wire.METRIC, body + json.dumps(labels).encode("utf-8"), len(bounds), question, metric_id)
 
 
 def encode_value(question: int, metric_id: int) -> bytes:
-    """Encodes METRIC_VALUE."""
+    """Encodes a METRIC_VALUE frame."""
     return wire.frame(wire.METRIC_VALUE, b"", 0, question, metric_id)
 
 
 def encode_gone(family_id: int) -> bytes:
-    """Encodes METRICS_GONE."""
+    """Encodes a METRICS_GONE frame."""
     return wire.frame(wire.METRICS_GONE, b"", 0, 0, family_id)
 
 
 def decode_answer(view: memoryview) -> tuple[int, str | None, bytes]:
-    """Decodes METRIC_ANSWER -> (request id, the reason of a rejection, the body)."""
+    """Decodes a METRIC_ANSWER frame to (request id, reason of a rejection, body)."""
     size, _, _, question, extra = wire.HEADER.unpack_from(view, 0)
     body = bytes(view[wire.HEADER_BYTES : size])
     return question, body.decode("utf-8", "replace") if extra == REFUSED else None, body
 
 
 def decode_cells(body: bytes) -> tuple[int, int, int, tuple[float, ...]]:
-    """Decodes the response to METRIC -> (byteOffset of its cells, of the shared one, id of this holder, bounds)."""
+    """Decodes the response to a METRIC frame to (offset of its cells, offset of the shared cell, id of this process, bounds)."""
     cells, shared, holder = _PLACES.unpack_from(body, 0)
     return cells, shared, holder, struct.unpack_from("<%dd" % ((len(body) - _PLACES.size) // 8), body, _PLACES.size)
 
 
 def decode_value(body: bytes) -> float:
-    """Decodes the response to METRIC_VALUE."""
+    """Decodes the response to a METRIC_VALUE frame."""
     return struct.unpack("<d", body)[0]

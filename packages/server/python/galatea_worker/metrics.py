@@ -1,8 +1,7 @@
-"""Custom metrics of a model:
+"""Custom metrics of a model: `pb_utils.MetricFamily` and the metrics that it creates.
 
-`pb_utils.MetricFamily` and the metrics that it creates. A metric's counts are in cells of shared memory that only this process writes and
-the server reads, so that counting sends no frame, is visible at once, and costs the server nothing. Frames are sent when a family or a
-metric is created, when a value is read, and when a family is deleted.
+The values of a metric are in cells of shared memory. Only this process writes them, and the server reads them, so changing a value sends no
+frame and is visible at once. Frames are sent only to create a family or a metric, to read a value, and to delete a family.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _COUNTER, _GAUGE, _HISTOGRAM = range(3)
 _NAMES = ("COUNTER", "GAUGE", "HISTOGRAM")
-# Indexes of a gauge's cells.
+# Indexes of the cells of a gauge.
 _VALUE, _INCREMENTS, _SETTING = range(3)
 _HOLDER_OF_SETTING = 2.0**32
 
@@ -38,7 +37,7 @@ MetricKind = enumeration("MetricKind", _NAMES)
 
 
 def _response_to(requests: MetricRequests, encode: Callable[[int], bytes]) -> bytes:
-    """Returns the body of the response to a request. Raises TritonModelException with the reason of a rejection."""
+    """Returns the body of the response to a request. Raises TritonModelException when the request was rejected."""
     refusal, body = requests.response_to(encode)
     if refusal is not None:
         raise TritonModelException(_refused(refusal))
@@ -50,7 +49,7 @@ def _refused(reason: str) -> str:
 
 
 class _Cells:
-    """The cells of one metric."""
+    """The cells of one metric in shared memory."""
 
     __slots__ = ("_holder", "_settings", "bounds", "metric_id", "numbers", "shared")
 
@@ -64,14 +63,14 @@ class _Cells:
         self._settings = itertools.count(1)
 
     def next_setting(self) -> float:
-        """Returns the id of a new setting of a gauge, unique among all settings and holders."""
+        """Returns a unique id for a new setting of a gauge."""
         return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & ID_MAX)
 
 
 class _Held:
-    """The server's resources of a family and its metrics.
+    """The server's resources for a family and its metrics.
 
-    Released with the family, or with the last operation that was running then.
+    They are released with the family, or when the last running operation on it has ended.
     """
 
     __slots__ = ("__weakref__", "cells", "family_id", "requests")
@@ -97,7 +96,7 @@ class _Held:
 
 
 class MetricFamily:
-    """Metrics of one name and kind. Deleting the family ends its metrics, which must not be used afterwards."""
+    """A family of metrics with one name and kind. Deleting the family ends its metrics, which must not be used afterwards."""
 
     __slots__ = ("_held", "_kind", "_making")
 
@@ -112,7 +111,7 @@ class MetricFamily:
         if not isinstance(kind, MetricKind):
             raise Mismatch
         self._kind = kind
-        # Reentrant for the same reason as `counting`.
+        # Reentrant for the reason given at `counting`.
         self._making = threading.RLock()
         _check_process()
         try:
@@ -121,10 +120,7 @@ class MetricFamily:
             raise TritonModelException("Error when creating MetricFamily: %s" % error) from None
 
     def Metric(self, labels: dict[str, str] | None = None, buckets: list[float] | None = None) -> Metric:
-        """Returns a metric with these labels.
-
-        Metrics with equal labels share the counts, also those of other models of the namespace.
-        """
+        """Returns a metric with these labels. Metrics with equal labels share one value, even between models of the namespace."""
         if labels is not None and not isinstance(labels, dict):
             raise TritonModelException("Failed to create metric. Labels must be a dictionary.")
         text = json.dumps(labels)
@@ -147,7 +143,7 @@ class MetricFamily:
         return tuple(_double(bound, "Metric") for bound in buckets)
 
     def _cells(self, text: str, bounds: tuple[float, ...]) -> _Cells:
-        # Labels are read as in Triton: other keys become their JSON text, and a value must be a string.
+        # Converts labels as Triton does: keys become JSON text, and values must be strings.
         labels = json.loads(text) or {}
         if not all(isinstance(value, str) for value in labels.values()):
             raise TritonModelException(_refused("attempt to access JSON non-string as string"))
@@ -175,7 +171,7 @@ class MetricFamily:
 
 
 class Metric:
-    """A metric, created by `MetricFamily.Metric`."""
+    """A metric with one set of labels, created by `MetricFamily.Metric`."""
 
     __slots__ = ("_cells", "_held", "_kind")
 
@@ -191,7 +187,7 @@ class Metric:
         return metric
 
     def _alive(self, action: str) -> _Held:
-        """Returns the resources, or raises when the family was deleted.
+        """Returns the server's resources; raises when the family was deleted.
 
         The cells may be written while the caller refers to the result.
         """
@@ -246,20 +242,20 @@ class Metric:
             cells.shared[0] = setting
 
     def observe(self, value: float, /) -> None:
-        """Counts a value in a histogram."""
+        """Adds an observation to a histogram."""
         amount = value if type(value) is float else _double(value, "observe")
         _held = self._alive("observe")
         if self._kind is not MetricFamily.HISTOGRAM:
             self._refuse("observe", "does not support Observe")
         cells = self._cells
-        # NaN is counted in the first bucket, as in Triton.
+        # Triton counts NaN in the first bucket, too.
         bucket = 0 if math.isnan(amount) else bisect.bisect_left(cells.bounds, amount)
         with counting:
             cells.numbers[0] += amount
             cells.numbers[1 + bucket] += 1.0
 
     def value(self) -> float:
-        """Returns the value of a counter or gauge, which all holders with its labels have counted together."""
+        """Returns the value of a counter or gauge, over all processes that share its labels."""
         held = self._alive("get")
         metric_id = self._cells.metric_id
         try:
@@ -271,7 +267,7 @@ class Metric:
 
 
 def _double(value: Any, function: str) -> float:
-    """Converts a value to a double as C does, which rejects texts."""
+    """Converts a value to a double as Triton's C++ code does, which rejects texts."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return float(value)

@@ -1,4 +1,4 @@
-"""The operations of `auto_complete_config` on a configuration."""
+"""The changes that `auto_complete_config` may make to a configuration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEYS = {"input": ("name", "data_type", "dims", "optional"), "output": ("name", 
 
 
 def set_max_batch_size(config: dict[str, Any], max_batch_size: int) -> None:
-    """Sets max_batch_size if the configuration has 0. A larger configured value is an error, a smaller one is kept."""
+    """Sets max_batch_size if the configuration has 0. A larger configured value is an error; a smaller one is kept."""
     configured = int(config.get("max_batch_size", 0))
     if configured > max_batch_size:
         raise ValueError(
@@ -23,7 +23,7 @@ def set_max_batch_size(config: dict[str, Any], max_batch_size: int) -> None:
 
 
 def set_dynamic_batching(config: dict[str, Any]) -> None:
-    """Turns dynamic batching on. Another configured scheduler is an error."""
+    """Enables dynamic batching. Another configured scheduler is an error."""
     for key in ("sequence_batching", "ensemble_scheduling"):
         if key in config:
             raise ValueError(
@@ -35,7 +35,7 @@ def set_dynamic_batching(config: dict[str, Any]) -> None:
 
 def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]) -> None:
     """Sets `decoupled`. A different configured value is an error."""
-    # A value other than a dictionary fails with Triton's text, which contains `keys`.
+    # A value that is not a dictionary fails with Triton's text, which contains `keys`.
     if any(key != "decoupled" for key in policy.keys()):  # noqa: SIM118
         raise ValueError(
             "model transaction property in auto-complete-config function for model '%s' contains property other than 'decoupled'."
@@ -53,7 +53,7 @@ def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]
 
 
 def add_tensor(config: dict[str, Any], kind: str, tensor: dict[str, Any]) -> None:
-    """Adds an input or output, or fills the empty fields of the configured one of that name."""
+    """Adds an input or output, or completes the empty fields of a configured one with that name."""
     keys = _KEYS[kind]
     for key in tensor:
         if key not in keys:

@@ -1,4 +1,4 @@
-"""Loading, unloading and readiness of the server's models, for pb_utils."""
+"""Loads and unloads models of the server, and queries their readiness, for pb_utils."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @checked("(model_name: str, config: str = '', files: object = None) -> None")
 def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None = None) -> None:
-    """Loads a model of the server's repositories by name, with `config` as JSON instead of its own, and `files` ('file:<path>' to bytes)."""
+    """Loads a model by name. `config` is JSON that replaces its configuration; `files` maps 'file:<path>' to contents."""
     contents = {}
     for path, content in (files or {}).items():
         if not isinstance(content, bytes):
@@ -31,16 +31,13 @@ def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None
 
 @checked("(model_name: str, unload_dependents: bool = False) -> None")
 def unload_model(model_name: str, unload_dependents: bool = False) -> None:
-    """Unloads a model by name after its running executions.
-
-    With `unload_dependents` also unloads the steps that were loaded only for it.
-    """
+    """Unloads a model after its running executions. `unload_dependents` also unloads ensemble steps that were loaded only for it."""
     _control(2, model_name, {"dependents": bool(unload_dependents)}, [], "Failed to unload model: ")
 
 
 @checked("(model_name: str, model_version: str = '') -> bool")
 def is_model_ready(model_name: str, model_version: str = "") -> bool:
-    """Returns whether a model can be called now."""
+    """Returns whether a model is ready."""
     text = {"version": text_of(model_version)}
     return _control(3, model_name, text, [], "Failed to check model readiness: ")["ready"]
 

@@ -1,4 +1,4 @@
-"""Imports a model's own module, and finds the modules that it imported from its environment."""
+"""Imports a model's module, and finds the modules that it has imported."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import types
 
 
 def import_model(package_name: str, module_name: str, directory: str) -> types.ModuleType:
-    """Imports the model as module `<version>.<name>` like Triton; without a package as `<name>`.
+    """Imports the model as module `<version>.<name>` like Triton; without a package, as `<name>`.
 
-    The path is known: the import system's search would write to 160 kB of pages that workers share, and so copy them.
+    The file is loaded by its path: Python's import search would write to 160 kB of memory pages that workers share, and so copy them.
     """
     name = "%s.%s" % (package_name, module_name) if package_name else module_name
     path = os.path.join(directory, module_name + ".py")
@@ -28,7 +28,7 @@ def import_model(package_name: str, module_name: str, directory: str) -> types.M
 
 
 def _package(name: str, directory: str) -> types.ModuleType:
-    """Returns the version's directory as the package of its modules, after running its `__init__.py` if there is one."""
+    """Returns the version's directory as a package, after running its `__init__.py` if there is one."""
     path = os.path.join(directory, "__init__.py")
     if not os.path.isfile(path):
         package = types.ModuleType(name)
@@ -43,7 +43,7 @@ def _package(name: str, directory: str) -> types.ModuleType:
 
 
 def environment_modules(known: int) -> list[str]:
-    """Returns the modules imported since there were `known` that belong to the environment itself and could be imported before a fork."""
+    """Returns the modules of the environment that were imported since there were `known` modules, and that a zygote could import."""
     prefixes = None
     found = []
     for name in _newest_modules(known):
@@ -63,9 +63,9 @@ def _environment_prefixes() -> tuple[str, ...]:
 
 
 def _newest_modules(known: int) -> list[str]:
-    """Returns the names imported since there were `known` modules.
+    """Returns the names of modules imported since there were `known` modules.
 
-    Older names are not touched: counting a reference copies their page.
+    Older entries are not accessed: counting a reference would copy their memory pages.
     """
     names = []
     for name in reversed(sys.modules):

@@ -1,4 +1,4 @@
-"""The initialized model instance of this process: decodes its requests and encodes its responses."""
+"""The initialized model of this process. Decodes requests and encodes responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ModelInstance:
-    """Fields: `name`, for messages, `execute`, the model's method, and `channel`."""
+    """The model after its initialization. `name` is the name for messages, `execute` the model's method, `channel` the socket."""
 
     __slots__ = ("name", "execute", "channel", "_arena", "_inline_bytes_max", "_input_names", "_output_names")
 
@@ -39,13 +39,13 @@ class ModelInstance:
         self._input_names, self._output_names = map(tuple, names)
 
     def outputs_with(self, ask_space: Callable[[Any, list[int]], list[wire.Block]]) -> Outputs:
-        """Returns an encoder of responses that requests space for large outputs from `ask_space`."""
+        """Returns an encoder of responses. It calls `ask_space` to request memory for large outputs."""
         return Outputs(self._output_names, self._inline_bytes_max, self._arena, ask_space)
 
     def open_requests(
         self, execution_id: int, frame: memoryview
     ) -> tuple[list[InferenceRequest], list[wire.Block], list[Lent]]:
-        """Returns the requests of an EXECUTE frame, the space lent for outputs, and the blocks of inputs."""
+        """Returns the requests of an EXECUTE frame, the memory lent for outputs, and the blocks of inputs."""
         loans, spaces, wire_requests, inline_offset = wire.decode_execute(frame)
         inline = bytearray(frame[inline_offset:])
         lent = [

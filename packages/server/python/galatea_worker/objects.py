@@ -1,4 +1,4 @@
-"""The plain objects that models use: tensors, responses, errors."""
+"""The objects of pb_utils that contain data: tensors, responses, errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TritonModelException(Exception):
 
 
 def check_limit(what: str, count: int, most: int) -> None:
-    """Raises TritonModelException when a model returns more than a frame can hold; `what` has a placeholder for the count."""
+    """Raises TritonModelException when a model returns more than a frame can contain. `what` has a placeholder for the count."""
     if count > most:
         raise TritonModelException("%s; the Python backend accepts at most %d" % (what % count, most))
 
@@ -51,7 +51,7 @@ _CODES = tuple(_ErrorCode.__members__.values())
 
 
 class TritonError:
-    """An error with one of the inference codes, as the response to one request."""
+    """An error with an inference code, as the response to one request."""
 
     __module__ = MODULE
     UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = _CODES
@@ -77,12 +77,12 @@ class TritonError:
         return self._code
 
 
-# Unpickling finds the class by the name in its repr.
+# Set because unpickling finds the class by this name.
 setattr(TritonError, "__ErrorCode", _ErrorCode)
 
 
 class _Exported:
-    """A tensor's elements for DLPack capsules: writable, with a reference to the tensor."""
+    """The elements of a tensor for DLPack capsules. Writable; keeps a reference to the tensor."""
 
     __slots__ = ("__array_interface__", "_tensor")
 
@@ -93,7 +93,7 @@ class _Exported:
 
 
 class Tensor:
-    """A named array. A request's tensor is a view of the bytes that the client sent, created when first used."""
+    """A named array. The tensor of a request is a view of the received bytes, created when it is first used."""
 
     __module__ = MODULE
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_buffer", "_offset", "_size")
@@ -120,7 +120,7 @@ class Tensor:
         self._shape = tensor.shape
         self._buffer = None
         if number == datatypes.BYTES:
-            # The elements are copied now, as in Triton: later changes of the array do not change the response.
+            # Triton copies the elements here, too: later changes of the array do not change the response.
             self._buffer = datatypes.serialize_elements(tensor)
             self._offset = 0
             self._size = len(self._buffer)
@@ -139,11 +139,11 @@ class Tensor:
         return list(self._shape)
 
     def triton_dtype(self) -> int:
-        """Returns the datatype's number in the configuration (TYPE_FP32 is 11)."""
+        """Returns the number of the datatype in Triton's configuration; TYPE_FP32 is 11."""
         return self._datatype
 
     def is_cpu(self) -> bool:
-        """Returns True: tensors are in the machine's memory."""
+        """Returns True, because all tensors are in the machine's main memory."""
         return True
 
     def as_numpy(self) -> np.ndarray:
@@ -166,9 +166,10 @@ class Tensor:
         return array
 
     def _elements(self, dtype: Any) -> np.ndarray:
-        """Returns a writable array over the tensor's bytes: a copy when others read them as well.
+        """Returns a writable array over the tensor's bytes.
 
-        Copied explicitly: a private mapping of the pages costs more than copying them from 4 KiB to 16 MiB, read or written.
+        Bytes that other readers use are copied first. (Copying is cheaper than a private mapping of the pages for sizes from 4 KiB to 16
+        MiB.)
         """
         buffer = self._buffer
         array = np.ndarray(self._shape, dtype, buffer, self._offset)
@@ -205,8 +206,9 @@ class Tensor:
 
     @staticmethod
     def from_dlpack(name: str, tensor: Any) -> Tensor:
-        """Returns a tensor over the memory that `tensor`, a DLPack capsule or an object with `__dlpack__`, exports from the machine's
-        memory.
+        """Creates a tensor over the memory of `tensor`, a DLPack capsule or an object with `__dlpack__`.
+
+        The memory must be the machine's main memory.
         """
         if not hasattr(np, "from_dlpack"):
             raise TritonModelException("Tensor.from_dlpack needs numpy 1.22 or newer, found %s" % np.__version__)
@@ -237,7 +239,7 @@ _RESPONSE = (
 
 
 def _outputs_of(given: object) -> list[Tensor | None] | None:
-    """Returns a list of the tensors, including Nones; None for any other value."""
+    """Returns a list of the tensors, Nones included; None when the value is not a list or tuple."""
     try:
         outputs = list(given)
     except TypeError:
@@ -249,10 +251,7 @@ def _outputs_of(given: object) -> list[Tensor | None] | None:
 
 
 def check_parameters(parameters: object) -> None:
-    """Checks the parameters of a request that the model sends, or of a response.
-
-    Raises TritonModelException with Triton's text.
-    """
+    """Checks the parameters of a response, or of a request to another model. Raises TritonModelException with Triton's text."""
     if not isinstance(parameters, dict):
         raise TritonModelException("Expect parameters to be a dict, got %s" % type(parameters))
     for key, value in parameters.items():
@@ -293,7 +292,7 @@ class InferenceResponse:
         return list(self._outputs)
 
     def taken(self) -> InferenceResponse:
-        """Returns a copy of the response, which later changes of the model's arrays do not affect."""
+        """Returns a copy of the response. Later changes of the model's arrays do not affect the copy."""
         response = InferenceResponse.__new__(InferenceResponse)
         response._outputs = [tensor.taken() for tensor in self._outputs]
         response._error = self._error
@@ -316,9 +315,9 @@ class InferenceResponse:
 
 
 class CallRequest:
-    """A request of this process's model to another model, as plain data."""
+    """A request to another model, as plain data."""
 
-    # Some names match `wire.WireRequest`, because an InferenceRequest has one or the other.
+    # Some fields have the names of `wire.WireRequest`, because an InferenceRequest has either of them.
     __slots__ = (
         "model_name",
         "version",
@@ -338,7 +337,7 @@ _new_tensor = Tensor.__new__
 def tensors_of_wire(
     names: Sequence[str], inputs: list[wire.Input], inline: bytearray, lent: Sequence[Lent]
 ) -> list[Tensor]:
-    """Returns the Tensors of a request's decoded inputs, whose bytes are in `inline` or in one of the blocks `lent`."""
+    """Returns the tensors of a decoded request. Their bytes are in `inline` or in a block of `lent`."""
     tensors = []
     for name_index, datatype, shape, place, offset, size in inputs:
         tensor = _new_tensor(Tensor)
@@ -354,7 +353,7 @@ def tensors_of_wire(
 
 
 def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tuple[Any, int, int]) -> Tensor:
-    """Returns a Tensor over bytes of another owner; `place` is (buffer, offset, size)."""
+    """Returns a tensor over bytes that another object owns. `place` is (buffer, offset, size)."""
     tensor = Tensor.__new__(Tensor)
     tensor._name = name
     tensor._datatype = datatype
@@ -365,7 +364,7 @@ def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tupl
 
 
 def bits_of(tensor: Tensor) -> np.ndarray:
-    """Returns the elements of a BF16 tensor, a type that numpy does not have, as 16-bit integers."""
+    """Returns the elements of a BF16 tensor as 16-bit integers, because numpy has no BF16."""
     return tensor._elements(np.uint16)
 
 

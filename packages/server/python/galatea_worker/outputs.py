@@ -1,4 +1,4 @@
-"""Encodes a model's responses: small outputs inside the frame, large ones at their location or in lent space."""
+"""Encodes a model's responses. Small outputs are inside the frame; large ones are in the arena."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Outputs:
     """Converts a model's responses to the input of `wire.encode_result`.
 
-    `ask_space(execution_id, sizes)` returns blocks, [(lent_id, offset, size)], for outputs that fit no lent space.
+    `ask_space(execution_id, sizes)` requests further blocks for outputs, and returns [(lent_id, offset, size)].
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Outputs:
         self._inline_bytes_max = inline_bytes_max
         self._arena = arena
         self._ask_space = ask_space
-        # Blocks of the current execution that contain outputs and that the model can write to: their offset by id.
+        # Offsets, by block id, of blocks that contain outputs of the current execution and that the model can still write to.
         self._own = {}
 
     def answers(
@@ -47,10 +47,10 @@ class Outputs:
         spaces: list[wire.Block],
         lent: Sequence[Lent],
     ) -> list[wire.Answer]:
-        """Returns a record per response; None is one that comes later.
+        """Returns a record for each response; None stands for a response that is sent later.
 
-        `spaces` may be written to; a tensor in one of the blocks `lent` stays there. The records must pass through `settled` before they
-        are sent.
+        Outputs may be written to `spaces`. A tensor in one of the blocks `lent` is passed by reference. The records must be passed to
+        `settled` before they are sent.
         """
         self._own = {}
         answers = []
@@ -89,8 +89,10 @@ class Outputs:
     def settled(
         self, execution_id: int, answers: list[wire.Answer], spaces: list[wire.Block], released: Sequence[int]
     ) -> list[wire.Answer]:
-        """Returns the responses after the model's objects were deleted: an output whose block it still uses, because it is not in
-        `released`, is copied. Otherwise a model that keeps its input could change its response.
+        """Returns the final records, after the model's objects were deleted.
+
+        An output whose block the model still uses, because the block is not in `released`, is copied. Without this, a model that keeps an
+        input could change its response later.
         """
         kept = self._own and {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
         if not kept:
@@ -115,7 +117,7 @@ class Outputs:
         array = tensor._array
         datatype = tensor._datatype
         if array is None or datatype == datatypes.BYTES:
-            # Serialized elements, or an input that is passed on unread: its bytes are those of the output.
+            # The tensor contains serialized elements, or is an input that is passed on unread: its bytes are the output.
             array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
             size = tensor._size
         else:
@@ -135,7 +137,7 @@ class Outputs:
         return large
 
     def _place(self, execution_id: Any, waiting: list[_Large], spaces: list[wire.Block]) -> None:
-        """Finds a block for each large output: first among the lent ones, then by one request for all others."""
+        """Finds a block for each large output: first among the lent ones, then with one request for all others."""
         missing = []
         for large in waiting:
             for position, (lent_id, offset, size) in enumerate(spaces):

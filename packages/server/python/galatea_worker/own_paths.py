@@ -1,6 +1,8 @@
-"""Gives a process its own paths without root: moves it into a root directory that is the machine's, with links added, for code that names
-paths which this machine does not have. It needs a user namespace, which many kernels allow everybody; in it the process is the same
-user, and has no more rights than before. (Linux: user_namespaces(7).)
+"""Gives a process additional paths, without root:
+
+moves it to a root directory that equals the machine's, with links added. Used for code that contains paths which do not exist on this
+machine. Requires a user namespace, which many kernels allow for all users; in it, the process has the same user and no additional rights
+(user_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ _MS_PRIVATE = 1 << 18
 
 
 def enter(root: str, links: list[tuple[str, str]]) -> None:
-    """Enters a root directory built over the empty directory `root`; `links`: paths and their targets.
+    """Builds a root directory over the empty directory `root` and enters it.
 
-    An existing path is not replaced. The process must have one thread. Raises OSError; the process is unusable then. It has all
-    capabilities in its namespace, which the caller must drop.
+    `links` are paths and their targets; an existing path is not replaced. The process must have only one thread. Raises OSError, after
+    which the process is unusable. The process then has all capabilities inside its namespace; the caller must drop them.
     """
     user, group = os.geteuid(), os.getegid()
     call("unshare", _CLONE_NEWUSER | _CLONE_NEWNS)
-    # Groups cannot be mapped before setgroups is denied permanently.
+    # The kernel allows mapping groups only after setgroups was denied permanently.
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", "%d %d 1" % (user, user)),
@@ -45,13 +47,12 @@ def enter(root: str, links: list[tuple[str, str]]) -> None:
 
 
 def _mirror(directory: str, root: str, links: list[str]) -> None:
-    """Mounts the entries of the directory below `root`.
+    """Mounts the entries of a directory in `root`.
 
-    Directories that will contain links are created again, with all their entries.
+    A directory that will contain links is created as a new directory, with all its entries.
     """
     paths = [os.path.join(directory, name) for name in os.listdir(directory)]
-    # The directory that contains the new root is mounted first: later, it would include everything mounted there by
-    # then.
+    # The directory that contains the new root is mounted first; later, it would include everything that was mounted there.
     for path in sorted(paths, key=lambda path: not root.startswith(path + "/")):
         if os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
@@ -64,7 +65,7 @@ def _mirror(directory: str, root: str, links: list[str]) -> None:
 
 
 def is_possible(root: str) -> bool:
-    """Returns whether this process may do that, by trying it in a child process, over this empty directory."""
+    """Returns whether this process may do that, by trying it in a child process with this empty directory."""
     pid = os.fork()
     if pid == 0:
         status = 1

@@ -1,4 +1,4 @@
-"""Sets the title of a worker in `ps` and `top` to its model, instead of the zygote's command line."""
+"""Sets a worker's title in `ps` and `top` to its model. Without this, it would be the zygote's command line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import ctypes
 
 _PR_SET_NAME = 15
 _PR_GET_NAME = 16
-# Positions in /proc/self/stat after the name in brackets, see proc(5).
+# Field numbers in /proc/self/stat after the name in brackets; see proc(5).
 _ARGUMENTS_BEGIN = 45
 _ARGUMENTS_END = 46
 
 
 def _find_area() -> tuple[int, int]:
-    """Returns address and size of this process's command line, as the kernel reads it."""
+    """Returns the address and size of the memory from which the kernel reads this process's command line."""
     try:
         with open("/proc/self/stat", "rb") as stat:
             fields = stat.read().rpartition(b")")[2].split()
@@ -22,21 +22,21 @@ def _find_area() -> tuple[int, int]:
     return (begin, end - begin) if 0 < begin < end else (0, 0)
 
 
-# Opened before the zygote forks: opening a library creates a class, which copies pages that all workers share.
+# Opened before the zygote forks: opening a library creates a class, which would copy memory pages that workers share.
 _prctl = ctypes.CDLL(None).prctl
-# Determined before the zygote forks: the same in every fork, and a confined worker cannot read it any more.
+# Determined before the zygote forks. It is the same in every worker, and a confined worker could not read it any more.
 _BEGIN, _SIZE = _find_area()
 
 
 def show(title: str) -> None:
-    """Shows as much of `title` as fits; its first word, up to 15 bytes, as the process's name (`top`, `ps -o comm`).
+    """Sets the command line to as much of `title` as fits, and the process name (`top`, `ps -o comm`) to its first word, up to 15 bytes.
 
-    Writes only to the page of memory that contains the arguments.
+    Only writes to the memory page that contains the arguments.
     """
     text = title.encode("utf-8", "replace").replace(b"\0", b" ")
     _prctl(_PR_SET_NAME, ctypes.c_char_p(text.split(b" ", 1)[0][:15]), 0, 0, 0)
     if _SIZE > 1:
-        # The last byte stays 0: otherwise the kernel continues into the environment.
+        # The last byte stays 0. Otherwise the kernel would continue to read into the environment variables.
         ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)
 
 

@@ -1,8 +1,8 @@
 """Confines a process that runs a model file.
 
-Such a model counts as data, so its process reads its own files and those that it runs with, and nothing else. It writes no file and opens
-no connection, and neither do its descendants. Applied in addition to the worker's confinement. (Landlock, from Linux 6.2 on; without it
-access to files is not restricted.)
+Such a model counts as data: its process can read its own files and the libraries that it needs, but no other files. It can write no file
+and open no connection, and neither can its descendants. Applied in addition to the worker's confinement. Requires Landlock of Linux 6.2;
+without it, access to files is not restricted.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ import struct
 from . import landlock, tenant
 from .system_calls import call
 
-# Directories of shared libraries, and files about the machine and the own process that libraries read; nothing about
-# the machine's users.
+# Directories of shared libraries, and files about the machine and the process itself that libraries read. None contains information about
+# users.
 _SYSTEM = (
     "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system", "/sys/fs/cgroup",
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/sys/kernel", "/proc/sys/vm",
     "/proc/self/cmdline", "/proc/self/maps", "/proc/self/status", "/proc/self/cgroup", "/proc/self/task",
 )  # fmt: skip
-# Links below a model's directory that are followed.
+# Maximum number of links in a model's directory that are followed.
 _LINKS_MAX = 10_000
-# Before this version not all kinds of writing could be restricted.
+# Earlier versions cannot restrict all ways of writing.
 _ABI_MIN = 3
 _CAPABILITY_VERSION_3 = 0x20080522
-# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: root reads models of any owner.
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, with which root reads the files of any owner.
 _KEPT = 1 << 1 | 1 << 2
 
 
 def enter(directory: str) -> None:
-    """Call this while the process has one thread: rules apply to the thread that enters them and its later ones.
+    """Applies the confinement.
 
-    `directory` is the model's, which may be read, including the targets of links below it.
+    Must be called while the process has only one thread, because rules apply to the calling thread and its later ones. `directory` is the
+    model's directory, which may be read with the targets of its links.
     """
     try:
         abi = landlock.version()
@@ -56,9 +57,9 @@ def _linked(directory: str) -> list[str]:
 
 
 def _drop_capabilities() -> None:
-    """With root's capabilities a process may open its mapped arenas again by their addresses:
+    """Drops root's capabilities except those for reading files.
 
-    Landlock has no rule for files without a path.
+    With them, a process could open its mapped arenas again by their addresses, because Landlock has no rules for files without a path.
     """
     with open("/proc/self/status") as status:
         found = {
@@ -66,5 +67,5 @@ def _drop_capabilities() -> None:
         }
     kept = found["CapPrm"] & _KEPT
     if kept != found["CapPrm"]:
-        # The lower halves of effective, permitted and inheritable, then the upper ones.
+        # The lower halves of the effective, permitted and inheritable sets, then their upper halves.
         call("capset", struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), struct.pack("=6I", kept, kept, 0, 0, 0, 0))

@@ -1,7 +1,7 @@
-"""Runs a worker's lifecycle several times before workers are forked.
+"""Runs the lifecycle of a worker several times in the zygote, before workers are forked.
 
-CPython specializes its bytecode, caches what it found in classes and binds functions of libraries at their first call, all of it in
-place. Here that happens once, in memory that all workers share, and not in each worker's copy.
+CPython specializes bytecode, caches attribute lookups and binds library functions at their first calls, by writing to existing memory.
+After a rehearsal, this has happened in memory that all workers share; otherwise each worker would copy the memory pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from . import datatypes, process_title, wire, worker
 from .thread_pools import Pools
 
-# After 8 calls CPython 3.11 specializes a function's code, and a few more calls fill its caches.
+# CPython 3.11 specializes the code of a function after 8 calls; a few more calls fill its caches.
 _TIMES = 12
 _FP32 = datatypes.NAMES.index("FP32")
 _ARENA_BYTES = 4096
@@ -29,7 +29,7 @@ _MODEL_DIRECTORY = os.path.join(os.path.dirname(__file__), "rehearsed")
 
 
 def rehearse() -> None:
-    """Leaves only the interpreter's caches behind. Raises when a worker could not run here."""
+    """Runs the rehearsal, which only changes the interpreter's caches. Raises an exception when a worker could not run here."""
     before = sys.path[:], sys.dont_write_bytecode, process_title.taken()
     sys.dont_write_bytecode = True
     # Existing objects are excluded from each garbage collection of the workers.
@@ -66,14 +66,14 @@ def _check(answers: bytes) -> None:
         at += size
 
 
-# Number of blocks allocated of each size: more had no measurable effect.
+# Number of blocks that are allocated for each size; a larger number had no measurable effect.
 _FILLED = 200
 
 
 def fill_holes() -> list[bytes]:
-    """Allocates the small free blocks between others, as long as the result is kept.
+    """Allocates small free blocks between blocks in use, as long as the result is kept.
 
-    A worker would allocate its first objects there, and each would copy its page (some 120 kB of private memory for each model).
+    Otherwise a worker would allocate its first objects there, and each would copy a memory page: 120 kB of private memory for each model.
     """
     empty = sys.getsizeof(b"")
     return [bytes(size - empty) for size in range(48, 513, 16) for _ in range(_FILLED)]
@@ -109,7 +109,7 @@ def _step(kind: int, body: dict) -> bytes:
 
 
 def _execution() -> bytes:
-    """Returns an EXECUTE of one request with one tensor of 16 numbers."""
+    """Returns an EXECUTE frame with one request that has one tensor of 16 numbers."""
     data = np.zeros(16, np.float32).tobytes()
     request = wire.REQUEST.pack(1, wire.ALL_OUTPUTS, 0, 0, 0, 0, 0, 0, 0, 0)
     tensor = wire.TENSOR.pack(0, _FP32, 1, wire.INLINE, 0, len(data)) + wire.DIMS[1].pack(16)

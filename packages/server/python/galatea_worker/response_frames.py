@@ -1,4 +1,4 @@
-"""RESPONSE frames: single responses, whose large outputs are in space that is requested for each of them."""
+"""Encodes single responses as RESPONSE frames. Memory for large outputs is requested separately for each response."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Request:
 
 
 class _Ask:
-    """A response's pending request for space in the arena."""
+    """A request for memory in the arena, for one response."""
 
     __slots__ = ("execution_id", "ask_id", "granted")
 
@@ -38,7 +38,7 @@ class _Ask:
 
 
 class ResponseFrames:
-    """Encodes RESPONSE frames, on any thread."""
+    """Encodes RESPONSE frames. May be used by any thread."""
 
     def __init__(self, instance: ModelInstance, reader: FrameReader) -> None:
         self._channel = instance.channel
@@ -50,7 +50,7 @@ class ResponseFrames:
     def frame(
         self, place: tuple[int, int], requested: Sequence[str], response: InferenceResponse, is_final: bool
     ) -> bytes:
-        """Returns the frame of a response to the request at `place`, which is its execution's id and its position there."""
+        """Returns the frame of a response. `place` is the id of the request's execution and its index there."""
         execution_id, position = place
         ask = _Ask(execution_id)
         answer = self._outputs.answers(ask, (_Request(requested),), (response,), [], ())[0]
@@ -60,13 +60,13 @@ class ResponseFrames:
         return frame
 
     def granted(self, frame: memoryview) -> None:
-        """Handles a SPACE frame, which has the id of an ASK. The caller holds `changed` of the reader."""
+        """Handles the SPACE frame that answers a memory request. The caller holds the reader's `changed`."""
         ask = self._asks.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
         if ask is not None:
             ask.granted = wire.decode_space(frame)
 
     def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
-        """Returns blocks for the outputs of one response, [(lent_id, offset, size)]."""
+        """Returns blocks for the outputs of one response: [(lent_id, offset, size)]."""
         with self._reader.changed:
             self._last_ask = self._last_ask % _ASK_ID_MAX + 1
             ask.ask_id = self._last_ask

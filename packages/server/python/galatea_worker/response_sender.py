@@ -1,4 +1,4 @@
-"""A request's one response, sent during `execute`, from a thread or from a task of the model's, instead of being returned."""
+"""Sends the only response to a request during `execute`, from any thread or task of the model, instead of returning it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class LateReceiver(Protocol):
-        """Receives responses of executions that have returned without them."""
+        """Receives responses that are sent after `execute` has returned."""
 
         def send(self, reply: Reply, response: InferenceResponse) -> None: ...
 
@@ -26,7 +26,7 @@ SEND = (
     "(self: c_python_backend_utils.InferenceResponseSender,"
     " response: c_python_backend_utils.InferenceResponse = None, flags: int = 0) -> None"
 )
-# Marks a response that the server has received.
+# Marks a response that was already passed to the server.
 _PASSED_ON = object()
 
 
@@ -49,12 +49,12 @@ class Reply:
         self._late = None
 
     def __del__(self) -> None:
-        # Python runs this on any thread at any time.
+        # Python may run this in any thread at any time.
         if self._late is not None and self._response is None:
             self._late.dropped(self)
 
     def send(self, response: InferenceResponse | None, is_final: bool) -> None:
-        """See `InferenceResponseSender.send`."""
+        """Sends the response; see `InferenceResponseSender.send`."""
         with self._lock:
             if self._is_closed:
                 raise TritonModelException("Unable to send response. Response sender has been closed.")
@@ -81,16 +81,14 @@ class Reply:
             raise
 
     def settle(self, response: InferenceResponse | None) -> InferenceResponse | None:
-        """Returns the response that was sent, else `response`, which `execute` returned instead of sending one; None when there is
-        neither.
-        """
+        """Returns the response that was sent; otherwise `response`, which `execute` has returned; None when there is neither."""
         with self._lock:
             if self._response is None:
                 self._response = response
             return self._response
 
     def hand_over(self, late: LateReceiver) -> InferenceResponse | None:
-        """Passes responses to this receiver from now on. Returns the one that was sent since `settle`."""
+        """Passes later responses to this receiver. Returns the response that was sent since `settle`."""
         with self._lock:
             self._late = late
             response = self._response
@@ -100,7 +98,7 @@ class Reply:
 
 
 class InferenceResponseSender:
-    """Created by `request.get_response_sender()`. A model that is not decoupled sends one response to a request."""
+    """Sends responses; created by `request.get_response_sender()`. A model that is not decoupled sends one response to a request."""
 
     __module__ = MODULE
     __slots__ = ("_reply", "__weakref__")
@@ -113,18 +111,18 @@ class InferenceResponseSender:
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response in its current state.
 
-        Raises TritonModelException for a response that a model that is not decoupled cannot send.
+        Raises TritonModelException when a model that is not decoupled cannot send this response.
         """
         check_sent(response, flags)
         self._reply.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
-        """Returns whether the request's client is gone."""
+        """Returns whether the request was cancelled."""
         return current_worker.is_given_up(*self._reply.place)
 
 
 def check_sent(response: object, flags: int) -> None:
-    """Raises Mismatch, or TritonModelException with Triton's text, for an invalid response."""
+    """Checks a response. Raises Mismatch, or TritonModelException with Triton's text, when it is invalid."""
     if not isinstance(response, (InferenceResponse, type(None))) or not isinstance(flags, int):
         raise Mismatch
     if flags not in (0, FLAG_FINAL):

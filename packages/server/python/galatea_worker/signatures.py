@@ -1,4 +1,4 @@
-"""Errors for wrong arguments, with the text of Triton's compiled module, and enumerations like those of that module."""
+"""Errors for wrong arguments, with the texts of Triton's compiled module, and enumerations that behave like those of that module."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-# The `__module__` of Triton's classes.
+# The module name of Triton's classes.
 MODULE = "c_python_backend_utils"
 
 
 class Mismatch(Exception):
-    """Raised in a `checked` function: an argument has an unsupported type."""
+    """Raised in a function with a checked signature: an argument has an unsupported type."""
 
 
 def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[str, Any]) -> TypeError:
-    """Returns the error for a call of `name` with these arguments; `signature` is the one that it accepts."""
+    """Returns the error for a call of `name` with these arguments; `signature` is the only one that it accepts."""
     parts = []
     if arguments:
         parts.append(", ".join(map(repr, arguments)))
@@ -32,7 +32,7 @@ def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[s
 
 
 def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a function that raises this error for arguments without parameters, and instead of Mismatch."""
+    """Returns a decorator: calls with a wrong number of arguments, or that raise Mismatch, raise an error with `signature`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         bind = inspect.signature(function).bind
@@ -57,7 +57,7 @@ def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Ca
 
 
 def text_of(value: object) -> str:
-    """Returns a name or message of the model as str; bytes are read as UTF-8. Raises Mismatch for other types."""
+    """Returns a name or message of the model as str; bytes are decoded as UTF-8. Raises Mismatch for other types."""
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
@@ -66,12 +66,12 @@ def text_of(value: object) -> str:
 
 
 class Enumeration:
-    """A member of one of the enumerations, equal to its number."""
+    """A member of an enumeration. It is equal to its number."""
 
     __slots__ = ("name", "value")
 
     def __new__(cls, value: int) -> Enumeration:
-        """Returns the member of that number. Raises ValueError when there is none."""
+        """Returns the member with that number. Raises ValueError when there is none."""
         for member in cls.__members__.values():
             if member.value == value:
                 return member
@@ -99,7 +99,7 @@ class Enumeration:
 
 
 def enumeration(qualified_name: str, names: Sequence[str]) -> type:
-    """Returns an enumeration whose members are attributes of it, numbered from 0."""
+    """Creates an enumeration. Its members are attributes and numbered from 0."""
     made = type(
         qualified_name.rsplit(".", 1)[-1],
         (Enumeration,),

@@ -1,6 +1,7 @@
-"""Confines a tenant's process before any code of the tenant runs in it, in this order; a plan that fails ends the process.
+"""Confines a tenant's process before any code of the tenant runs.
 
-The server creates the plan (`confinement-plan.ts`) from the `facts` about this machine, so it contains only supported measures.
+If a step fails, the process ends. The server creates the plan (`confinement-plan.ts`) from the `facts` about this machine, so that it only
+contains supported measures.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sysconfig
 from . import landlock, own_paths, view
 from .system_calls import call
 
-# See _FAMILY_MARK in zygote.py: greater than the mark of every family.
+# See _FAMILY_MARK in zygote.py. It is greater than the mark of every family.
 NO_FAMILY = 10**12 + 2**32
 
 _PR_SET_DUMPABLE = 4
@@ -26,12 +27,12 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/sys", "/nix/store")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-# NVIDIA's devices are in the plan of a worker that may use them.
+# GPUs of other vendors. NVIDIA's devices are in the plan of a worker that may use them.
 _ACCELERATORS = ("/dev/dri", "/dev/kfd")
 
 
 def environment_paths() -> list[str]:
-    """Returns the paths from which this interpreter imports, as it names them and with links resolved."""
+    """Returns the paths from which this interpreter imports modules, as written and with links resolved."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, os.path.dirname(sys.executable)]
     found += [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
     found = [each for each in found if each and os.path.exists(each)]
@@ -39,13 +40,13 @@ def environment_paths() -> list[str]:
 
 
 def _resolver() -> list[str]:
-    """Returns the name service's configuration, which is a link in /etc on many systems."""
+    """Returns the name service's configuration files, which are links on many systems."""
     real = os.path.realpath("/etc/resolv.conf")
     return [] if real.startswith("/etc/") else [real]
 
 
 def _is_mapped(users: tuple[int, int]) -> bool:
-    """Returns whether this user namespace maps the whole range."""
+    """Returns whether this user namespace maps the whole range of user ids."""
     first, count = users
     with open("/proc/self/uid_map") as uid_map:
         rows = [[int(each) for each in line.split()] for line in uid_map]
@@ -60,7 +61,10 @@ def _may_change_users() -> bool:
 
 
 def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
-    """Returns the capabilities of this machine, for plans: `root` is an empty directory, `users` a range or None."""
+    """Returns the properties of this machine that confinement plans depend on.
+
+    `root` is an empty directory, `users` a range of user ids or None.
+    """
     try:
         abi = landlock.version()
     except OSError:
@@ -80,9 +84,7 @@ _listener = None
 
 
 def own_listener() -> socket.socket | None:
-    """Returns a listener at a local port to which, of all tenants, only this process and its descendants may connect; None without a plan
-    that requests it.
-    """
+    """Returns the listener of this process's local port, which other tenants cannot connect to; None when the plan does not request one."""
     return _listener
 
 
@@ -94,10 +96,10 @@ def _listen() -> int:
 
 
 class Tenancy:
-    """The state that all tenants of this interpreter share, determined once before it forks."""
+    """The state that all tenants of this interpreter share. It is determined once, before the zygote forks."""
 
     def __init__(self, cgroups: list[str]) -> None:
-        """Makes this process join the groups, for all that it forks."""
+        """Moves this process into the control groups, which its child processes inherit."""
         _join(cgroups)
         self._devices = [*DEVICES, *filter(os.path.exists, _ACCELERATORS)]
         self._read = [*_SYSTEM, *_resolver(), *environment_paths()]
@@ -105,7 +107,7 @@ class Tenancy:
             self._capabilities = int(last.read()) + 1
 
     def enter(self, plan: dict) -> None:
-        """Applies a plan, see the module. Raises OSError."""
+        """Applies a confinement plan in the order of its steps. Raises OSError."""
         _join(plan["cgroups"])
         read = [*self._read, *plan["read"]]
         devices = [*self._devices, *filter(os.path.exists, plan["devices"])]
@@ -133,14 +135,14 @@ class Tenancy:
         _settle(plan["scratch"])
 
     def _drop(self, user: int | None, groups: list[int]) -> None:
-        """Drops all capabilities permanently, and becomes the user if one is given, with these groups in addition to its own."""
+        """Drops all capabilities permanently. Changes to the user if one is given, with these supplementary groups."""
         for capability in range(self._capabilities):
             call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
         if user is not None:
             os.setgroups(groups)
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-            # Otherwise its own files in /proc would belong to root.
+            # Otherwise the process's files in /proc would belong to root.
             call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
         header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
         call("capset", header, bytes(24))
@@ -153,7 +155,7 @@ def _join(cgroups: list[str]) -> None:
 
 
 def _limit(limits: dict[str, int]) -> None:
-    """Sets limits by the resource's name; a lower existing limit stays."""
+    """Sets resource limits by name. A lower existing limit is kept."""
     for name, value in limits.items():
         which = getattr(resource, name)
         hard = resource.getrlimit(which)[1]
@@ -162,10 +164,10 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _settle(scratch: str) -> None:
-    """Sets the directories in which programs write."""
+    """Sets the environment variables for directories in which programs write."""
     os.chdir(scratch)
     os.environ["HOME"] = os.environ["TMPDIR"] = scratch
-    # Read by programs that find no name for their user.
+    # For programs that look up the name of their user.
     os.environ["USER"] = os.environ["LOGNAME"] = "tenant"
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         os.environ.pop(name, None)
@@ -174,10 +176,10 @@ def _settle(scratch: str) -> None:
 
 
 def main() -> None:
-    """`tenant.py PLAN COMMAND...`: runs a tenant's own program, under the plan from its first instruction on."""
+    """Runs a tenant's own program, `tenant.py PLAN COMMAND...`, under the plan from its first instruction on."""
     plan = json.loads(sys.argv[1])
-    # Marked as belonging to no family, so that remaining processes of the program are recognized; its workers get
-    # marks of their own below this one.
+    # This mark means that the program belongs to no family, so that processes which it leaves running are recognized. Its workers get marks
+    # of families, which are lower.
     resource.setrlimit(resource.RLIMIT_RTTIME, (NO_FAMILY, NO_FAMILY))
     Tenancy([]).enter(plan)
     os.execv(sys.argv[2], sys.argv[2:])

@@ -1,8 +1,8 @@
-"""Controls the threads that numerical libraries start by themselves, when they are loaded or at their first use.
+"""Controls the threads that numerical libraries start when they are loaded or first used.
 
-A zygote forks only while it has one thread, so its imports are limited to one. When it forks, its variables have the operator's values
-again, so that libraries which a model imports read those, or the values that the model set before. Libraries imported ahead have read
-their variables already: the worker sets their threads once the model's module has run.
+A zygote may fork only while it has one thread, so libraries that it imports are limited to one thread. When it forks, its environment
+variables have the operator's values again: libraries that a model imports then read these values, or values that the model has set.
+Libraries that the zygote has imported do not read them again, so the worker sets their thread counts after the model's module has run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VARIABLES = (*_OPENBLAS_VARIABLES, "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "V
 
 
 def limit() -> dict[str, str | None]:
-    """Limits libraries to one thread from now on; returns the argument of `restore`."""
+    """Limits libraries to one thread from now on. Returns the argument for `restore`."""
     before = {variable: os.environ.get(variable) for variable in _VARIABLES}
     for variable in _VARIABLES:
         os.environ[variable] = "1"
@@ -35,7 +35,7 @@ def restore(before: dict[str, str | None]) -> None:
 
 
 class Pools:
-    """The thread pools of loaded libraries, found in the zygote; each worker sets its own."""
+    """The thread pools of libraries that the zygote has loaded. Each worker sets their thread counts."""
 
     def __init__(self) -> None:
         self._pools = []
@@ -44,14 +44,14 @@ class Pools:
         for path in sorted(paths):
             name = os.path.basename(path)
             if "openblas" in name:
-                # One thread by default: threads of a pool cost each worker memory whether it multiplies or not.
+                # One thread by default, because the threads of a pool cost each worker memory even when they are not used.
                 self._find(path, _OPENBLAS_SYMBOLS, _OPENBLAS_VARIABLES, 1)
             elif name.startswith(("libgomp", "libiomp", "libomp")):
                 self._find(path, ("omp_set_num_threads",), ("OMP_NUM_THREADS",), len(os.sched_getaffinity(0)))
 
     @classmethod
     def none(cls) -> Pools:
-        """Returns an object without pools: whatever the variables are, no thread is started."""
+        """Returns an object without pools, for which no variable has an effect."""
         pools = cls.__new__(cls)
         pools._pools = []
         return pools
@@ -64,7 +64,7 @@ class Pools:
                 return
 
     def adjust(self) -> None:
-        """Sets the pools by the current variables."""
+        """Sets the thread counts of the pools from the current environment variables."""
         for set_threads, variables, threads in self._pools:
             for variable in variables:
                 value = os.environ.get(variable, "")

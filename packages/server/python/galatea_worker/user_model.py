@@ -1,4 +1,4 @@
-"""The model: its class, its object, and the steps of its lifecycle."""
+"""The user's model: its class, its object, and the steps of its lifecycle."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _ERROR = 2
 
 
 def _heed_python_path() -> None:
-    """Applies PYTHONPATH in an interpreter that was started to ignore it: a container's variables belong to its model, and this process is
-    confined by now.
+    """Adds PYTHONPATH to the import path.
+
+    The interpreter ignored it at its start, because a container's variables belong to its model; by now this process is confined.
     """
     if sys.flags.ignore_environment:
-        # After the worker's own directory, as in Python itself.
+        # Inserted after the worker's own directory, as Python does.
         sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 class UserModel:
-    """The model of this process. Its steps raise the model's exceptions."""
+    """The user's model in this process. Its methods raise the model's exceptions."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self._known_modules = len(sys.modules)
@@ -39,11 +40,11 @@ class UserModel:
 
     @property
     def completes(self) -> bool:
-        """Returns whether it has auto_complete_config."""
+        """Returns whether the model defines auto_complete_config."""
         return hasattr(self._class, "auto_complete_config")
 
     def completed(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Returns the configuration from its auto_complete_config."""
+        """Returns the configuration from the model's auto_complete_config."""
         from triton_python_backend_utils import ModelConfig
 
         completed = self._class.auto_complete_config(ModelConfig(json.dumps(config)))
@@ -55,12 +56,12 @@ class UserModel:
         return completed.as_dict()
 
     def check(self, path: str) -> None:
-        """Raises Refused for a class that cannot execute."""
+        """Raises Refused when the class has no `execute` method."""
         if not hasattr(self._class, "execute"):
             raise Refused("Python model %s does not implement `execute` method." % path)
 
     def initialize(self, arguments: dict[str, str]) -> Any:
-        """Creates the object; returns the method that executes batches."""
+        """Creates the model object and initializes it. Returns its `execute` method."""
         made = self._class()
         if hasattr(made, "initialize"):
             made.initialize(arguments)
@@ -69,15 +70,15 @@ class UserModel:
 
     @property
     def is_up(self) -> bool:
-        """True after initialize and before finalize."""
+        """True between `initialize` and `finalize`."""
         return self._object is not None
 
     def imported(self) -> list[str]:
-        """Returns the names of the modules of the model's environment that the model has imported."""
+        """Returns the names of modules from the environment that the model has imported."""
         return model_import.environment_modules(self._known_modules)
 
     def finalize(self) -> None:
-        """Finalizes the model. Its exceptions are only logged, as in Triton."""
+        """Calls the model's `finalize`. As in Triton, an exception is only logged."""
         made, self._object = self._object, None
         if made is not None and hasattr(made, "finalize"):
             try:

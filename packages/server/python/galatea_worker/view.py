@@ -1,7 +1,7 @@
-"""A tenant's view of the file system: its own files, at the same paths for every tenant, and nothing else.
+"""A root directory for each tenant (a view), which contains only the tenant's own files and the system, at the same paths for every tenant.
 
-Other users may not enter a home directory, so a worker under its own user could not read files below one. Here its files are mounted into
-its own root, which also hides everything that it should not see. (Linux: mount_namespaces(7).)
+Other users may not enter a home directory, so a worker with its own user could not read model files there. In a view, these files are
+mounted, and everything else is hidden (mount_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
 
 
 def point(source: str, target: str) -> None:
-    """Creates the mount point of `source`: a directory or an empty file."""
+    """Creates the mount point for `source`: a directory or an empty file."""
     if stat.S_ISDIR(os.stat(source).st_mode):
         os.makedirs(target, exist_ok=True)
     else:
@@ -46,7 +46,7 @@ def point(source: str, target: str) -> None:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Returns the paths without those below another one of them, parents first."""
+    """Returns the paths that are not inside another one of them, parents first."""
     chosen = []
     for path in sorted({os.path.normpath(each) for each in paths if os.path.exists(each)}):
         if not any(path == each or path.startswith(each + "/") for each in chosen):
@@ -55,25 +55,25 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, links: list[tuple[str, str]]) -> None:
-    """Builds the view over the empty directory `root` and enters it, as root.
+    """Builds the view over the empty directory `root` and enters it.
 
-    `/tmp` is new, of this size, and is removed with the view. `links`: paths and their targets in the view; an existing path is not
-    replaced. Read-only paths are mounted read-only: otherwise a rule for writing below `/tmp` would apply to them as well. Raises
-    OSError; the process is unusable then.
+    Requires root. `/tmp` is a new file system of this size. `links` are paths and their targets inside the view; an existing path is not
+    replaced. Read-only paths are mounted read-only, because rules that allow writing below `/tmp` would otherwise apply to them too. Raises
+    OSError, after which the process is unusable.
     """
     call("unshare", _CLONE_NEWNS | _CLONE_NEWIPC)
-    # Mounts here are not visible to other processes.
+    # Makes the mounts invisible for other processes.
     mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=1m")
     for name in ("proc", "tmp", "dev", "var"):
         os.mkdir(os.path.join(root, name))
-    # hidepid: processes of other users are invisible.
+    # hidepid=2 hides the processes of other users.
     mount("proc", root + "/proc", "proc", 0, "hidepid=2")
     mount("tmpfs", root + "/tmp", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777,size=%d" % scratch_bytes)
     for target, name in _LINKS + _MORE_LINKS:
         os.symlink(target, os.path.join(root, name))
     for path in read:
-        # /bin and others, which are links on most systems.
+        # On most systems, /bin and similar paths are links.
         if path.count("/") == 1 and os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
     written = {os.path.normpath(each) for each in write}
@@ -89,22 +89,22 @@ def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, link
 
 
 def add_link(target: str, path: str) -> None:
-    """Creates a link unless the path exists."""
+    """Creates a link, unless the path exists."""
     if os.path.lexists(path):
         return
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except OSError as error:
-        # Nothing can be added below a read-only mount; a program that looks there gets the error of its own call.
+        # A read-only mount cannot be extended; a program that uses the path gets an error from its own call.
         if error.errno != errno.EROFS:
             raise
 
 
 def is_possible(directory: str) -> bool:
-    """Returns whether this process may create such a view, by trying it in a child process, over this empty directory."""
+    """Returns whether this process may create such a view, by trying it in a child process with this empty directory."""
     if tuple(int(each) for each in os.uname().release.split("-")[0].split(".")[:2]) < (5, 8):
-        # hidepid would apply to the whole machine.
+        # Before Linux 5.8, hidepid applies to the whole machine.
         return False
     pid = os.fork()
     if pid == 0:

@@ -1,7 +1,6 @@
-"""The frames between the server and a worker, and the records between the server and a zygote.
+"""The frames between the server and a worker, and between the server and a zygote; see WIRE.md.
 
-See WIRE.md. The server's side is `packages/server/src/backends/python/wire.ts`; both are tested against the golden bytes in
-`conformance/vectors`.
+The server's side is `packages/server/src/backends/python/wire.ts`. Both are tested against the same bytes in `conformance/vectors`.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
     Answer = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
 
 
-# The server ends a worker that exceeds these limits.
+# The server kills a worker that exceeds these limits.
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 RESPONSE_FRAME_BYTES_MAX = 4 * 1024 * 1024
-# JSON in CALL and CONTROL, and the names of inputs, outputs and files there.
+# Limit of the JSON text in CALL and CONTROL frames, and of the names of inputs, outputs and files there.
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 NAMES_MAX = 4096
-# All responses in one RESULT, or one request.
+# Limit of all responses in one RESULT frame, and of one request.
 PARAMETERS_MAX = 100_000
 OUTPUTS_MAX = 2**17
 
-# Server to worker.
+# Kinds of frames from the server to a worker.
 LOAD = 1
 COMPLETE = 2
 INITIALIZE = 3
@@ -43,10 +42,10 @@ CALL_ANSWER = 9
 CALL_SPACE = 10
 CONTROLLED = 11
 METRIC_ANSWER = 12
-# Frames from the server that a model with calls or metrics waits for.
+# Kinds of frames from the server that a model's calls and metrics wait for.
 OF_CALLS = frozenset((CALL_ANSWER, CALL_SPACE, CONTROLLED, METRIC_ANSWER))
 
-# Worker to server.
+# Kinds of frames from a worker to the server.
 HELLO = 65
 LOADED = 66
 COMPLETED = 67
@@ -71,7 +70,7 @@ RAISED = 85
 
 # Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
 ZYGOTE_FORK = 129
-# Zygote to server.
+# Kinds of frames from a zygote to the server.
 ZYGOTE_READY = 193
 ZYGOTE_FORKED = 194
 ZYGOTE_FORK_FAILED = 195
@@ -87,7 +86,7 @@ RESULT_HEAD = struct.Struct("<IIIIQQQ")
 RESPONSE = struct.Struct("<HHII")  # status (0: outputs, 1: error), outputCount or error code, textBytes, reserved
 
 DIMS = [struct.Struct("<%dq" % rank) for rank in range(33)]
-# Several of the above in one: each pack is a call.
+# Several of the structures above in one, because each call of pack takes time.
 _RESULT_START = struct.Struct(HEADER.format + RESULT_HEAD.format[1:])
 _RESPONSE_PADDED = struct.Struct(RESPONSE.format + "4x")
 _TENSOR_DIMS = [struct.Struct(TENSOR.format + "%dq" % rank) for rank in range(33)]
@@ -107,7 +106,7 @@ LENT_SHARED = 1
 
 RESPONSE_FINAL = 1
 
-# Flag of SPACE; the other bits of `extra` are the id of its ASK.
+# Flag of a SPACE frame. The other bits of `extra` are the id of the ASK frame.
 SPACE_REFUSED = 1
 
 STATUS_RESPONSES = 0
@@ -127,23 +126,26 @@ ERROR_CODES = (
 
 
 def pad8(size: int) -> int:
-    """Returns the bytes from `size` to the next multiple of eight."""
+    """Returns zero bytes that extend `size` to a multiple of eight."""
     return -size & 7
 
 
 def frame(kind: int, body: bytes = b"", count: int = 0, frame_id: int = 0, extra: int = 0) -> bytes:
-    """Returns one whole frame."""
+    """Returns a whole frame."""
     return HEADER.pack(HEADER_BYTES + len(body), kind, count, frame_id, extra) + body
 
 
 class WireRequest:
-    """One request of an EXECUTE frame; `inputs` are (name_index, datatype, shape, place, offset, size)."""
+    """One request of an EXECUTE frame. `inputs` are (name_index, datatype, shape, place, offset, size)."""
 
     __slots__ = ("inputs", "requested", "request_id", "correlation", "parameters", "flags", "timeout_us")
 
 
 def decode_execute(view: memoryview) -> tuple[list[Loan], list[Block], list[WireRequest], int]:
-    """Decodes EXECUTE -> (loans, spaces, requests, inline_offset); loans are (id, flags, offset, size), spaces (id, offset, size)."""
+    """Decodes an EXECUTE frame to (loans, spaces, requests, inline_offset).
+
+    Loans are (id, flags, offset, size), spaces (id, offset, size).
+    """
     request_count = HEADER.unpack_from(view, 0)[2]
     loan_count, space_count, inline_offset, _ = EXECUTE_HEAD.unpack_from(view, HEADER_BYTES)
     at = HEADER_BYTES + EXECUTE_HEAD_BYTES
@@ -206,19 +208,22 @@ def _decode_request(view: memoryview, at: int, request: WireRequest) -> int:
     return at
 
 
-# In a RESULT of a model that is not decoupled: the response is sent separately.
+# The record of a response that a model which is not decoupled sends separately.
 LATER = ("later", 0, "")
 
 
 def encode_result(
     execution_id: int, released: Sequence[int], responses: Sequence[Answer], durations: tuple[int, int, int]
 ) -> bytes:
-    """Encodes RESULT. `responses` as in `_encode_responses`."""
+    """Encodes a RESULT frame. `responses` are described at `_encode_responses`."""
     return _encode_responses((RESULT, execution_id, STATUS_RESPONSES), released, responses, (0, 0, *durations))
 
 
 def encode_response(execution_id: int, place: int, is_final: bool, response: Answer | None, ask_id: int) -> bytes:
-    """Encodes RESPONSE of a decoupled model: one response, or None for only the final flag; `ask_id` is the id of its space, 0 for none."""
+    """Encodes a RESPONSE frame with one response, or None for only the final flag.
+
+    `ask_id` is the id of the ASK frame for its memory; 0 for none.
+    """
     responses = () if response is None else (response,)
     head = (RESPONSE_SENT, execution_id, RESPONSE_FINAL if is_final else 0)
     return _encode_responses(head, (), responses, (ask_id, place, 0, 0, 0))
@@ -227,8 +232,10 @@ def encode_response(execution_id: int, place: int, is_final: bool, response: Ans
 def _encode_responses(
     head: tuple[int, int, int], released: Sequence[int], responses: Sequence[Answer], rest: tuple[int, ...]
 ) -> bytes:
-    """Encodes responses, each LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset,
-    data)]). `data` is the bytes of an inline tensor, else its size at `offset` of the block `place`.
+    """Encodes responses.
+
+    Each is LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]). `data` is
+    the bytes of an inline tensor, otherwise its size at `offset` in the block `place`.
     """
     parts = [b""]
     at = _RESULT_START.size
@@ -275,7 +282,7 @@ def _encode_responses(
 
 
 def _response_with_text(status: int, number: int, text: str) -> bytes:
-    """Returns the head of a response and its text, which begin and end at multiples of eight bytes of the frame."""
+    """Returns the head of a response and its text, padded to a multiple of eight bytes."""
     data = text.encode("utf-8", "replace")
     packed = RESPONSE.pack(status, number, len(data), 0) + data
     return packed + bytes(pad8(len(packed)))
@@ -288,7 +295,7 @@ def encode_batch_failure(
     durations: tuple[int, int, int],
     status: int = STATUS_BATCH_FAILED,
 ) -> bytes:
-    """Encodes RESULT of a batch that failed as a whole."""
+    """Encodes a RESULT frame for a batch that failed as a whole."""
     text = message.encode("utf-8", "replace")
     packed = struct.pack("<%dI" % len(released), *released)
     packed += bytes(pad8(len(packed)))
@@ -297,17 +304,20 @@ def encode_batch_failure(
 
 
 def encode_released(released: Sequence[int]) -> bytes:
-    """Encodes RELEASED: blocks that no view of this process uses any more."""
+    """Encodes a RELEASED frame: the ids of blocks that this process does not use any more."""
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
 def encode_space_request(execution_id: int, sizes: list[int], ask_id: int = 0) -> bytes:
-    """Encodes ASK: output space of these sizes is needed to finish an execution, or, with an id, for one response of a decoupled model."""
+    """Encodes an ASK frame, which requests output memory of these sizes:
+
+    for the results of an execution or, with an id, for one separate response.
+    """
     return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, ask_id)
 
 
 def decode_space(view: memoryview) -> tuple[list[Block] | None, str]:
-    """Decodes SPACE -> (blocks, "") or (None, reason)."""
+    """Decodes a SPACE frame to (blocks, ""), or to (None, reason)."""
     size, _, count, _, extra = HEADER.unpack_from(view, 0)
     if extra & SPACE_REFUSED:
         return None, str(view[HEADER_BYTES:size], "utf-8")

@@ -1,4 +1,4 @@
-"""One worker: loads a model and executes batches until the server ends it or is gone."""
+"""A worker process: loads a model and executes batches until the server ends it or closes the socket."""
 
 from __future__ import annotations
 
@@ -46,21 +46,20 @@ class Worker:
 
     def __init__(self, fd: int, arena_fd: int, pools: Pools, model_file: int | None = None) -> None:
         self.channel = Channel(fd)
-        # The bytes of the model's file, which are immutable; None: the file is read from disk.
+        # Immutable bytes of the model's file; None when the file is read from disk.
         self.model_file = model_file
         self._pools = pools
         self._arena_fd = arena_fd
         self._arena = None
         self._waiting = []
-        # Positions of cancelled requests by execution, as far as the socket was read.
+        # Indexes of cancelled requests by execution id, as far as the socket was read.
         self._given_up = {}
         self._model = None
         # The model after its initialization.
         self._instance = None
-        # The running or the last execution; None before the first.
+        # Id of the running or last execution; None before the first one.
         self._executing = None
-        # Created with the model's first call to another: the reader of the socket from then on, the calls, and
-        # the pending request for space.
+        # Created at the model's first call of another model: the reader of the socket, the calls, and the pending request for memory.
         self._reader = None
         self._calls = None
         self._awaited_calls = None
@@ -70,8 +69,7 @@ class Worker:
         # True while the main thread holds the channel's `reading`.
         self._reads_alone = True
         self._making_calls = threading.Lock()
-        # For a decoupled model the service after its initialization; for any other its responses after `execute` has
-        # returned.
+        # For a decoupled model, its service after the initialization; for any other model, its late responses.
         self._decoupled = None
         self._late = None
         self._coroutines = None
@@ -84,11 +82,11 @@ class Worker:
         self._package_hint = ""
 
     def run(self) -> None:
-        """Serves frames. Returns when the server is gone or requests the end."""
+        """Handles frames. Returns when the server closes the socket or requests the end."""
         self.channel.send(wire.frame(wire.HELLO, frame_id=os.getpid()))
         channel = self.channel
         while True:
-            # Frees the previous frame, which may be large.
+            # Releases the previous frame, which may be large.
             frame = None
             if self._waiting:
                 frame = self._waiting.pop(0)
@@ -105,7 +103,7 @@ class Worker:
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
             elif kind == wire.CANCEL:
-                # In order, it comes after its execution, which was notified by then.
+                # This frame arrives after its execution has ended, so the notice is no longer needed.
                 self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self.finalize()
@@ -117,7 +115,7 @@ class Worker:
                         self.finalize()
                     return
 
-    # Reading the socket: the main thread alone, while no code of the model runs, until the model calls another.
+    # Reading of the socket. The main thread reads alone, while no code of the model runs, until the model calls another model.
 
     def _stop_reading(self) -> None:
         """Called before code of the model runs."""
@@ -136,10 +134,7 @@ class Worker:
                 self._stop_reading()
 
     def _next_in_turn(self, frame: memoryview | None) -> memoryview | None:
-        """Returns the next frame of the main thread.
-
-        `frame` arrived there while a thread of the model made the first call.
-        """
+        """Returns the next frame for the main thread. `frame` has arrived there while another thread made the model's first call."""
         if frame is not None:
             self._reader.hand_over(frame)
         self._stop_reading()
@@ -147,7 +142,7 @@ class Worker:
         return self._waiting.pop(0) if self._waiting else None
 
     def _dispatch(self, frame: memoryview) -> None:
-        """Handles a frame in the thread that read it; the caller holds `changed`."""
+        """Handles a frame in the thread that has read it. The caller holds `changed`."""
         _, kind, _, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.OF_CALLS:
             self.dispatch_call(frame, kind, frame_id)
@@ -166,14 +161,14 @@ class Worker:
         return self._model is not None and self._model.is_up
 
     def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """Handles a frame about a call of this process, or about its metrics."""
+        """Handles a frame about a call or a metric of this process."""
         if kind == wire.METRIC_ANSWER:
             self._metric_requests.responded(frame)
         elif self._calls is not None:
             self._calls.dispatch(frame, kind, call_id)
 
     def calls(self) -> Calls:
-        """Returns the model's calls. From the first of them on, waiting threads read the socket in turns."""
+        """Returns the object that calls other models. From the first call on, waiting threads take turns reading the socket."""
         if self._calls is None:
             with self._making_calls:
                 if self._calls is None:
@@ -187,9 +182,9 @@ class Worker:
         return Calls(self.channel, self._shared_reader(), *rest, lambda call: self.awaited_calls().answer(call))
 
     def _shared_reader(self) -> FrameReader:
-        """Makes waiting threads read in turns from here on; the thread that holds `reading` hands over when it releases it.
+        """Lets waiting threads take turns reading from now on.
 
-        The caller holds `_making_calls`.
+        A thread that holds `reading` hands the reading over when it stops. The caller holds `_making_calls`.
         """
         if self._decoupled is not None:
             return self._decoupled.reader
@@ -201,7 +196,7 @@ class Worker:
         return self._reader
 
     def metric_requests(self) -> MetricRequests:
-        """Returns the requests of this process to the server about its metrics."""
+        """Returns the object that sends requests about metrics to the server."""
         if self._metric_requests is None:
             with self._making_calls:
                 if self._metric_requests is None:
@@ -209,9 +204,9 @@ class Worker:
         return self._metric_requests
 
     def _wait_for(self, is_there: Callable[[], object]) -> None:
-        """Waits until `is_there()`, or the server is gone.
+        """Waits until `is_there()` is true or the server has closed the socket.
 
-        Reads if no other thread does: a model with only metrics needs no shared reader.
+        Reads if no other thread does; a model that has only metrics needs no shared reader.
         """
         if self._reader is None and self._decoupled is None:
             read_alone(self.channel, lambda: self._reader, self._dispatch, is_there)
@@ -221,7 +216,7 @@ class Worker:
             reader.wait(is_there)
 
     def awaited_calls(self) -> AwaitedCalls:
-        """Returns the calls that coroutines await."""
+        """Returns the object that calls other models for coroutines."""
         calls = self.calls()
         with self._making_calls:
             if self._awaited_calls is None:
@@ -231,7 +226,10 @@ class Worker:
             return self._awaited_calls
 
     def calling_execution(self) -> int | None:
-        """Returns the execution that the calling code belongs to: threads of a model that responds in order belong to the running one."""
+        """Returns the execution to which the calling code belongs.
+
+        Threads of a model that is not decoupled belong to the running execution.
+        """
         if self._decoupled is not None:
             return self._decoupled.calling_execution()
         of_coroutine = None if self._coroutines is None else self._coroutines.execution()
@@ -239,7 +237,7 @@ class Worker:
             return of_coroutine
         return self._executing if self._late is None or threading.get_ident() == self._main else None
 
-    # Lifecycle.
+    # Lifecycle of the model.
 
     def _on_lifecycle(self, kind: int, body: memoryview) -> None:
         step, reply_kind = {
@@ -249,7 +247,7 @@ class Worker:
         }[kind]
         self._stop_reading()
         try:
-            # Inside of `try`, because a model may have completed its configuration with any values.
+            # Inside of `try`, because a model may have set any values in its configuration.
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
             failures.explain(error, self._package_hint)
@@ -286,8 +284,8 @@ class Worker:
 
             reader = self._reader or FrameReader(self.channel, self._dispatch)
             self._decoupled = DecoupledService(self._instance, reader, self.dispatch_call, body["answersMax"])
-        # Objects created while loading live as long as the model: the garbage collector need not visit them again,
-        # which would write to their pages.
+        # Objects created during the load live as long as the model. Excluding them from garbage collection avoids writing to their memory
+        # pages.
         gc.collect()
         gc.freeze()
         return {"imported": self._model.imported()}
@@ -304,7 +302,7 @@ class Worker:
             self._model.finalize()
         self.channel.send(wire.frame(wire.FINALIZED))
 
-    # Execution.
+    # Execution of batches.
 
     def _on_execute(self, frame: memoryview) -> None:
         began = _now()
@@ -348,7 +346,7 @@ class Worker:
                 placed = self._outputs.answers(execution_id, requests, responses, spaces, lent)
                 if calls is not None:
                     calls.pin(placed)
-                # The model's own objects are deleted first, so that this response also releases their blocks.
+                # The model's objects are deleted first, so that the RESULT frame also releases their blocks.
                 responses = requests = lent = None
                 released = self.channel.take_released()
                 if calls is not None:
@@ -380,7 +378,7 @@ class Worker:
             self._find_given_up()
 
     def _answer_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
-        """Records that the RESULT has been sent."""
+        """Records that the RESULT frame was sent."""
         if self._late is None:
             from .late_responses import LateResponses
 
@@ -391,13 +389,13 @@ class Worker:
         self._late.take_over(replies, self._given_up.get(execution_id, ()))
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
-        """Responds to a cancelled execution; its loans were never used."""
+        """Sends the result of a cancelled execution, whose lent blocks were not used."""
         del self._given_up[execution_id]
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
         self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
     def _find_given_up(self) -> None:
-        """Clients of this execution and of later ones may be gone."""
+        """Records which requests of this execution and of later ones were cancelled."""
         if self._reader is None:
             arrived = self.channel.look()
         else:
@@ -409,7 +407,10 @@ class Worker:
                 self._given_up.setdefault(execution_id, set()).add(place)
 
     def is_given_up(self, execution_id: int, place: int) -> bool:
-        """See `current_worker.is_given_up`. While no model code runs the socket is not polled."""
+        """Returns whether a request was cancelled; see `current_worker.is_given_up`.
+
+        While no code of the model runs, the socket is not polled.
+        """
         if self._decoupled is not None:
             return self._decoupled.is_given_up(execution_id, place)
         if self._reader is not None:
@@ -426,7 +427,7 @@ class Worker:
 
     def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
         try:
-            # The model owns the list and its elements.
+            # The list and its elements belong to the model from here on.
             result = self._instance.execute(requests[:])
             if type(result) is not list and inspect.iscoroutine(result):
                 result = self._result_of(result)
@@ -442,7 +443,7 @@ class Worker:
         return self._coroutines.result_of(coroutine, self._executing)
 
     def _ask_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
-        """Returns blocks for outputs of these sizes, [(lent_id, offset, size)]; other frames that arrive meanwhile are kept for later."""
+        """Returns blocks for outputs of these sizes: [(lent_id, offset, size)]. Other frames that arrive meanwhile are kept for later."""
         self._space = None
         self.channel.send(wire.encode_space_request(execution_id, sizes))
         while self._reader is None and self._space is None:
@@ -465,7 +466,7 @@ class Worker:
 
 
 def start(fd: int, arena_fd: int, pools: Pools, model_file: int | None) -> None:
-    """Runs the worker of this process; returns when it has ended."""
+    """Runs the worker of this process. Returns when the worker has ended."""
     worker = Worker(fd, arena_fd, pools, model_file)
     current_worker.become(worker)
     worker.run()

@@ -1,7 +1,8 @@
-"""A warm interpreter that forks workers: run by `galatea_zygote.py`.
+"""An interpreter that has imported the usual modules and forks workers; started by `galatea_zygote.py`.
 
-It has one thread when it forks (checked each time), imports before it reports that it is ready, and never runs model code. A worker is
-forked twice, so that its parent is the server (a subreaper), which notices its end at once and survives this process.
+It has one thread whenever it forks (this is checked), completes its imports before it reports that it is ready, and never runs model code.
+Each worker is forked twice, so that its parent is the server (a subreaper): the server notices its end at once, and the worker survives the
+zygote.
 """
 
 from __future__ import annotations
@@ -34,11 +35,10 @@ import triton_python_backend_utils  # noqa: E402, F401
 
 from . import fork_hooks, heap, rehearsal, wire, worker  # noqa: E402
 
-# Socket, lifeline, output, arena; the model's file may follow.
+# The descriptors are the socket, the lifeline, the output and the arena. The descriptor of the model's file may follow.
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
-# Limit on microseconds of real-time scheduling without a pause, eleven days: no process reaches it, and every
-# descendant inherits it.
+# A family is marked by a limit on real-time scheduling that no process reaches: eleven days in microseconds. Every descendant inherits it.
 _FAMILY_MARK = 10**12
 _LENGTH = struct.Struct("<i")
 
@@ -48,7 +48,7 @@ def _thread_count() -> int:
 
 
 def _preload(names: list[str]) -> list[str]:
-    """Imports modules that models of this environment were seen to import; a module that cannot be imported is reported, not fatal."""
+    """Imports modules that models of this environment have used. A module that cannot be imported is reported and skipped."""
     failed = []
     for name in names:
         try:
@@ -59,7 +59,7 @@ def _preload(names: list[str]) -> list[str]:
 
 
 def _confinement() -> tuple[Confinement | None, str | None]:
-    """Returns the confinement of its workers, and None; or None, and the reason why there is none."""
+    """Returns the confinement for workers and None; when it is not available, None and the reason."""
     try:
         from .confinement import Confinement
 
@@ -69,7 +69,7 @@ def _confinement() -> tuple[Confinement | None, str | None]:
 
 
 def _tenancy(asked: str) -> tuple[Tenancy | None, dict[str, object] | None]:
-    """Returns the tenancy of a zygote of tenants' workers, and the facts about this machine."""
+    """Returns the tenancy for workers of tenants, and the properties of this machine."""
     if asked == "":
         return None, None
     from . import tenant
@@ -79,7 +79,7 @@ def _tenancy(asked: str) -> tuple[Tenancy | None, dict[str, object] | None]:
 
 
 class Zygote:
-    """Serves fork requests on `control`. `tenancy` is for workers with a plan, `confinement` for the others."""
+    """Handles fork requests on `control`. `tenancy` is for workers with a plan, `confinement` for all others."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Zygote:
         self._pools = pools
         self._confinement = confinement
         self._tenancy = tenancy
-        # The default limit, or the one that `tenant.py` sets for an interpreter of a tenant.
+        # The default limit, or the one that `tenant.py` has set for an interpreter of a tenant.
         self._hard_mark = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
         self._marks = self._hard_mark in (resource.RLIM_INFINITY, _FAMILY_MARK + 2**32)
         self._left_out = fork_hooks.disable()
@@ -130,7 +130,7 @@ class Zygote:
             threads = _thread_count()
             if threads != 1:
                 raise OSError("the zygote has %d threads; it forks only while it has one" % threads)
-            # Set here, so that workers need not write to shared memory for it.
+            # Set here, so that workers need not write to shared memory pages for it.
             if self._marks:
                 resource.setrlimit(resource.RLIMIT_RTTIME, (_FAMILY_MARK + family, self._hard_mark))
             pid = self._fork(descriptors, plan)
@@ -142,10 +142,10 @@ class Zygote:
                 os.close(descriptor)
 
     def _fork(self, descriptors: list[int], plan: dict | None) -> int:
-        """Forks twice; returns the pid of the worker, whose parent is the server by then.
+        """Forks twice.
 
-        Raises OSError when the system refuses. The worker reports its pid itself, from its own process group: the end of this process
-        ends the group of this process.
+        Returns the pid of the worker, whose parent is then the server. Raises OSError when the system rejects the fork. The worker reports
+        its pid from its own process group, because the end of the zygote ends the zygote's group.
         """
         told, tell = os.pipe()
         middle = os.fork()
@@ -169,7 +169,7 @@ class Zygote:
         return pid
 
     def _begin_worker(self, descriptors: list[int], pipe: tuple[int, int], plan: dict | None) -> None:
-        """Runs a worker; does not return."""
+        """Runs a worker in this process. Does not return."""
         status = 1
         try:
             os.setsid()
@@ -192,7 +192,7 @@ class Zygote:
 
     def _become_worker(self, descriptors: list[int], plan: dict | None) -> None:
         sock, lifeline, output, arena, *files = descriptors
-        # The kernel kills this process's group when the last writer of the lifeline, the server, is gone.
+        # The lifeline's writer is the server. When it is gone, the kernel kills the process group.
         fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
@@ -209,7 +209,7 @@ class Zygote:
         if "numpy.random" in sys.modules:
             np.random.seed()
         if self._marks:
-            # From now on the family's mark cannot be raised without a privilege; one that was lowered is detectable.
+            # From now on, a process without privileges cannot raise the mark; one that lowers it is detected.
             mark = resource.getrlimit(resource.RLIMIT_RTTIME)[0]
             resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
         if plan is not None:
@@ -220,15 +220,15 @@ class Zygote:
 
 
 def main() -> None:
-    """Becomes ready and serves until the server closes the socket."""
+    """Prepares the zygote and serves until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
-    # Done here for every worker: what a worker does itself copies pages that all could share.
+    # Done here for all workers: in a worker, it would copy memory pages that workers share.
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     tenancy, machine = _tenancy(sys.argv[2])
     failed = _preload(sys.argv[3:])
-    # Model code finds this value under Triton.
+    # Under Triton, model code finds this value.
     sys.argv[:] = [""]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -1,9 +1,9 @@
-/** The device of a model's memory: the machine, or a GPU by its number. */
+/** The device with a model's memory: the machine's main memory, or a GPU with its number. */
 export type MemoryDevice = "machine" | `gpu ${number}`;
 
-/** Bytes by device; zero for a device without an entry. */
+/** Bytes by device. A device without an entry has 0 bytes. */
 export type DeviceBytes = ReadonlyMap<MemoryDevice, number>;
 
-export function onMachine(bytes: number): DeviceBytes {
+export function machineBytes(bytes: number): DeviceBytes {
   return new Map([["machine", bytes]]);
 }

@@ -1,10 +1,10 @@
 import { InferenceError } from "@galatea/base";
 import type { Backend, ModelSource } from "./backend.ts";
-import { insteadOfBackend } from "./unserved-backends.ts";
+import { backendRemedy } from "./unserved-backends.ts";
 
 /**
- * Returns the backend of that name, else the first one that also runs its models. Throws INVALID_ARG with Triton's text and a remedy when
- * there is none, and UNAVAILABLE when its packages are not installed on this machine.
+ * Returns the backend with this name, otherwise the first one that also runs its models. Throws INVALID_ARG with Triton's text and a remedy
+ * when there is none; UNAVAILABLE when its packages are not installed on this machine.
  */
 export async function findBackend(
   backends: readonly Backend[],
@@ -15,7 +15,7 @@ export async function findBackend(
   if (own !== undefined) return own;
   for (const backend of backends) if ((await backend.runs?.(name)) === true) return backend;
   const known = backends.map((backend) => backend.name).join(", ");
-  const instead = await insteadOfBackend(name, [versionDirectory, modelDirectory]);
+  const instead = await backendRemedy(name, [versionDirectory, modelDirectory]);
   throw new InferenceError(
     "INVALID_ARG",
     `unable to find backend library for backend '${name}', try specifying runtime on the model configuration. ` +

@@ -3,14 +3,14 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { lookForGpu, missingForTensorRt } from "./gpu-machine.ts";
+import { findGpuLibraries, missingTensorRtPrerequisites } from "./gpu-machine.ts";
 
 test("what TensorRT needs is found by the names that the loader knows, and what is missing is named", async (t) => {
   const root = await mkdtemp(join(tmpdir(), "galatea-gpu-"));
   t.after(() => rm(root, { recursive: true }));
-  const bare = await lookForGpu(root);
+  const bare = await findGpuLibraries(root);
   assert.deepEqual(bare, { hasGpu: false, driver: null, tensorRt: null });
-  assert.deepEqual(missingForTensorRt(bare), [
+  assert.deepEqual(missingTensorRtPrerequisites(bare), [
     "an NVIDIA GPU (/dev/nvidiactl)",
     "NVIDIA's driver (libcuda.so.1)",
     "TensorRT (libnvinfer.so)",
@@ -19,9 +19,9 @@ test("what TensorRT needs is found by the names that the loader knows, and what 
     await mkdir(join(root, directory), { recursive: true });
   await writeFile(join(root, "dev/nvidiactl"), "");
   await writeFile(join(root, "etc/ld.so.cache"), "glibc-ld.so.cache1.1\0libcuda.so.1\0/usr/lib/libcuda.so.1\0");
-  assert.deepEqual(missingForTensorRt(await lookForGpu(root)), ["TensorRT (libnvinfer.so)"]);
+  assert.deepEqual(missingTensorRtPrerequisites(await findGpuLibraries(root)), ["TensorRT (libnvinfer.so)"]);
   await writeFile(join(root, "usr/lib/x86_64-linux-gnu/libnvinfer.so.10"), "");
-  const whole = await lookForGpu(root);
+  const whole = await findGpuLibraries(root);
   assert.deepEqual(whole, { hasGpu: true, driver: "libcuda.so.1", tensorRt: "libnvinfer.so.10" });
-  assert.deepEqual(missingForTensorRt(whole), []);
+  assert.deepEqual(missingTensorRtPrerequisites(whole), []);
 });

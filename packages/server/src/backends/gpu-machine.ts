@@ -1,14 +1,14 @@
 import { access, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The prerequisites of TensorRT that a machine has: library names as the loader knows them, null when absent. */
+/** TensorRT's prerequisites on a machine. Libraries have the name under which the loader finds them; null when absent. */
 export interface GpuMachine {
   readonly hasGpu: boolean;
   readonly driver: string | null;
   readonly tensorRt: string | null;
 }
 
-/** The device file of NVIDIA's kernel module. */
+/** Path of the device file of NVIDIA's kernel module. */
 const device = "dev/nvidiactl";
 const loaderCache = "etc/ld.so.cache";
 /** The loader's default directories, and those in which NVIDIA's containers and packages install libraries. */
@@ -22,8 +22,8 @@ const libraryDirectories = [
   "usr/local/tensorrt/lib",
 ];
 
-/** Looks for the libraries without loading them: they have gigabytes. `root` is the machine's file system. */
-export async function lookForGpu(root = "/"): Promise<GpuMachine> {
+/** Searches for the libraries without loading them, because they are gigabytes large. `root` is the machine's file system. */
+export async function findGpuLibraries(root = "/"): Promise<GpuMachine> {
   const cache = await readFile(join(root, loaderCache), "latin1").catch(() => "");
   const listed = await Promise.all(libraryDirectories.map((each) => readdir(join(root, each)).catch(() => [])));
   const files = listed.flat();
@@ -35,8 +35,8 @@ export async function lookForGpu(root = "/"): Promise<GpuMachine> {
   return { hasGpu, driver: library(/libcuda\.so\.1/), tensorRt: library(/libnvinfer\.so\.\d+/) };
 }
 
-/** Returns the missing prerequisites, each with the name under which it is searched; empty when TensorRT can run. */
-export function missingForTensorRt({ hasGpu, driver, tensorRt }: GpuMachine): readonly string[] {
+/** Returns the names of the missing prerequisites; none when TensorRT can run. */
+export function missingTensorRtPrerequisites({ hasGpu, driver, tensorRt }: GpuMachine): readonly string[] {
   return [
     ...(hasGpu ? [] : [`an NVIDIA GPU (/${device})`]),
     ...(driver === null ? ["NVIDIA's driver (libcuda.so.1)"] : []),

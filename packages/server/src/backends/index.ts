@@ -1,10 +1,13 @@
-/** The backend contract. No backend imports another, except for pure readers: `algorithms` uses the trees of `fil`. */
+/**
+ * The contract between the engine and the backends. Backends do not depend on each other, except for pure readers: `algorithms` uses the
+ * trees of `fil`.
+ */
 export type { Backend, LoadContext, LoadedModel, ModelCheck, ModelSource } from "./backend.ts";
-export { onMachine, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
-export type { ModelCall, OtherModels } from "./other-models.ts";
+export { machineBytes, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";
+export type { ModelCall, BlsClient } from "./bls-client.ts";
 export type { NamespaceMetrics } from "./namespace-metrics.ts";
 export { noNamespaceMetrics } from "./no-namespace-metrics.ts";
 export { findBackend } from "./find-backend.ts";
-export { noOtherModels } from "./no-other-models.ts";
+export { noBlsClient } from "./no-bls-client.ts";
 export { type SessionLease, SharedSessions } from "./shared-sessions.ts";
-export { overdue } from "./overdue.ts";
+export { executionTimeout } from "./execution-timeout.ts";

@@ -1,42 +1,48 @@
 export type MetricKind = "counter" | "gauge" | "histogram";
 
-/** A metric family as a model declares it. */
+/** The declaration of a metric family by a model. */
 export interface MetricHead {
   readonly name: string;
   readonly description: string;
   readonly kind: MetricKind;
 }
 
-/** Numbers in shared memory that one process of a model writes and the server reads; `packages/server/python/WIRE.md` has the layout. */
+/**
+ * The values of a metric in shared memory: one model process writes them, the server reads them. `packages/server/python/WIRE.md` describes
+ * the layout.
+ */
 export interface MetricCells {
   readonly cells: Float64Array;
-  /** Offset in the arena. */
+  /** Offset of the cells in the arena. */
   readonly byteOffset: number;
 }
 
-/** The cells of one holder under one set of labels. */
+/** The values that one process has contributed to a series (a family with one set of labels). */
 export interface MetricHolderCells extends MetricCells {
-  /** Unique among the holders of the series. */
+  /** Unique among the processes that share the series. */
   readonly id: number;
-  /** Bounds of a histogram, ascending, without +Inf, as the first holder of the series gave them. */
+  /** Bounds of a histogram's buckets, ascending, without +Inf. The first process that uses the series determines them. */
   readonly bounds: readonly number[];
-  /** Offset of the gauge cell that all holders of the series share. */
+  /** Offset, in the arena, of the gauge value that all processes share. */
   readonly sharedByteOffset: number;
-  /** Returns the total of all holders. Throws UNSUPPORTED for a histogram. */
+  /** Returns the value of the series over all processes. Throws UNSUPPORTED for a histogram. */
   value(): number;
 }
 
-/** A reference to a family. Disposing it releases its cells: they must not be written afterwards. */
+/** A reference to a metric family. Disposing it releases its cells, which must not be written afterwards. */
 export interface MetricFamilyLease extends Disposable {
   /** Throws INVALID_ARG with Triton's texts for invalid labels and bounds, and UNAVAILABLE when there are too many. */
   openSeries(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricHolderCells;
 }
 
 /**
- * The custom metrics of one namespace's models. Models of a namespace that name the same family and labels share the counts, as models of
- * one tritonserver do; no namespace reads or changes another's.
+ * The custom metrics of the models in one namespace. Models that use the same family and labels share the value, as in tritonserver;
+ * namespaces are isolated from each other.
  */
 export interface NamespaceMetrics {
-  /** Throws INVALID_ARG with Triton's texts for a name that is invalid or in use, and UNAVAILABLE when there are too many. */
+  /**
+   * Returns a reference to a family, which is created if necessary. Throws INVALID_ARG with Triton's texts for a name that is invalid or in
+   * use; UNAVAILABLE when there are too many families.
+   */
   family(head: MetricHead): MetricFamilyLease;
 }

@@ -1,42 +1,42 @@
 /** A reference to a loaded model. Disposing the last one frees the model. */
 export interface SessionLease<Session> extends AsyncDisposable {
   readonly session: Session;
-  /** Returns whether the session is charged to this lease: the oldest one. */
+  /** Returns whether the session is charged to this lease; the oldest lease is charged. */
   isCharged(): boolean;
-  /** Returns the bytes of the session if it is charged to this lease, else 0, so that the sum over all leases is correct. */
+  /** Returns the bytes of the session if it is charged to this lease, otherwise 0. The sum over all leases is therefore correct. */
   chargedBytes(): number;
 }
 
 interface Shared<Session> {
   readonly opened: Promise<Session>;
   readonly bytes: () => number;
-  /** Leases in order of arrival, each with the callback for a changed charge. */
+  /** Leases, the oldest first, each with the callback for a change of its charge. */
   readonly leases: Map<SessionLease<Session>, () => void>;
-  /** Number of open and pending leases. */
+  /** Number of open leases and of calls that wait for one. */
   useCount: number;
 }
 
-/** Sessions by their content: models with the same content share one session. */
+/** Sessions by content: models with equal content share one session. */
 export class SharedSessions<Session extends AsyncDisposable> {
   readonly #byKey = new Map<string, Shared<Session>>();
-  /** Sessions that are being freed: a new lease of the same content waits for that. */
+  /** Sessions that are being freed. A new lease of the same content waits until that is done. */
   readonly #closing = new Map<string, Promise<void>>();
 
   get count(): number {
     return this.#byKey.size;
   }
 
-  /** Returns whether some model uses this session now. */
+  /** Returns whether a model uses this session now. */
   isOpen(key: string): boolean {
     return this.#byKey.has(key);
   }
 
-  /** Reports that the size of this session has changed. */
+  /** Reports a change of the session's size, to the lease that is charged. */
   changed(key: string): void {
     this.#byKey.get(key)?.leases.values().next().value?.();
   }
 
-  /** Calls `open` when there is no other lease of `key`. The bytes are never charged to a lease without `onCharged`. */
+  /** Returns a lease, and calls `open` when no other lease of `key` exists. A lease without `onCharged` is never charged. */
   async lease(
     key: string,
     options: { bytes: () => number; onCharged: (() => void) | null; open: () => Promise<Session> },
@@ -87,7 +87,7 @@ export class SharedSessions<Session extends AsyncDisposable> {
     }
   }
 
-  /** Ends a use; returns whether it was the last one, after which the next lease opens the session again. */
+  /** Ends a lease. Returns true for the last one; the next lease opens the session again. */
   #leave(key: string, shared: Shared<Session>): boolean {
     shared.useCount -= 1;
     if (shared.useCount > 0) return false;

@@ -3,20 +3,17 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { insteadOfBackend, insteadOfPlan } from "./unserved-backends.ts";
+import { backendRemedy, planRemedy } from "./unserved-backends.ts";
 
 test("a backend of Triton's that is not here is told with what to do, another name is not", async () => {
+  assert.match((await backendRemedy("openvino", []))!, /^OpenVINO's format is not served: convert the model to ONNX /);
+  assert.match((await backendRemedy("mxnet", []))!, /^MXNet is not served/);
   assert.match(
-    (await insteadOfBackend("openvino", []))!,
-    /^OpenVINO's format is not served: convert the model to ONNX /,
-  );
-  assert.match((await insteadOfBackend("mxnet", []))!, /^MXNet is not served/);
-  assert.match(
-    (await insteadOfBackend("vllm", []))!,
+    (await backendRemedy("vllm", []))!,
     /^vLLM is not served .* as --backend-directory, or load its engine /,
   );
-  assert.equal(await insteadOfBackend("pythn", []), null);
-  assert.equal(await insteadOfBackend("constructor", []), null);
+  assert.equal(await backendRemedy("pythn", []), null);
+  assert.equal(await backendRemedy("constructor", []), null);
 });
 
 test("a model that brings its backend's shared library is told that native backends run in Triton only", async (t) => {
@@ -24,20 +21,20 @@ test("a model that brings its backend's shared library is told that native backe
   t.after(() => rm(directory, { recursive: true, force: true }));
   await writeFile(join(directory, "libtriton_mine.so"), "");
   assert.match(
-    (await insteadOfBackend("mine", [join(directory, "1"), directory]))!,
+    (await backendRemedy("mine", [join(directory, "1"), directory]))!,
     /^'libtriton_mine.so' is a library for Triton's own process, /,
   );
 });
 
 test("a plan is told what the machine lacks, and what to serve in its place", async () => {
   assert.equal(
-    insteadOfPlan(["an NVIDIA GPU (/dev/nvidiactl)", "TensorRT (libnvinfer.so)"]),
+    planRemedy(["an NVIDIA GPU (/dev/nvidiactl)", "TensorRT (libnvinfer.so)"]),
     "TensorRT plans run on an NVIDIA GPU, and this machine lacks an NVIDIA GPU (/dev/nvidiactl), TensorRT (libnvinfer.so). Serve the ONNX " +
       "model that the plan was built from, with backend 'onnxruntime'; `galatea convert` creates one from an encoder's weights",
   );
   assert.match(
-    insteadOfPlan([]),
+    planRemedy([]),
     /^TensorRT plans run on an NVIDIA GPU, and this server has access to none\. Serve the ONNX model /,
   );
-  assert.match((await insteadOfBackend("tensorrt", []))!, /^TensorRT plans run on an NVIDIA GPU/);
+  assert.match((await backendRemedy("tensorrt", []))!, /^TensorRT plans run on an NVIDIA GPU/);
 });

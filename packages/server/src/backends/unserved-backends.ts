@@ -1,11 +1,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { lookForGpu, missingForTensorRt } from "./gpu-machine.ts";
+import { findGpuLibraries, missingTensorRtPrerequisites } from "./gpu-machine.ts";
 
 const throughOnnx = "convert the model to ONNX and serve it with backend 'onnxruntime'";
 const throughPython = "or load it in a model.py of backend 'python', with its packages in an environment of its own";
 
-/** Triton backends that are not available here, each with a remedy. */
+/** Backends of Triton that are not available here, each with a remedy. */
 const unserved: Readonly<Record<string, string>> = {
   openvino: `OpenVINO's format is not served: ${throughOnnx}, ${throughPython}`,
   mxnet: `MXNet is not served: ${throughOnnx}, ${throughPython}`,
@@ -17,9 +17,10 @@ const unserved: Readonly<Record<string, string>> = {
 };
 
 /**
- * Explains that a plan is code for one kind of GPU and one version of TensorRT. `missing` lists the prerequisites that the machine lacks.
+ * Returns the remedy for a TensorRT plan, which is code for one kind of GPU and one version of TensorRT. `missing` lists the prerequisites
+ * that the machine lacks.
  */
-export function insteadOfPlan(missing: readonly string[]): string {
+export function planRemedy(missing: readonly string[]): string {
   const lacks = missing.length === 0 ? "this server has access to none" : `this machine lacks ${missing.join(", ")}`;
   return (
     `TensorRT plans run on an NVIDIA GPU, and ${lacks}. Serve the ONNX model that the plan was built from, with backend 'onnxruntime'; ` +
@@ -28,12 +29,12 @@ export function insteadOfPlan(missing: readonly string[]): string {
 }
 
 /**
- * Returns the remedy for a model whose backend is not available; null when none is known. `directories` are those of the model in which
- * Triton looks for a shared library of the backend. Such a library is built for Triton's own process and is never loaded here.
+ * Returns the remedy for a model whose backend is not available; null when none is known. In `directories`, Triton searches for a shared
+ * library of the backend; such a library only works in Triton's own process.
  */
-export async function insteadOfBackend(backend: string, directories: readonly string[]): Promise<string | null> {
+export async function backendRemedy(backend: string, directories: readonly string[]): Promise<string | null> {
   if (Object.hasOwn(unserved, backend)) return unserved[backend]!;
-  if (backend === "tensorrt") return insteadOfPlan(missingForTensorRt(await lookForGpu()));
+  if (backend === "tensorrt") return planRemedy(missingTensorRtPrerequisites(await findGpuLibraries()));
   const library = `libtriton_${backend}.so`;
   for (const directory of directories) {
     const found = await stat(join(directory, library)).catch(() => null);

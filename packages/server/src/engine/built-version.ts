@@ -7,20 +7,20 @@ import {
   type LoadedModel,
   type ModelSource,
   type NamespaceMetrics,
-  type OtherModels,
+  type BlsClient,
 } from "../backends/index.ts";
-import { refuseUnbuilt, type ModelConfig } from "../modelconfig/index.ts";
+import { rejectUnsupported, type ModelConfig } from "../modelconfig/index.ts";
 import type { RequestRecord } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { readLabels } from "./labels.ts";
-import { contentOf, guessOf } from "./model-content.ts";
+import { modelContent, estimateMemory } from "./model-content.ts";
 import type { ChargeOwner, MemoryBudget } from "./memory-budget.ts";
 import { openModel } from "./open-model.ts";
 import { ModelCaller, type ModelCallerDependencies } from "./model-caller.ts";
 import { warmUp } from "./warm-up.ts";
 import type { ModelHealth } from "./serving-version.ts";
 
-/** A version whose instances are up, before it receives requests. A caller that does not open it disposes its model. */
+/** A version whose instances are running, before it receives requests. A caller that does not put it into service disposes its model. */
 export interface BuiltVersion {
   readonly version: number;
   readonly config: ModelConfig;
@@ -28,14 +28,14 @@ export interface BuiltVersion {
   readonly model: LoadedModel;
   readonly health: ModelHealth;
   readonly loadNs: number;
-  /** The model's access to other models; null for an ensemble. */
-  readonly door: OtherModels | null;
+  /** The model's client for calls of other models (BLS); null for an ensemble. */
+  readonly bls: BlsClient | null;
   /** Records of the warm-up requests, for the version's statistics. */
   readonly warmUps: readonly RequestRecord[];
 }
 
 export interface BuilderDependencies {
-  /** The backends in order: the first one that runs a model is used. */
+  /** The backends in order of preference: the first backend that supports a model runs it. */
   readonly backends: readonly Backend[];
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   readonly autoComplete: boolean;
@@ -46,8 +46,8 @@ export interface BuilderDependencies {
   readonly fillRandom: (bytes: Uint8Array) => void;
 }
 
-/** A version on disk to build, with the configuration found there, for one namespace. */
-export interface BuildOrder {
+/** A version on disk to build, with the configuration found on disk, for one namespace. */
+export interface VersionBuildOptions {
   readonly namespace: string;
   readonly arena: Arena;
   readonly metrics: NamespaceMetrics;
@@ -59,16 +59,16 @@ export interface BuildOrder {
 /** Builds versions within the memory budget. */
 export class VersionBuilder {
   readonly #parts: BuilderDependencies;
-  /** Loaded models by their charge, which is corrected when a model reports a change of its memory. */
+  /** Loaded models by their charge. The charge is corrected when a model reports that its memory has changed. */
   readonly #loaded = new Map<ChargeOwner, LoadedModel>();
-  /** Charges of models whose backend shares memory between equal models and does not report which one is charged next. */
+  /** Charges of models whose backend shares memory between equal models but does not report which model is charged after an unload. */
   readonly #sharing = new Set<ChargeOwner>();
 
   constructor(parts: BuilderDependencies) {
     this.#parts = parts;
   }
 
-  async build(order: BuildOrder): Promise<BuiltVersion> {
+  async build(order: VersionBuildOptions): Promise<BuiltVersion> {
     const { source, config: found } = order;
     const startNs = this.#parts.clock.monotonicNs();
     const health: ModelHealth = { unhealthy: null };
@@ -76,32 +76,36 @@ export class VersionBuilder {
     const context: LoadContext = {
       arena: order.arena,
       metrics: order.metrics,
-      others: door,
+      bls: door,
       backendConfig: this.#parts.backendConfig(found.backend),
       signal: order.signal,
       onHealth: (said) => {
         health.unhealthy = said.ok ? null : said.reason;
       },
     };
-    // Read before anything is built that would have to be ended again.
+    // The label files are read first: an invalid one then fails the load before any instance is started.
     const labels = await readLabels(source.modelDirectory, found);
     const { config, model, warmUps } = await this.#load(order, context);
     const loadNs = this.#parts.clock.monotonicNs() - startNs;
     door.loaded();
-    return { version: source.version, config, labels, model, health, loadNs, warmUps, door };
+    return { version: source.version, config, labels, model, health, loadNs, warmUps, bls: door };
   }
 
-  async #load(order: BuildOrder, context: LoadContext): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
+  async #load(
+    order: VersionBuildOptions,
+    context: LoadContext,
+  ): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
     const { source, config: found } = order;
-    // Checked before a backend uses the configuration: completing it opens the model, with libraries that it names.
-    refuseUnbuilt(found);
+    // Unsupported features are rejected before a backend completes the configuration: completing opens the model, with libraries that the
+    // configuration names.
+    rejectUnsupported(found);
     const backend = await findBackend(this.#parts.backends, found.backend, source);
     const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;
-    const content = await contentOf(source, found, heldBytes);
+    const content = await modelContent(source, found, heldBytes);
     const charge: ChargeOwner = { namespace: order.namespace };
     const what = `model '${source.servedName}' version ${source.version}`;
     const known = await backend.estimateBytes(source, found);
-    const guess = guessOf(found, content);
+    const guess = estimateMemory(found, content);
     this.#parts.budget.reserve(charge, what, { known, contentKey: content.key, guess });
     try {
       const onMemory = () => void this.#correct(charge);
@@ -110,7 +114,7 @@ export class VersionBuilder {
       const { config, model } = await openModel(backend, { ...order, autoComplete: this.#parts.autoComplete }, opening);
       try {
         const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
-        this.#parts.budget.settle(charge, what, content.key, await model.memoryBytes());
+        this.#parts.budget.setMeasured(charge, what, content.key, await model.memoryBytes());
         this.#loaded.set(charge, model);
         if (known !== null) this.#sharing.add(charge);
         return { config, model: this.#charged(model, charge), warmUps };
@@ -124,7 +128,7 @@ export class VersionBuilder {
     }
   }
 
-  /** Returns the model with a disposal that also releases its charge. */
+  /** Returns the model with a disposal that also releases its memory charge. */
   #charged(model: LoadedModel, charge: ChargeOwner): LoadedModel {
     return {
       instances: model.instances,
@@ -161,7 +165,7 @@ export class VersionBuilder {
     };
   }
 
-  /** Releases a model's charge; the memory that it shared is charged to another user of it. */
+  /** Releases a model's charge. Memory that the model shared with another loaded model is then charged to that model. */
   async #uncharge(charge: ChargeOwner): Promise<void> {
     this.#parts.budget.release(charge);
     this.#loaded.delete(charge);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock, type InferenceError } from "@galatea/base";
 import type { CallingExecution, RequestCaller } from "../inference/index.ts";
-import { CallGraph, knotOf, type NestedCall } from "./call-graph.ts";
+import { CallGraph, findDeadlock, type NestedCall } from "./call-graph.ts";
 
 const a = { name: "a" };
 const b = { name: "b" };
@@ -30,37 +30,37 @@ const call = (by: CallingExecution, target: { name: string }, more: Partial<Nest
 
 test("a model that calls itself waits for itself when it has one instance", () => {
   const calls = [call(execution(a), a)];
-  assert.deepEqual(knotOf(calls), calls);
-  assert.deepEqual(knotOf([call(execution(a), a, { instanceCount: 2 })]), []);
+  assert.deepEqual(findDeadlock(calls), calls);
+  assert.deepEqual(findDeadlock([call(execution(a), a, { instanceCount: 2 })]), []);
 });
 
 test("a calls b, which calls a: what b executes waits for itself", () => {
   const first = call(execution(a), b, { isQueued: false });
   const second = call(execution(b, { answers: [first.caller] }), a);
-  assert.deepEqual(knotOf([first, second]), [first, second]);
+  assert.deepEqual(findDeadlock([first, second]), [first, second]);
   // Handed to b's worker ahead of its time, it waits behind what b executes, which it is not part of.
   const other = call(execution(b), a);
-  assert.deepEqual(knotOf([first, other]), [first, other]);
+  assert.deepEqual(findDeadlock([first, other]), [first, other]);
   // Of a stream the answers may come all the same, and of two instances the other may execute it.
-  assert.deepEqual(knotOf([{ ...first, isStreamed: true }, other]), []);
-  assert.deepEqual(knotOf([{ ...first, instanceCount: 2 }, other]), []);
-  assert.deepEqual(knotOf([first, { ...second, instanceCount: 2 }]), []);
+  assert.deepEqual(findDeadlock([{ ...first, isStreamed: true }, other]), []);
+  assert.deepEqual(findDeadlock([{ ...first, instanceCount: 2 }, other]), []);
+  assert.deepEqual(findDeadlock([first, { ...second, instanceCount: 2 }]), []);
 });
 
 test("two requests that hold what the other wants wait for each other, and nobody else is drawn in", () => {
   const c = { name: "c" };
   const knot = [call(execution(a), b), call(execution(b), a)];
   const other = call(execution(c), { name: "d" });
-  assert.deepEqual(knotOf([other, ...knot]), knot);
+  assert.deepEqual(findDeadlock([other, ...knot]), knot);
 });
 
 test("an execution with one call that goes on waits for nothing for ever", () => {
   const caller = execution(a);
-  assert.deepEqual(knotOf([call(caller, a), call(caller, b, { isQueued: false })]), []);
+  assert.deepEqual(findDeadlock([call(caller, a), call(caller, b, { isQueued: false })]), []);
 });
 
 test("an execution that holds no instance keeps nobody from one", () => {
-  assert.deepEqual(knotOf([call(execution(a, { holdsInstance: false }), a)]), []);
+  assert.deepEqual(findDeadlock([call(execution(a, { holdsInstance: false }), a)]), []);
 });
 
 test("the youngest call of a knot fails when the knot is seen a second time, and one that ended meanwhile does not", () => {

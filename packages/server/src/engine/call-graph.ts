@@ -1,25 +1,26 @@
 import { InferenceError, type Clock } from "@galatea/base";
 import type { CallingExecution, RequestCaller } from "../inference/index.ts";
 
-/** A call between models without a response yet. */
+/** A call from one model to another that has not completed. */
 export interface NestedCall {
   readonly caller: RequestCaller;
   /** Identity of the loaded model that is called; compared with the `owner` of executions. */
   readonly target: object;
   readonly targetName: string;
-  /** Number of instances that execute or are about to; dormant ones are not counted. */
+  /** Number of the called model's instances that execute, or can execute without a start of their worker; dormant ones are not counted. */
   readonly instanceCount: number;
-  /** True if the call waits for an instance, as far as the model's scheduler knows. */
+  /** True if the call is known to wait for an instance in the called model's queue. */
   readonly isQueued: boolean;
-  /** True if the responses come one by one, possibly after the model has begun another execution. */
+  /** True if the called model is decoupled: it may send responses after its instance has begun another execution. */
   readonly isStreamed: boolean;
 }
 
 /**
- * Returns the calls that are in a deadlock: each waits for an instance while executions with such calls occupy all instances that it
- * could use, or one of those executes it. An execution is in the deadlock when all of its calls are. Empty when every call can proceed.
+ * Returns the calls that are in a deadlock. Such a call waits for an instance, while executions that make deadlocked calls occupy all
+ * instances that could run it, or one of those executions runs it. An execution is deadlocked when all of its calls are. Returns an empty
+ * list when every call can proceed.
  */
-export function knotOf<Call extends NestedCall>(calls: readonly Call[]): readonly Call[] {
+export function findDeadlock<Call extends NestedCall>(calls: readonly Call[]): readonly Call[] {
   const stuck = new Map<CallingExecution, readonly Call[]>();
   for (const [execution, own] of Map.groupBy(calls, ({ caller }) => caller.execution))
     if (execution.holdsInstance) stuck.set(execution, own);
@@ -32,8 +33,8 @@ export function knotOf<Call extends NestedCall>(calls: readonly Call[]): readonl
 }
 
 /**
- * Returns whether the call waits for one of `stuck`, which are executions of the called model: one of them executes it, or they occupy
- * all instances. In the second case the call waits behind them, even if it was handed to a worker ahead of time.
+ * Returns whether the call depends on one of the `stuck` executions of the called model: one of them executes the call, or they occupy all
+ * instances. In the second case the call waits behind them, even if it was handed to a worker ahead of time.
  */
 function waitsFor(
   { caller, instanceCount, isQueued, isStreamed }: NestedCall,
@@ -43,29 +44,30 @@ function waitsFor(
   return stuck.length >= instanceCount && (isQueued || !isStreamed);
 }
 
-/** Interval between two searches for deadlocks; a deadlock that is seen twice has lasted that long. */
-const lookMs = 500;
+/** Interval between two searches for deadlocks. A deadlock fails a call when two consecutive searches find it. */
+const searchIntervalMs = 500;
 
 interface OpenCall extends NestedCall {
   readonly controller: AbortController;
 }
 
 /**
- * All current calls between models. Triton waits for ever when calls wait for each other. Here the youngest call of a deadlock fails
- * after the deadlock was seen twice: a model may respond without waiting for its own calls.
+ * Tracks all current calls between models and resolves deadlocks. In Triton, calls that wait for each other wait for ever. Here the
+ * youngest call of a deadlock fails when two consecutive searches have found it: after one search, a model may still respond without
+ * waiting for its own calls.
  */
 export class CallGraph {
   readonly #clock: Clock;
   readonly #calls = new Set<OpenCall>();
   #seen: ReadonlySet<OpenCall> = new Set();
   /** True if another search is scheduled. */
-  #isLooking = false;
+  #isSearchScheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Adds a call until the result is disposed. The signal aborts with the error with which the call then fails. */
+  /** Adds a call until the result is disposed. The signal aborts, with an error, when the call must fail to resolve a deadlock. */
   begin(call: NestedCall): Disposable & { readonly signal: AbortSignal } {
     const controller = new AbortController();
     const open: OpenCall = {
@@ -82,7 +84,7 @@ export class CallGraph {
       controller,
     };
     this.#calls.add(open);
-    if (!this.#isLooking) this.#lookLater();
+    if (!this.#isSearchScheduled) this.#lookLater();
     return {
       signal: controller.signal,
       [Symbol.dispose]: () => {
@@ -92,14 +94,14 @@ export class CallGraph {
   }
 
   #lookLater(): void {
-    this.#isLooking = true;
-    this.#clock.timer(lookMs, () => this.#look());
+    this.#isSearchScheduled = true;
+    this.#clock.timer(searchIntervalMs, () => this.#look());
   }
 
   #look(): void {
-    this.#isLooking = this.#calls.size > 0;
-    if (this.#isLooking) this.#lookLater();
-    const knot = knotOf([...this.#calls]);
+    this.#isSearchScheduled = this.#calls.size > 0;
+    if (this.#isSearchScheduled) this.#lookLater();
+    const knot = findDeadlock([...this.#calls]);
     const lasting = knot.filter((call) => this.#seen.has(call));
     const youngest =
       lasting.length === knot.length ? (knot.findLast(({ isQueued }) => isQueued) ?? knot.at(-1)) : undefined;

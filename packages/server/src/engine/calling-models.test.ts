@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError, systemClock } from "@galatea/base";
-import type { Backend, LoadContext, ModelCall, OtherModels } from "../backends/index.ts";
+import type { Backend, LoadContext, ModelCall, BlsClient } from "../backends/index.ts";
 import {
   noParameters,
   releaseResponse,
@@ -19,16 +19,16 @@ const callsConfig = echoConfig.replace('backend: "echo"', 'backend: "calls"');
 class CallingBackend implements Backend {
   readonly name = "calls";
   /** By the name of the model: the door of the last load. */
-  readonly doors = new Map<string, OtherModels>();
-  answer: (request: InferenceRequest, others: OtherModels) => Promise<Outcome> = (request, others) =>
+  readonly doors = new Map<string, BlsClient>();
+  answer: (request: InferenceRequest, others: BlsClient) => Promise<Outcome> = (request, others) =>
     others.infer(callOf("echo", request, this.executionOf(others, request)));
-  onLoad: (others: OtherModels) => Promise<void> = () => Promise.resolve();
+  onLoad: (others: BlsClient) => Promise<void> = () => Promise.resolve();
 
   complete: Backend["complete"] = (_source, config) => Promise.resolve(config);
   estimateBytes: Backend["estimateBytes"] = () => Promise.resolve(null);
   warmUp: Backend["warmUp"] = () => Promise.resolve();
 
-  load: Backend["load"] = async (source, _config, { others }: LoadContext) => {
+  load: Backend["load"] = async (source, _config, { bls: others }: LoadContext) => {
     this.doors.set(source.servedName, others);
     await this.onLoad(others);
     return {
@@ -37,7 +37,7 @@ class CallingBackend implements Backend {
           name: source.servedName,
           executionsMax: 1,
           supervision: null,
-          givenUp: () => {},
+          abandonRequest: () => {},
           execute: async (batch) => {
             const outcomes = await Promise.all(
               batch.map((request) =>

@@ -6,16 +6,19 @@ export interface CatalogModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending; empty when the policy selects none of those on disk. */
+  /** Ascending; empty when the version policy selects no version on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
-  /** Directories that are ignored because their names (`v1`) are not version numbers. */
+  /** Names of directories, such as `v1`, that are ignored because they are not version numbers. */
   readonly misnamedVersions: readonly string[];
 }
 
 /** The repositories of one namespace, read from disk at every call. Disposed with the namespace. */
 export interface Catalog extends AsyncDisposable {
-  /** Returns every model directory, in order of name; `duplicate` marks a name that two repositories have. */
+  /** Returns every model directory, sorted by name; `duplicate` marks a name that exists in two repositories. */
   names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]>;
-  /** Throws InferenceError with file, line and field; NOT_FOUND when no repository has the name, or several have it. */
+  /**
+   * Returns a model. Throws InferenceError with file, line and field for an invalid configuration; NOT_FOUND when no repository has the
+   * name, or several have it.
+   */
   find(name: string, override: LoadOverride | null): Promise<CatalogModel>;
 }

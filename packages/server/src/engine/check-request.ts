@@ -59,7 +59,7 @@ function checkInputNames(request: InferenceRequest, facts: ModelFacts): void {
   throw refuse(request, wrongCount(request, facts));
 }
 
-/** Up to this number, names are compared with each other, which allocates nothing. */
+/** Up to this number of tensors, each name is compared with every other, which allocates nothing; above it a Set is used. */
 const comparedMax = 16;
 
 function repeatedName(tensors: readonly Tensor[]): string | null {
@@ -106,7 +106,7 @@ function checkInput(request: InferenceRequest, tensor: Tensor, facts: ModelFacts
         `got [${tensor.shape.join(",")}]. ${facts.maxBatchSize > 0 ? batchNote : ""}`,
     );
   }
-  // Triton does not accept a batch without rows: its error reports the missing bytes of one row.
+  // Triton rejects a batch with 0 rows: its error reports the missing bytes of one row.
   const isEmpty = facts.maxBatchSize > 0 && tensor.shape[0] === 0;
   const count = elementCount(isEmpty ? tensor.shape.slice(1) : tensor.shape);
   if (expected.elementBytes > 0) {
@@ -129,7 +129,7 @@ function shapeAgrees(shape: readonly number[], expected: readonly number[]): boo
   return true;
 }
 
-/** Walks the uint32 length prefixes; the element count must match exactly. */
+/** Checks the uint32 length before each string; the number of strings must equal the element count. */
 function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: number, model: string): void {
   const { data } = tensor;
   const where = `for inference input '${tensor.name}' for model '${model}'`;
@@ -161,7 +161,7 @@ function checkStrings(request: InferenceRequest, tensor: Tensor, expectedCount: 
     throw refuse(request, `expected ${expectedCount} string elements ${where}, got ${count}`);
 }
 
-/** Returns the error for invalid tensor contents, which Triton reports like a model's errors. */
+/** Returns the error for invalid tensor contents; Triton reports it with the same code as an error of the model. */
 function invalid(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", message);
 }
@@ -170,7 +170,7 @@ function refused(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", message, { reason: "request-refused" });
 }
 
-/** Throws with the request id before the message, as Triton's core does. */
+/** Returns an error whose message begins with the request id, as in Triton's core. */
 function refuse(request: InferenceRequest, message: string): InferenceError {
   return refused(`[request id: ${request.id === "" ? "<id_unknown>" : request.id}] ${message}`);
 }

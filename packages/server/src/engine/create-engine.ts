@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 import { type ByteBudget, type Clock, InferenceError, type Logger, TaskGroup } from "@galatea/base";
-import { onMachine, type Backend, type DeviceBytes } from "../backends/index.ts";
+import { machineBytes, type Backend, type DeviceBytes } from "../backends/index.ts";
 import { createArena } from "../tensor/index.ts";
 import { CallGraph } from "./call-graph.ts";
 import type { Catalog } from "./catalog.ts";
@@ -21,31 +21,31 @@ import { ModelTable, type ModelEntry } from "./model-entry.ts";
 import type { ServingVersion } from "./serving-version.ts";
 import { ModelLoader, type LoadSpace } from "./model-loader.ts";
 import { VersionObservers, type EngineMetrics } from "./observers.ts";
-import { schedulerFor } from "./scheduler-for.ts";
+import { createScheduler } from "./create-scheduler.ts";
 
 export interface EngineOptions {
   readonly id: string;
   readonly version: string;
-  /** True if clients may load and unload by name. */
+  /** True if clients may load and unload models by name (`--model-control-mode=explicit`). */
   readonly explicitControl: boolean;
   readonly strictReadiness: boolean;
   readonly autoComplete: boolean;
   readonly backends: readonly Backend[];
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
-  /** The server's own repositories. */
+  /** The catalog of the server's own model repositories. */
   readonly catalog: Catalog;
-  /** Returns a catalog over one registered archive. */
+  /** Returns the catalog of one model archive that was registered through the container API. */
   readonly catalogOf: (source: NamespaceSource) => Catalog;
   readonly arenaBytes: number;
   readonly namespaceArenaBytes: number;
-  /** Budget from which the blocks of all arenas are taken. */
+  /** Budget from which the blocks of all arenas are allocated. */
   readonly requestMemory: ByteBudget;
   readonly memoryBudgetBytes: number | null;
-  /** Memory limit of models on each GPU; a GPU without an entry has no limit. */
+  /** Memory limit for models by GPU; a GPU without an entry has no limit. */
   readonly gpuBudgetBytes?: DeviceBytes;
   readonly queueLengthMax: number;
   readonly loadsMax: number;
-  /** Time that an unload waits for requests in flight and for the model's own code before it ends them by force. */
+  /** Time in milliseconds that an unload waits for running requests and for the model's own code before it ends them by force. */
   readonly drainMsMax: number;
   readonly metrics: EngineMetrics;
   readonly clock: Clock;
@@ -67,21 +67,21 @@ export class EngineCore implements Engine, AsyncDisposable {
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
   readonly #draining: TaskGroup;
-  /** Failures are reported to the caller of each load. */
+  /** Loads in progress. Their failures are reported to their callers, not here. */
   readonly #loads = new TaskGroup(() => {});
   /** Aborts loads in progress when the server exits. */
   readonly #closing = new AbortController();
   #exiting = false;
-  /** True if the server could not be created: it reports that it is not ready until it is stopped. */
+  /** True if the server failed to start (`fail`): it then stays up, not ready, until it is stopped. */
   #hasFailed = false;
-  /** Namespaces that complete running work and start none. */
+  /** Closing namespaces: running requests complete, new ones are rejected. */
   readonly #closingSpaces = new Map<string, Promise<void>>();
 
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#budget = new MemoryBudget(
       new Map([
-        ...(options.memoryBudgetBytes === null ? [] : onMachine(options.memoryBudgetBytes)),
+        ...(options.memoryBudgetBytes === null ? [] : machineBytes(options.memoryBudgetBytes)),
         ...(options.gpuBudgetBytes ?? []),
       ]),
       learnedCostsMax,
@@ -110,7 +110,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       log: options.log,
       fillRandom: randomFillSync,
       scheduler: (config, version, made) =>
-        schedulerFor(config, made, {
+        createScheduler(config, made, {
           modelVersion: String(version),
           clock: options.clock,
           queueLengthMax: options.queueLengthMax,
@@ -125,7 +125,10 @@ export class EngineCore implements Engine, AsyncDisposable {
     return !this.#exiting && !this.#hasFailed;
   }
 
-  /** Strict readiness: every known version is ready and healthy, or was unloaded on purpose. */
+  /**
+   * True if every known version is ready and healthy, or was unloaded on request (with strict readiness); otherwise true while the server
+   * is live.
+   */
   get ready(): boolean {
     if (!this.live) return false;
     if (!this.#options.strictReadiness) return true;
@@ -202,7 +205,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await this.#load(this.#space(""), modelName, override, signal);
   }
 
-  /** Loads a model for another one of its namespace. */
+  /** Loads a model that another model of the namespace requested by name. */
   async #loadCalled(
     namespace: string,
     name: string,
@@ -238,7 +241,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await Promise.all(this.#options.backends.map((backend) => backend.warmUp()));
   }
 
-  /** Loads everything in the repositories, or the models named; resolves with the names that failed. */
+  /** Loads the named models, or all models in the repositories. Resolves with the names of the models that failed. */
   async loadAtStart(names: readonly string[] | "all", signal: AbortSignal): Promise<readonly string[]> {
     const wanted = names === "all" ? (await this.#options.catalog.names()).map((each) => each.name) : names;
     const queue = [...wanted];
@@ -248,7 +251,7 @@ export class EngineCore implements Engine, AsyncDisposable {
         try {
           await this.#load(this.#space(""), name, null, signal);
         } catch {
-          // The loader has logged the reason.
+          // The loader has logged the reason of the failure.
           signal.throwIfAborted();
           failed.push(name);
         }
@@ -284,8 +287,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   /**
-   * Closes a namespace in two phases. First no new work starts and running work completes, its calls to other models included; then the
-   * models end. If a model ended at once, a model that calls it would fail.
+   * Closes a namespace in two phases. First, new requests are rejected and running ones complete, with their calls to other models. Then
+   * the models are unloaded. Without the first phase, a running model could call one that is already unloaded, and fail.
    */
   async closeNamespace(namespace: string): Promise<void> {
     const space = this.#spaces.get(namespace);
@@ -298,13 +301,13 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async #endSpace(space: OpenSpace): Promise<void> {
     const { namespace } = space;
-    // A caller that opens a model meanwhile finds the namespace closing.
+    // This tick ends first: a caller that opens a model in it already finds the namespace closing.
     await Promise.resolve();
     await this.#drain(namespace);
     const served = await Promise.all(
-      this.#table.entries(namespace).map((entry) => entry.inTurn(() => Promise.resolve(takeReady(entry)))),
+      this.#table.entries(namespace).map((entry) => entry.enqueue(() => Promise.resolve(takeReady(entry)))),
     );
-    // Not in the entries' own queues: a step ends after the ensembles that use it.
+    // The models are not disposed in their own load queues: a step's disposal waits for the ensembles that use it.
     await Promise.all(
       served.flat().map(async ({ serving }) => {
         await serving[Symbol.asyncDispose]();
@@ -316,7 +319,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     await closeSpace(space);
   }
 
-  /** Waits until no call uses any model of the namespace; models that take too long are abandoned. */
+  /** Waits until no call uses any model of the namespace. After the drain time, models that are still in use are abandoned. */
   async #drain(namespace: string): Promise<void> {
     const { clock, drainMsMax } = this.#options;
     let isLate = false;
@@ -325,7 +328,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       for (const serving of this.#served(namespace))
         if (!serving.isIdle) serving.abandon(`its unload waited for ${drainMsMax / 1000} s`);
     });
-    // A call that ends may have let another one start.
+    // Repeated: a request that completed may have made a call to another model meanwhile.
     for (;;) {
       const busy = this.#served(namespace).filter((serving) => !serving.isIdle);
       if (isLate || busy.length === 0) return;
@@ -371,7 +374,9 @@ export class EngineCore implements Engine, AsyncDisposable {
     this.#hasFailed = true;
   }
 
-  /** Ends loads in progress and running executions by force after the server's drain time. The caller must still close the engine. */
+  /**
+   * Ends loads in progress and running executions by force, when the server's drain time is over. The caller must still close the engine.
+   */
   abandon(why: string): void {
     this.#exit();
     for (const namespace of this.#table.namespaces)
@@ -413,10 +418,10 @@ function noVersion(modelName: string): InferenceError {
   return new InferenceError("NOT_FOUND", `Request for unknown model: '${modelName}' has no available versions`);
 }
 
-/** Takes a model's versions out of service; the caller ends them. */
+/** Takes a model's ready versions out of service and returns them; the caller disposes them. */
 function takeReady(entry: ModelEntry) {
   const ready = entry.ready();
-  for (const { version } of ready) entry.move(version, { at: "unloading" });
+  for (const { version } of ready) entry.setState(version, { at: "unloading" });
   return ready;
 }
 

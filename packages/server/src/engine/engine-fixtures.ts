@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/base";
 import {
   noNamespaceMetrics,
-  onMachine,
+  machineBytes,
   type Backend,
   type LoadContext,
   type LoadedModel,
@@ -78,7 +78,7 @@ export class EchoBackend implements Backend {
       name: `${source.servedName}_0_0`,
       executionsMax: 1,
       supervision: null,
-      givenUp: () => {},
+      abandonRequest: () => {},
       execute: async (batch) => {
         await this.held.get(source.servedName);
         assert(isUp, `${source.servedName} executes while it is loaded`);
@@ -100,7 +100,7 @@ export class EchoBackend implements Backend {
     };
     return {
       instances: [instance],
-      memoryBytes: () => Promise.resolve(onMachine(this.memoryBytes)),
+      memoryBytes: () => Promise.resolve(machineBytes(this.memoryBytes)),
       [Symbol.asyncDispose]: () => {
         isUp = false;
         this.loadedCount--;

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { onMachine, type Backend, type LoadedModel } from "../backends/index.ts";
+import { machineBytes, type Backend, type LoadedModel } from "../backends/index.ts";
 import {
   noParameters,
   type Execution,
@@ -7,15 +7,15 @@ import {
   type Instance,
   type InferenceResponse,
   type Outcome,
-  SentAnswers,
-  type AnswerSink,
+  DeferredResponses,
+  type ResponseSink,
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena, Tensor } from "../tensor/index.ts";
 import { EngineBench } from "./engine-fixtures.ts";
 import { contractModels, type ContractModel, type ContractTensor, type EngineSubject } from "./engine.contract.ts";
 
-/** The engine itself, for the suite of its contract. */
+/** Opens a real engine for the contract tests of `Engine`. */
 export function openEngineSubject(): Promise<EngineSubject> {
   const bench = new EngineBench();
   const backend = new ContractBackend();
@@ -44,7 +44,7 @@ function configText({ inputs, outputs, maxBatchSize, decoupled }: ContractModel)
   return `backend: "contract" max_batch_size: ${maxBatchSize}\n${list("input", inputs)}${list("output", outputs)}model_transaction_policy { decoupled: ${decoupled} }`;
 }
 
-/** What the suite says its models do. */
+/** A backend with the models that the contract tests use. */
 class ContractBackend implements Backend {
   readonly name = "contract";
   failingWaitsFor: Promise<void> = Promise.resolve();
@@ -66,12 +66,12 @@ class ContractBackend implements Backend {
       name: `${config.name}_0_0`,
       executionsMax: 1,
       supervision: null,
-      givenUp: () => {},
+      abandonRequest: () => {},
       execute,
     };
     return Promise.resolve({
       instances: [instance],
-      memoryBytes: () => Promise.resolve(onMachine(1000)),
+      memoryBytes: () => Promise.resolve(machineBytes(1000)),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     });
   };
@@ -89,12 +89,12 @@ function outcomeOf(request: InferenceRequest, config: ModelConfig, arena: Arena)
   );
 }
 
-/** Answers in a turn of the event loop of their own, as those of a worker come. */
+/** Sends the responses in a later event loop tick, as a worker process does. */
 function count(batch: readonly InferenceRequest[], config: ModelConfig, arena: Arena) {
-  const outcomes = batch.map(({ inputs, answers }) => new SentAnswers(send(inputs, answers)));
+  const outcomes = batch.map(({ inputs, answers }) => new DeferredResponses(send(inputs, answers)));
   return { outcomes };
 
-  async function send(inputs: readonly Tensor[], answers: AnswerSink | undefined): Promise<null> {
+  async function send(inputs: readonly Tensor[], answers: ResponseSink | undefined): Promise<null> {
     const values = new Int32Array(inputs[0]!.data.slice().buffer);
     for (const value of values) {
       await new Promise((resolve) => setImmediate(resolve));

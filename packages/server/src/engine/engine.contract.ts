@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold, load, metadataOf, told, type Check, type EngineSubject } from "./contract-fixtures.ts";
 import { decoupledModels, inference } from "./inference.contract.ts";
-import { labelsOf } from "./model-view.ts";
+import { outputLabels } from "./model-view.ts";
 import { namespaces, repositoryControl } from "./repository-control.contract.ts";
 
 export { contractModels, type ContractModel, type ContractTensor, type EngineSubject } from "./contract-fixtures.ts";
 
-/** What every Engine does. `open` gives one with nothing loaded. */
+/** The contract tests that every implementation of `Engine` must pass. `open` creates an engine without loaded models. */
 export function engineContract(name: string, open: () => Promise<EngineSubject>): void {
   const check: Check = (title, work) => {
     test(`${name}: ${title}`, async () => {
@@ -59,8 +59,8 @@ function lookups(check: Check): void {
         ["Z", "INT32", [-1]],
       ],
     );
-    assert.deepEqual(labelsOf(model.view, "Y"), []);
-    assert.deepEqual(labelsOf(model.view, "no such output"), []);
+    assert.deepEqual(outputLabels(model.view, "Y"), []);
+    assert.deepEqual(outputLabels(model.view, "no such output"), []);
     model[Symbol.dispose]();
     model[Symbol.dispose]();
   });

@@ -1,4 +1,4 @@
-import type { AnswerSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
+import type { ResponseSink, InferenceRequest, InferenceResponse } from "../inference/index.ts";
 import type { BlockSource, Datatype } from "../tensor/index.ts";
 import type { ModelView } from "./model-view.ts";
 
@@ -12,22 +12,22 @@ export interface ModelTarget {
 }
 
 /**
- * A model that was found and is leased for a call (`using`). The name is looked up once, and the call uses one version from its first
- * byte to its last, whatever is loaded or unloaded meanwhile. An unload waits for its calls, up to the server's drain time.
+ * A model that is leased for one call (`using`). The name is looked up once: the whole call uses one version, even if another one is loaded
+ * meanwhile. An unload waits for leases, up to the server's drain time.
  */
 export interface ServedModel extends Disposable {
   readonly view: ModelView;
-  /** False when the loaded model cannot respond, for example because a worker cannot be started. */
+  /** False when the loaded model cannot respond, for example because its worker cannot be started. */
   readonly isHealthy: boolean;
-  /** The shared memory into which a request's body is best read; null when the unload stopped waiting for this call. */
+  /** The shared memory into which a caller should read the request's body; null when an unload has stopped waiting for this call. */
   readonly arena: BlockSource | null;
-  /** Owns the request's input tensors from the call on, in every outcome. The caller releases the response. */
+  /** Runs a request. Takes ownership of the request's input tensors, even when it fails. The caller releases the response. */
   infer(request: InferenceRequest): Promise<InferenceResponse>;
   /**
-   * Like `infer`, for decoupled models (`view.config.decoupled`), which `infer` does not accept: responses go to the sink, the last one
-   * in every outcome. Resolves after the last one.
+   * Runs a request to a decoupled model (`view.config.decoupled`), which `infer` rejects. Responses go to the sink, which always receives a
+   * final one. Resolves after the final response.
    */
-  stream(request: InferenceRequest, sink: AnswerSink): Promise<void>;
+  stream(request: InferenceRequest, sink: ResponseSink): Promise<void>;
 }
 
 /** Inference, and descriptions of the loaded models. Every method throws InferenceError with Triton's code and text. */

@@ -1,7 +1,7 @@
 import type { ModelEntry } from "./model-entry.ts";
 
-/** Returns the ensembles that use a model, directly or through others, each after every one that it uses itself. */
-export function ensemblesAbove(model: ModelEntry): readonly ModelEntry[] {
+/** Returns the ensembles that use a model, directly or through other ensembles, sorted so that each follows the ensembles that it uses. */
+export function dependentEnsembles(model: ModelEntry): readonly ModelEntry[] {
   const above: ModelEntry[] = [];
   const visited = new Set<ModelEntry>();
   const visit = (entry: ModelEntry): void => {
@@ -17,8 +17,7 @@ export function ensemblesAbove(model: ModelEntry): readonly ModelEntry[] {
 }
 
 /**
- * Returns the path from an ensemble through its steps back to itself; null when there is none. `stepsOf` returns the steps of other
- * ensembles.
+ * Returns a cycle of ensembles that begins and ends with `name`; null when there is none. `stepsOf` returns the steps of other ensembles.
  */
 export function dependencyCycle(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The engine: loads, schedules and counts models by name. Protocols use the `Engine` type. The command creates one with `createEngine`
- * from backends, catalogs (the models on disk) and metrics.
+ * The engine: loads models, runs their requests and counts them. Protocols use the `Engine` type. The `serve` command creates an engine
+ * with `createEngine` from backends, catalogs (the models on disk) and metrics.
  */
 export type { Catalog, CatalogModel } from "./catalog.ts";
 export { createEngine, type EngineCore } from "./create-engine.ts";
@@ -15,9 +15,9 @@ export type {
   NamespaceSource,
   ServedModel,
 } from "./engine.ts";
-export { labelsOf, type ModelView } from "./model-view.ts";
+export { outputLabels, type ModelView } from "./model-view.ts";
 export type { EngineMetrics } from "./observers.ts";
-/** Request checks and model descriptions, shared by every implementation of Engine. Pure. */
+/** Request checks and model descriptions, shared by every implementation of Engine. They are pure functions. */
 export { checkRequest } from "./check-request.ts";
 export { modelMetadata } from "./metadata.ts";
 export { modelFacts, type ModelFacts } from "./model-facts.ts";

@@ -14,7 +14,7 @@ import {
   type Check,
 } from "./contract-fixtures.ts";
 
-/** What becomes of requests to one model. */
+/** Contract tests of requests to models with one response for each request. */
 export function inference(check: Check): void {
   check(
     "a request is answered with the outputs it asks for, and its memory is free when both are released",
@@ -127,7 +127,7 @@ export function inference(check: Check): void {
   });
 }
 
-/** What becomes of requests that may have any number of answers. */
+/** Contract tests of requests to decoupled models. */
 export function decoupledModels(check: Check): void {
   check("a decoupled model gives its answers to the sink in order and says which is the last", async (engine) => {
     await load(engine, "counting");
@@ -155,7 +155,7 @@ export function decoupledModels(check: Check): void {
   });
 }
 
-/** What is refused of a good request to `echo` with one row of two numbers. */
+/** Invalid changes of a valid request to the model `echo` (one row of two numbers), with the error that each one causes. */
 const refusals: readonly (readonly [string, (good: InferenceRequest) => InferenceRequest, string])[] = [
   [
     "an output that the model has not",

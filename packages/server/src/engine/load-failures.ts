@@ -1,22 +1,22 @@
 import { InferenceError, type InferenceErrorOptions } from "@galatea/base";
 import {
-  circularText,
-  noVersionText,
-  notPolledText,
-  requiredVersionText,
+  circularDependencyText,
+  noVersionErrorText,
+  pollErrorText,
+  missingVersionText,
   stepNotLoadedText,
   unavailableStepsText,
 } from "../repository/index.ts";
 import type { CatalogModel } from "./catalog.ts";
 
-/** Returns Triton's error for a model that could not be polled. */
-export function notPolled(name: string, why: InferenceError): InferenceError {
-  return new InferenceError("INTERNAL", notPolledText(name, why.message), { cause: why, reason: "not-polled" });
+/** Returns Triton's error for a model whose configuration or files could not be read. */
+export function pollError(name: string, why: InferenceError): InferenceError {
+  return new InferenceError("INTERNAL", pollErrorText(name, why.message), { cause: why, reason: "not-polled" });
 }
 
-/** A load that failed for any other reason, with Triton's text. */
+/** The error of a load that failed for any other reason, with Triton's text. */
 export class LoadFailure extends InferenceError {
-  /** The text after the model's name. */
+  /** The message without the prefix that names the model. */
   readonly why: string;
 
   constructor(name: string, why: string, options?: InferenceErrorOptions) {
@@ -25,7 +25,7 @@ export class LoadFailure extends InferenceError {
   }
 }
 
-/** Returns Triton's error for an ensemble whose step is unusable. */
+/** Returns Triton's error for an ensemble that cannot load because one of its steps failed. */
 export function stepFailure(ensemble: string, step: string, error: InferenceError): InferenceError {
   const circular = error instanceof CircularDependency ? error : error.cause;
   if (circular instanceof CircularDependency) return circular.seenFrom(ensemble);
@@ -46,30 +46,30 @@ function dependsOn(ensemble: string, step: string, error: InferenceError): strin
   return stepNotLoadedText(ensemble, step, reason);
 }
 
-export function stepAbsent(ensemble: string, step: string): InferenceError {
+export function missingStepError(ensemble: string, step: string): InferenceError {
   return new InferenceError("INVALID_ARG", stepNotLoadedText(ensemble, step, null));
 }
 
-export function requiredVersionAbsent(ensemble: string, step: string, version: number): InferenceError {
-  return new InferenceError("INVALID_ARG", requiredVersionText(ensemble, step, version));
+export function missingVersionError(ensemble: string, step: string, version: number): InferenceError {
+  return new InferenceError("INVALID_ARG", missingVersionText(ensemble, step, version));
 }
 
 /** Returns Triton's error for a model whose version policy selects no directory. */
-export function noVersionSelected({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
-  return new LoadFailure(name, noVersionText(name, misnamedVersions));
+export function noVersionError({ servedName: name, misnamedVersions }: CatalogModel): InferenceError {
+  return new LoadFailure(name, noVersionErrorText(name, misnamedVersions));
 }
 
-/** An ensemble that is its own step, directly or through others. */
+/** The error for an ensemble that uses itself, directly or through other ensembles. */
 export class CircularDependency extends InferenceError {
   readonly circle: readonly string[];
 
-  /** `circle` begins and ends with the same name. */
+  /** `circle` lists the ensembles of the cycle; it begins and ends with the same name. */
   constructor(circle: readonly string[]) {
-    super("INVALID_ARG", circularText(circle));
+    super("INVALID_ARG", circularDependencyText(circle));
     this.circle = circle;
   }
 
-  /** Returns the same circle beginning at one of its members; unchanged for an ensemble outside of it. */
+  /** Returns the same error with the cycle starting at `name`; unchanged when `name` is not part of the cycle. */
   seenFrom(name: string): CircularDependency {
     const at = this.circle.indexOf(name);
     if (at <= 0) return this;

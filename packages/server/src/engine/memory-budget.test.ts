@@ -66,7 +66,7 @@ test("a measured cost takes the estimate's place on every device, and is what th
       ["gpu 0", 9],
     ]),
   });
-  budget.settle(first, "a", "k", new Map([["machine", 30]]));
+  budget.setMeasured(first, "a", "k", new Map([["machine", 30]]));
   assert.deepEqual([budget.usedBytes("machine"), budget.usedBytes("gpu 0")], [30, 0]);
   budget.reserve(owner(), "b", { known: null, contentKey: "k", guess: new Map([["machine", 90]]) });
   assert.equal(budget.usedBytes("machine"), 60);

@@ -1,15 +1,15 @@
 import { InferenceError } from "@galatea/base";
 import type { DeviceBytes, MemoryDevice } from "../backends/index.ts";
 
-/** The identity of a charge. */
+/** The model that memory is charged to. Compared by identity. */
 export interface ChargeOwner {
   readonly namespace: string;
 }
 
 /**
- * Memory budgets of loads, on each device. A load first reserves its estimate (the last measured cost of the same content, else the
- * caller's guess), so that concurrent loads cannot exceed a budget together, and is corrected by measurement afterwards. A rejected load
- * has the reason `out-of-memory`, which the container API maps to 507.
+ * Memory budgets for models, on each device. A load first reserves an estimate: the measured cost of an earlier load of the same content,
+ * otherwise a guess. Concurrent loads therefore cannot exceed a budget together. After the load, the estimate is replaced by the measured
+ * cost. A rejected load has the reason `out-of-memory`, which the container API maps to status 507.
  */
 export class MemoryBudget {
   /** A device without an entry has no limit. */
@@ -40,8 +40,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Charges `owner` with the backend's estimate, else with the last cost of `contentKey`, else with the guess. Throws UNAVAILABLE when
-   * that does not fit.
+   * Charges `owner` with the backend's estimate; without one, with the last measured cost of `contentKey`; without that, with the guess.
+   * Throws UNAVAILABLE when the charge exceeds the budget.
    */
   reserve(
     owner: ChargeOwner,
@@ -51,15 +51,16 @@ export class MemoryBudget {
     this.#admit(owner, what, cost.known ?? this.#learned.get(cost.contentKey) ?? cost.guess);
   }
 
-  /** Reserves these bytes for `owner`. Throws UNAVAILABLE when they do not fit. */
+  /** Charges `owner` with these bytes. Throws UNAVAILABLE when they exceed the budget. */
   reserveBytes(owner: ChargeOwner, what: string, bytes: DeviceBytes): void {
     this.#admit(owner, what, bytes);
   }
 
   /**
-   * Replaces the estimate by the measured cost and records it. When it does not fit after all, removes the charge and throws UNAVAILABLE.
+   * Replaces the estimate by the measured cost and stores it for later loads. When the measured cost exceeds the budget, removes the charge
+   * and throws UNAVAILABLE.
    */
-  settle(owner: ChargeOwner, what: string, contentKey: string, measured: DeviceBytes): void {
+  setMeasured(owner: ChargeOwner, what: string, contentKey: string, measured: DeviceBytes): void {
     this.release(owner);
     this.#learned.delete(contentKey);
     this.#learned.set(contentKey, measured);
@@ -70,7 +71,7 @@ export class MemoryBudget {
     this.#admit(owner, what, measured);
   }
 
-  /** Replaces the charge of a loaded model by a later measurement; never rejected, because the memory is already in use. */
+  /** Replaces the charge of a loaded model by a later measurement. Never fails, because the memory is already in use. */
   correct(owner: ChargeOwner, measured: DeviceBytes): void {
     if (!this.#charges.has(owner)) return;
     this.release(owner);

@@ -2,7 +2,7 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 import type { ModelMetadata, TensorMetadata } from "./engine.ts";
 import type { ModelFacts } from "./model-facts.ts";
 
-/** Triton's names in its order, without extensions that are not implemented. */
+/** The protocol extensions that this server implements, with Triton's names and in its order. */
 export const serverExtensions: readonly string[] = [
   "classification",
   "model_repository",
@@ -14,7 +14,7 @@ export const serverExtensions: readonly string[] = [
   "statistics",
 ];
 
-/** Returns the body of GET /v2/models/m; `versions` are the ready ones, or the requested one. */
+/** Returns the body of GET /v2/models/m. `versions` are all ready versions, or only the requested one. */
 export function modelMetadata(config: ModelConfig, facts: ModelFacts, versions: readonly string[]): ModelMetadata {
   const row = (tensor: { name: string; datatype: TensorMetadata["datatype"]; shape: readonly number[] }) => ({
     name: tensor.name,

@@ -1,9 +1,9 @@
 import { InferenceError, type Clock } from "@galatea/base";
-import type { ModelCall, OtherModels } from "../backends/index.ts";
+import type { ModelCall, BlsClient } from "../backends/index.ts";
 import {
   deadlineFromNow,
   newRecord,
-  type AnswerSink,
+  type ResponseSink,
   type InferenceRequest,
   type InferenceResponse,
 } from "../inference/index.ts";
@@ -17,12 +17,12 @@ export interface ModelCallerDependencies {
   readonly clock: Clock;
   readonly load: (namespace: string, name: string, override: LoadOverride | null, signal: AbortSignal) => Promise<void>;
   readonly unload: (namespace: string, name: string, unloadDependents: boolean) => Promise<void>;
-  /** Returns whether the namespace serves only running work and accepts no new requests. */
+  /** Returns whether the namespace is closing: running requests complete, new ones are rejected. */
   readonly isClosing: (namespace: string) => boolean;
 }
 
-/** A call to a version, as it is executed. */
-interface Begun {
+/** A call of a model version that has started. */
+interface StartedCall {
   readonly serving: ServingVersion;
   readonly request: InferenceRequest;
 }
@@ -30,8 +30,8 @@ interface Begun {
 /** Maximum depth of nested calls. Each level has its own execution, and memory for its tensors. */
 const depthMax = 32;
 
-/** Calls from one loaded model to the other models of its own namespace. */
-export class ModelCaller implements OtherModels {
+/** Runs the calls that one loaded model makes to other models of its namespace (BLS). */
+export class ModelCaller implements BlsClient {
   readonly #parts: ModelCallerDependencies;
   readonly #namespace: string;
   #isLoaded = false;
@@ -41,15 +41,15 @@ export class ModelCaller implements OtherModels {
     this.#namespace = namespace;
   }
 
-  /** Marks the calling model as loaded. */
+  /** Marks the calling model's own load as completed. */
   loaded(): void {
     this.#isLoaded = true;
   }
 
   async infer(call: ModelCall): Promise<InferenceResponse> {
-    const { serving, request } = this.#begin(call);
-    using _held = serving.hold();
-    const refused = (error: InferenceError) => calledInVain(call, error);
+    const { serving, request } = this.#startCall(call);
+    using _held = serving.lease();
+    const refused = (error: InferenceError) => callFailure(call, error);
     if (serving.config.decoupled) {
       releaseTensors(call.inputs);
       throw refused(isDecoupled(call));
@@ -57,16 +57,16 @@ export class ModelCaller implements OtherModels {
     return await serving.submit(request, newRecord(request.receivedNs), refused);
   }
 
-  async stream(call: ModelCall, sink: AnswerSink): Promise<void> {
-    let begun: Begun;
+  async stream(call: ModelCall, sink: ResponseSink): Promise<void> {
+    let begun: StartedCall;
     try {
-      begun = this.#begin(call);
+      begun = this.#startCall(call);
     } catch (error) {
       return sink.respond(InferenceError.from(error), true, () => {});
     }
     const { serving, request } = begun;
-    using _held = serving.hold();
-    const refused = (error: InferenceError) => calledInVain(call, error);
+    using _held = serving.lease();
+    const refused = (error: InferenceError) => callFailure(call, error);
     const record = newRecord(request.receivedNs);
     if (serving.config.decoupled) return await serving.submit({ ...request, answers: sink }, record, refused);
     const outcome = await serving
@@ -75,8 +75,8 @@ export class ModelCaller implements OtherModels {
     sink.respond(outcome, true, () => {});
   }
 
-  /** Finds the called version. When there is none, or it must not be called, releases the inputs and throws. */
-  #begin(call: ModelCall): Begun {
+  /** Finds the called version. Releases the inputs and throws when there is none, or when the call is not allowed. */
+  #startCall(call: ModelCall): StartedCall {
     try {
       const serving = this.#lookUp(call);
       const { clock } = this.#parts;
@@ -100,23 +100,22 @@ export class ModelCaller implements OtherModels {
   #lookUp(call: ModelCall): ServingVersion {
     const { modelName, modelVersion, caller } = call;
     if (caller !== null && caller.depth > depthMax)
-      throw calledInVain(
+      throw callFailure(
         call,
         new InferenceError("UNAVAILABLE", `models call each other more than ${depthMax} levels deep`),
       );
     const entry = this.#parts.table.entry(this.#namespace, modelName);
-    // A namespace that closes waits for running executions, which may still call its other models, but not for threads outside of any
-    // execution.
+    // While a namespace closes, running executions may still call its models; threads of a model outside of any execution may not.
     const isRefused = caller === null && this.#parts.isClosing(this.#namespace);
-    if (entry === undefined || isRefused) throw calledInVain(call, notReady(modelName));
+    if (entry === undefined || isRefused) throw callFailure(call, notReady(modelName));
     try {
       return entry.lookup(modelVersion);
     } catch (error) {
-      throw calledInVain(call, notReady(modelName, error));
+      throw callFailure(call, notReady(modelName, error));
     }
   }
 
-  /** A model that is itself being loaded does not wait for another load, which may wait for this one. */
+  /** A model that is still loading cannot wait for another load: that load may itself wait for this one. */
   async load(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
     const entry = this.#parts.table.entry(this.#namespace, modelName);
     if (!this.#isLoaded && entry?.isBusy === true)
@@ -148,8 +147,8 @@ function readyVersion(entry: ModelEntry | undefined, modelVersion: string): bool
   }
 }
 
-/** Returns Triton's text for a call that did not reach an execution. */
-function calledInVain({ modelName }: ModelCall, error: InferenceError): InferenceError {
+/** Returns Triton's text for a call that failed before it was executed. */
+function callFailure({ modelName }: ModelCall, error: InferenceError): InferenceError {
   const text = `Model ${modelName} - Error when running inference: ${error.message}`;
   return new InferenceError(error.code, text, { cause: error, reason: error.reason });
 }

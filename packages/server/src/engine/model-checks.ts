@@ -2,7 +2,7 @@ import { InferenceError, silentLogger, type Clock } from "@galatea/base";
 import {
   findBackend,
   noNamespaceMetrics,
-  noOtherModels,
+  noBlsClient,
   type Backend,
   type ModelCheck,
   type ModelSource,
@@ -28,7 +28,7 @@ export interface ModelChecksOptions {
 
 /** Checks models as a server with these backends loads them, without running their code. */
 export class ModelChecks implements AsyncDisposable {
-  /** Checks that were not possible, each with the reason. */
+  /** The checks that could not run, each with the reason. */
   readonly notes = new Set<string>();
   readonly #options: ModelChecksOptions;
   readonly #arena: Arena = createArena({ capacityBytes: arenaBytes });
@@ -40,7 +40,7 @@ export class ModelChecks implements AsyncDisposable {
   readonly check: BackendCheck = async (found): Promise<CheckedByBackend> => {
     const sources = sourcesOf(found);
     const unlabelled = await labelError(found);
-    // A load reads the label files before it opens the model.
+    // The label files are checked first, as in a load.
     if (unlabelled !== null) {
       const problems = sources.map(({ version }) => ({ version, error: unlabelled }));
       return { problems, completion: found.config };
@@ -71,7 +71,7 @@ export class ModelChecks implements AsyncDisposable {
       backend = await findBackend(this.#options.backends, config.backend, source);
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      // The fault is the machine's, not the model's.
+      // UNAVAILABLE is a fault of the machine, not of the model.
       const [problems, notes] = error.code === "UNAVAILABLE" ? [[], [error.message]] : [[error], []];
       const isDescribed = config.inputs.length > 0 && config.outputs.length > 0;
       return { problems, notes, completion: isDescribed ? config : null };
@@ -96,7 +96,7 @@ export class ModelChecks implements AsyncDisposable {
       arena: this.#arena,
       backendConfig: this.#options.backendConfig(backend),
       onHealth: () => {},
-      others: noOtherModels,
+      bls: noBlsClient,
       metrics: noNamespaceMetrics,
       signal: new AbortController().signal,
     };
@@ -118,7 +118,7 @@ export class ModelChecks implements AsyncDisposable {
     );
   }
 
-  /** Returns no instances when the groups cannot be placed, which the backend has reported. */
+  /** Returns the instances of a model; none when they cannot be placed, which the backend's check reports. */
   #placed(config: ModelConfig): readonly PlacedInstance[] {
     try {
       return placedInstances(config, this.#options.gpuCount);

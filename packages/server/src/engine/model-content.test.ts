@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { completeConfig, parseConfigText } from "../modelconfig/index.ts";
 import { MemoryBudget } from "./memory-budget.ts";
-import { guessOf } from "./model-content.ts";
+import { estimateMemory } from "./model-content.ts";
 
 function guessed(pbtxt: string): [string, number][] {
   const config = completeConfig(parseConfigText(pbtxt, "config.pbtxt"), {
@@ -11,7 +11,7 @@ function guessed(pbtxt: string): [string, number][] {
     versionEntries: [],
     gpuCount: 2,
   });
-  return [...guessOf(config, { bytes: 10, guessBytes: 20 })];
+  return [...estimateMemory(config, { bytes: 10, guessBytes: 20 })];
 }
 
 test("a model whose weights go to GPUs is guessed to take its files of each, once for each instance there", () => {

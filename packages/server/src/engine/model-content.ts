@@ -1,18 +1,18 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { onMachine, type DeviceBytes, type MemoryDevice, type ModelSource } from "../backends/index.ts";
+import { machineBytes, type DeviceBytes, type MemoryDevice, type ModelSource } from "../backends/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 
-/** Private memory of a new Python worker, for the first estimate; measured costs replace it. */
+/** Private memory of a new Python worker: the first estimate, which measured costs replace. */
 const pythonInstanceBytes = 3 * 1024 * 1024;
 const filesMax = 10_000;
 
 /**
- * Returns the content of a version for estimating its memory. Names and sizes of its files are the key under which a measured cost is
- * recorded (equal archives of many tenants cost the same); the sum of the sizes is the first estimate. `heldBytes` of these files are
- * already in memory and charged to another model.
+ * Returns the content of a version, for estimating its memory. `key` consists of the names and sizes of its files: equal archives of many
+ * tenants cost the same. The sum of the sizes is the first estimate, less `heldBytes` of files that are already in memory and charged to
+ * another model.
  */
-export async function contentOf(
+export async function modelContent(
   source: ModelSource,
   config: ModelConfig,
   heldBytes: number,
@@ -36,21 +36,21 @@ export async function contentOf(
   const newBytes = Math.max(0, bytes - heldBytes);
   const isPython = config.backend === "python";
   return {
-    key: [config.backend, placesOf(config), heldBytes > 0 ? "held" : "", ...rows.sort()].join("\n"),
+    key: [config.backend, devicesText(config), heldBytes > 0 ? "held" : "", ...rows.sort()].join("\n"),
     bytes,
     guessBytes: isPython ? newBytes + instanceCount * pythonInstanceBytes : newBytes * 2,
   };
 }
 
-/** Backends that copy the model's weights to the GPU of each instance. */
+/** Backends that copy a model's weights to the GPU of each instance. */
 const weightsOnGpu: ReadonlySet<string> = new Set(["tensorrt", "pytorch"]);
 
-/** Returns the estimated memory of a load before the first measurement: on each GPU at least the size of the files per instance. */
-export function guessOf(
+/** Returns the estimated memory of a model that was never measured. On each GPU it is at least the size of the files for each instance. */
+export function estimateMemory(
   config: ModelConfig,
   content: { readonly bytes: number; readonly guessBytes: number },
 ): DeviceBytes {
-  const found = new Map<MemoryDevice, number>(onMachine(content.guessBytes));
+  const found = new Map<MemoryDevice, number>(machineBytes(content.guessBytes));
   if (!weightsOnGpu.has(config.backend)) return found;
   for (const { kind, count, gpus } of config.instanceGroups) {
     if (kind !== "KIND_GPU") continue;
@@ -59,7 +59,10 @@ export function guessOf(
   return found;
 }
 
-/** Returns a text for the instances and their devices: the same files use other memory on other devices. */
-function placesOf({ instanceGroups }: ModelConfig): string {
+/**
+ * Returns a text for the instances and their devices. It is part of the key: the same files need a different amount of memory on other
+ * devices.
+ */
+function devicesText({ instanceGroups }: ModelConfig): string {
   return instanceGroups.map(({ count, gpus }) => [count, ...gpus].join("@")).join(" ");
 }

@@ -4,9 +4,9 @@ import type { CatalogModel } from "./catalog.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
 /**
- * The state of one model version. `unloading` completes running requests; `unavailable` has the reason that the index and load errors
- * report. Version -1 stands for a model none of whose versions is known: `absent` when its policy selects none of those on disk, which
- * Triton's index omits.
+ * The state of one model version. `unloading`: running requests complete. `unavailable`: the reason is reported by the index and by load
+ * errors. Version -1 stands for a model without a known version; `absent` means that the version policy selects no version on disk, and
+ * Triton's index omits such a model.
  */
 export type VersionState =
   | { readonly at: "loading" }
@@ -16,15 +16,15 @@ export type VersionState =
   | { readonly at: "absent" };
 
 /**
- * The last requested configuration of an ensemble. The ensemble is rebuilt from it, without the disk, whenever one of its steps has
- * changed.
+ * The configuration with which an ensemble was last loaded. The ensemble is rebuilt from it, without reading the disk, whenever one of its
+ * steps has changed.
  */
 export interface EnsembleRecipe {
   readonly found: CatalogModel;
   readonly labels: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The state of one name in one namespace. */
+/** The versions, dependents and pending loads of one model name in one namespace. */
 export class ModelEntry {
   readonly namespace: string;
   readonly name: string;
@@ -32,16 +32,16 @@ export class ModelEntry {
   /** The highest ready version, which serves unversioned requests. */
   #latest: ServingVersion | null = null;
   /** Runs loads and unloads of this name one after another. */
-  readonly #turns = new SerialQueue();
-  /** Ensembles whose recipe names this model, whether they serve or wait for it. */
+  readonly #queue = new SerialQueue();
+  /** Ensembles that have this model as a step, whether they serve or wait for it. */
   readonly dependents = new Set<ModelEntry>();
-  /** Recipe of an ensemble that was loaded and not unloaded by its own name; set by `ModelTable.wish`. */
+  /** The recipe of an ensemble, from its load until it is unloaded by its own name; set by `ModelTable.setRecipe`. */
   recipe: EnsembleRecipe | null = null;
-  /** Models that a load in progress waits for. */
+  /** Models that the load in progress waits for. */
   awaitedSteps: readonly string[] = [];
   /** Aborts the load in progress; null when there is none. */
   loading: AbortController | null = null;
-  /** True if a client loaded it by name since the last unload. */
+  /** True if a client has loaded this model by name since its last unload. */
   explicitlyLoaded = false;
 
   constructor(namespace: string, name: string) {
@@ -58,7 +58,7 @@ export class ModelEntry {
   }
 
   /** Sets the state of a version; every transition goes through this method. */
-  move(version: number, state: VersionState): void {
+  setState(version: number, state: VersionState): void {
     this.#versions.set(version, state);
     this.#latest = null;
     let highest = -1;
@@ -71,13 +71,13 @@ export class ModelEntry {
   }
 
   forget(version: number): void {
-    this.move(version, { at: "unloading" });
+    this.setState(version, { at: "unloading" });
     this.#versions.delete(version);
   }
 
-  /** True if the entry is indistinguishable from a name never seen. */
-  get blank(): boolean {
-    return this.#versions.size === 0 && this.dependents.size === 0 && this.recipe === null && this.#turns.count === 0;
+  /** True if the entry holds no information: no versions, dependents, recipe or pending loads. */
+  get isEmpty(): boolean {
+    return this.#versions.size === 0 && this.dependents.size === 0 && this.recipe === null && this.#queue.count === 0;
   }
 
   ready(): { readonly version: number; readonly serving: ServingVersion }[] {
@@ -88,14 +88,14 @@ export class ModelEntry {
     return ready.sort((a, b) => a.version - b.version);
   }
 
-  /** True while a load or unload of this name is running or waiting. */
+  /** True while a load or unload of this name is running or queued. */
   get isBusy(): boolean {
-    return this.#turns.count > 0;
+    return this.#queue.count > 0;
   }
 
-  /** Runs `work` after every earlier load or unload of this name. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(work);
+  /** Runs `work` after all earlier loads and unloads of this name. */
+  enqueue<T>(work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(work);
   }
 
   /** Returns the version that a request selects. Throws Triton's lookup errors. */
@@ -145,15 +145,15 @@ export class ModelTable {
     return entry;
   }
 
-  /** Throws NOT_FOUND for a name never seen. */
+  /** Returns the entry of a name. Throws NOT_FOUND when the name was never requested. */
   require(namespace: string, name: string): ModelEntry {
     const entry = this.entry(namespace, name);
     if (entry === undefined) throw neverSeen(name);
     return entry;
   }
 
-  /** Sets the recipe of an ensemble (null: no longer requested), and registers it with its steps. */
-  wish(entry: ModelEntry, recipe: EnsembleRecipe | null): void {
+  /** Sets the recipe of an ensemble and registers the ensemble with its steps. Null removes both. */
+  setRecipe(entry: ModelEntry, recipe: EnsembleRecipe | null): void {
     const before = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
     const after = recipe === null ? [] : composingModels(recipe.found.config);
     entry.recipe = recipe;
@@ -162,13 +162,13 @@ export class ModelTable {
       const step = this.entry(entry.namespace, name);
       if (step === undefined || after.includes(name)) continue;
       step.dependents.delete(entry);
-      this.forgetBlank(step);
+      this.removeEmpty(step);
     }
   }
 
-  /** Removes entries of names that were requested but never existed, so that they do not accumulate. */
-  forgetBlank(entry: ModelEntry): void {
-    if (entry.blank && this.entry(entry.namespace, entry.name) === entry)
+  /** Removes the entry if it holds no information. Without this, requests for names that do not exist would accumulate entries. */
+  removeEmpty(entry: ModelEntry): void {
+    if (entry.isEmpty && this.entry(entry.namespace, entry.name) === entry)
       this.#namespaces.get(entry.namespace)?.delete(entry.name);
   }
 

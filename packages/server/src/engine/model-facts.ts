@@ -1,7 +1,7 @@
 import type { InputConfig, ModelConfig, OutputConfig } from "../modelconfig/index.ts";
 import { datatypes, type Datatype, type Tensor } from "../tensor/index.ts";
 
-/** The properties of a model that request checks need, computed once per loaded version. */
+/** The properties of a model that request checks need. Computed once for each loaded version. */
 export interface ModelFacts {
   readonly name: string;
   readonly maxBatchSize: number;
@@ -17,7 +17,7 @@ export interface InputFacts {
   readonly elementBytes: number;
   /** The shape that clients send: with a leading -1 if the model batches. */
   readonly shape: readonly number[];
-  /** The shape that the backend receives (`reshape`), batch dimension included; null when it is the same. */
+  /** The shape that the backend receives (`reshape`), batch dimension included; null when the model has no `reshape`. */
   readonly backendShape: readonly number[] | null;
   readonly optional: boolean;
 }
@@ -26,7 +26,7 @@ export interface OutputFacts {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** The shape that the backend returns (`reshape`), batch dimension included; null when it is the same. */
+  /** The shape that the backend returns (`reshape`), batch dimension included; null when the model has no `reshape`. */
   readonly backendShape: readonly number[] | null;
 }
 
@@ -54,7 +54,7 @@ export function modelFacts(config: ModelConfig): ModelFacts {
   };
 }
 
-/** Returns the inputs in the shape that the backend expects. */
+/** Returns the inputs in the shapes that the backend expects (`reshape`). */
 export function reshapedInputs(inputs: readonly Tensor[], facts: ModelFacts): readonly Tensor[] {
   return inputs.map((tensor): Tensor => {
     const input = facts.inputByName.get(tensor.name);
@@ -72,8 +72,8 @@ function shapes(tensor: InputConfig | OutputConfig, batched: boolean) {
 }
 
 /**
- * Converts a concrete shape from one configured form to the other (`dims` to `reshape` or back): fixed dimensions are taken from `to`,
- * variable ones in order from the variable ones of `from`. Null when `shape` does not match `from`.
+ * Converts the shape of a tensor from `dims` to `reshape` or back. Fixed dimensions are those of `to`; variable ones get the sizes of the
+ * variable dimensions of `from`, in order. Null when `shape` does not match `from`.
  */
 export function reshaped(
   shape: readonly number[],

@@ -1,13 +1,13 @@
-import { newRecord, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
+import { newRecord, type ResponseSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import type { ServedModel } from "./engine.ts";
 import type { ModelView } from "./model-view.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
-/** The arenas of the open namespaces. */
+/** The arenas of the open namespaces, by namespace. */
 type Arenas = ReadonlyMap<string, { readonly arena: Arena }>;
 
-/** A lease of a version for one call: the version ends only after the lease, or after the unload's drain time. */
+/** A lease of a version for one call. The version is unloaded only after the lease has ended, or after the unload's drain time. */
 export class ModelLease implements ServedModel {
   readonly #serving: ServingVersion;
   readonly #arenas: Arenas;
@@ -18,7 +18,7 @@ export class ModelLease implements ServedModel {
     this.#serving = serving;
     this.#arenas = arenas;
     this.#namespace = namespace;
-    this.#hold = serving.hold();
+    this.#hold = serving.lease();
   }
 
   get view(): ModelView {
@@ -37,7 +37,7 @@ export class ModelLease implements ServedModel {
     return this.#serving.submit(request, newRecord(request.receivedNs));
   }
 
-  stream(request: InferenceRequest, sink: AnswerSink): Promise<void> {
+  stream(request: InferenceRequest, sink: ResponseSink): Promise<void> {
     return this.#serving.submit({ ...request, answers: sink }, newRecord(request.receivedNs));
   }
 

@@ -1,6 +1,6 @@
 import { InferenceError, inferenceCodeText, type InferenceReason } from "@galatea/base";
-import { checkConfig, checkFoundConfig, refuseUnbuilt } from "../modelconfig/index.ts";
-import { composingModels, ignoredVersion, versionFailedText } from "../repository/index.ts";
+import { checkConfig, checkFoundConfig, rejectUnsupported } from "../modelconfig/index.ts";
+import { composingModels, ignoredDirectoryWarning, versionFailedText } from "../repository/index.ts";
 import type { NamespaceMetrics } from "../backends/index.ts";
 import type { Arena } from "../tensor/index.ts";
 import { VersionBuilder, type BuilderDependencies, type BuiltVersion } from "./built-version.ts";
@@ -8,11 +8,11 @@ import type { Catalog, CatalogModel } from "./catalog.ts";
 import type { LoadOverride } from "./engine.ts";
 import { dependencyCycle } from "./ensemble-graph.ts";
 import { readLabels } from "./labels.ts";
-import { CircularDependency, LoadFailure, notPolled, noVersionSelected, stepFailure } from "./load-failures.ts";
+import { CircularDependency, LoadFailure, pollError, noVersionError, stepFailure } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry } from "./model-entry.ts";
 import { VersionExchange, type VersionExchangeDependencies } from "./version-exchange.ts";
 
-/** A namespace's repositories and the memory that its models share. */
+/** The repositories of a namespace and the memory that its models share. */
 export interface LoadSpace {
   readonly namespace: string;
   readonly catalog: Catalog;
@@ -20,7 +20,7 @@ export interface LoadSpace {
   readonly metrics: NamespaceMetrics;
 }
 
-/** `ancestors` are the ensembles on whose behalf a load happens. */
+/** Options of a load; `ancestors` are the ensembles that need the model as a step. */
 interface LoadOptions {
   readonly override: LoadOverride | null;
   readonly ancestors: readonly ModelEntry[];
@@ -30,8 +30,8 @@ interface LoadOptions {
 export type LoaderDependencies = BuilderDependencies & VersionExchangeDependencies;
 
 /**
- * Loads and unloads models. The versions of a load begin to serve together. Until all are ready, and for good when one of them fails, the
- * previous versions keep serving.
+ * Loads and unloads models. All versions of a load go into service together. The previous versions keep serving until then, and afterwards
+ * too when one of the new versions fails.
  */
 export class ModelLoader {
   readonly #parts: LoaderDependencies;
@@ -52,8 +52,8 @@ export class ModelLoader {
       throw new CircularDependency(names.slice(names.indexOf(name)));
     }
     try {
-      await entry.inTurn(async () => {
-        // Another ensemble may have loaded the step while this one waited in the queue.
+      await entry.enqueue(async () => {
+        // Another ensemble may have loaded the step while this load waited in the queue.
         if (isStep && entry.latest !== null) return;
         if (!isStep) entry.explicitlyLoaded = true;
         const loading = new AbortController();
@@ -66,14 +66,14 @@ export class ModelLoader {
         }
       });
     } finally {
-      this.#parts.table.forgetBlank(entry);
+      this.#parts.table.removeEmpty(entry);
     }
   }
 
   async #loadVersions(space: LoadSpace, entry: ModelEntry, options: LoadOptions): Promise<void> {
     const found = await this.#find(space, entry, options.override);
     for (const { version } of found.versions) {
-      if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "loading" });
+      if (entry.versions.get(version)?.at !== "ready") entry.setState(version, { at: "loading" });
     }
     try {
       await (found.config.scheduling.kind === "ensemble"
@@ -82,7 +82,7 @@ export class ModelLoader {
     } catch (thrown) {
       for (const { version } of found.versions) {
         if (entry.versions.get(version)?.at === "loading")
-          entry.move(version, { at: "unavailable", reason: InferenceError.from(thrown).message });
+          entry.setState(version, { at: "unavailable", reason: InferenceError.from(thrown).message });
       }
       throw thrown;
     }
@@ -96,13 +96,13 @@ export class ModelLoader {
     } catch (thrown) {
       const error = InferenceError.from(thrown);
       this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
-      throw notPolled(entry.name, error);
+      throw pollError(entry.name, error);
     }
     for (const name of found.misnamedVersions)
-      this.#parts.log.warning(`model '${entry.name}': ${ignoredVersion(name)}`);
+      this.#parts.log.warning(`model '${entry.name}': ${ignoredDirectoryWarning(name)}`);
     if (found.versions.length > 0) return found;
-    if (isUnknownYet(entry)) entry.move(-1, { at: "absent" });
-    const refused = noVersionSelected(found);
+    if (isUnknownYet(entry)) entry.setState(-1, { at: "absent" });
+    const refused = noVersionError(found);
     this.#parts.log.error(refused.message.trimEnd());
     throw refused;
   }
@@ -121,7 +121,7 @@ export class ModelLoader {
           const error = InferenceError.from(thrown);
           failures.push(this.#versionFailure(entry, version, error));
           reason ??= error.reason;
-          // The error of the server's own budget is reported as it is.
+          // An error of the server's memory budget is reported unchanged.
           if (error.code === "UNAVAILABLE" && error.reason === "out-of-memory") throw error;
         }
       }
@@ -134,19 +134,20 @@ export class ModelLoader {
   }
 
   /**
-   * Records a failed version and returns its sentence for the load's error. The index reports it too unless the version keeps serving.
+   * Logs a failed version and returns its sentence for the load's error. Unless a previous load of the version still serves, the model
+   * index reports the failure too.
    */
   #versionFailure(entry: ModelEntry, version: number, error: InferenceError): string {
     const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
     this.#parts.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
-    if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
+    if (entry.versions.get(version)?.at !== "ready") entry.setState(version, { at: "unavailable", reason });
     return versionFailedText(version, error);
   }
 
   async #loadEnsemble(space: LoadSpace, entry: ModelEntry, found: CatalogModel, options: LoadOptions): Promise<void> {
     const [recipe] = await Promise.allSettled([recipeOf(found)]);
-    // Steps that become ready now must not start the ensemble from its previous recipe.
-    if (entry.latest === null) this.#parts.table.wish(entry, null);
+    // Without this, steps that become ready now would start the ensemble from its previous recipe.
+    if (entry.latest === null) this.#parts.table.setRecipe(entry, null);
     entry.awaitedSteps = composingModels(found.config);
     try {
       await this.#namingNoVersion(entry, found, () => this.#refuseCircle(entry, found));
@@ -156,8 +157,8 @@ export class ModelLoader {
           if (recipe.status === "fulfilled") this.#exchange.compose(entry, recipe.value);
           else this.#exchange.stepsOf(entry, found.config);
         } catch (error) {
-          // The ensemble was requested, and starts once its missing step is ready.
-          if (entry.latest === null && recipe.status === "fulfilled") this.#parts.table.wish(entry, recipe.value);
+          // The ensemble stays registered, and starts when the missing step has been loaded.
+          if (entry.latest === null && recipe.status === "fulfilled") this.#parts.table.setRecipe(entry, recipe.value);
           throw error;
         }
       });
@@ -170,7 +171,7 @@ export class ModelLoader {
     throw new LoadFailure(entry.name, failures.join(""), { cause: error });
   }
 
-  /** Runs checks between an ensemble and its steps. Their errors concern no version, and Triton's texts name none. */
+  /** Runs checks between an ensemble and its steps. A failure is logged without a version, as in Triton. */
   async #namingNoVersion(entry: ModelEntry, found: CatalogModel, work: () => void | Promise<void>): Promise<void> {
     try {
       await work();
@@ -179,7 +180,7 @@ export class ModelLoader {
       this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
       const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
       for (const { version } of found.versions) {
-        if (entry.versions.get(version)?.at !== "ready") entry.move(version, { at: "unavailable", reason });
+        if (entry.versions.get(version)?.at !== "ready") entry.setState(version, { at: "unavailable", reason });
       }
       if (error.code === "UNAVAILABLE") throw error;
       const options = { cause: error, reason: error.reason };
@@ -187,7 +188,7 @@ export class ModelLoader {
     }
   }
 
-  /** Loads in progress count as well: two ensembles that wait for each other would wait for ever. */
+  /** Rejects an ensemble that uses itself. Loads in progress count as well: two ensembles that wait for each other would wait for ever. */
   #refuseCircle(entry: ModelEntry, found: CatalogModel): void {
     const circle = dependencyCycle(entry.name, composingModels(found.config), (name) => {
       const step = this.#parts.table.entry(entry.namespace, name);
@@ -210,8 +211,8 @@ export class ModelLoader {
   }
 
   /**
-   * Unloads a model, and the ensembles that need it until it is back; with `unloadDependents` also the steps that were loaded only for
-   * it.
+   * Unloads a model, and the ensembles that use it; those return when the model is loaded again. `unloadDependents` also unloads the steps
+   * that were loaded only for this ensemble.
    */
   unload(entry: ModelEntry, unloadDependents: boolean): void {
     const steps = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
@@ -225,12 +226,12 @@ export class ModelLoader {
     }
   }
 
-  /** A load of a model that was unloaded meanwhile may hang in the model's own code: it gets the drain time of an unload. */
+  /** Limits the load of a model that was unloaded meanwhile to the drain time: the load may hang in the model's own code. */
   #limitLoad(entry: ModelEntry): void {
     const { loading } = entry;
     if (loading === null) return;
     const { clock, drainMsMax } = this.#parts;
-    const work = entry.inTurn(() => Promise.resolve());
+    const work = entry.enqueue(() => Promise.resolve());
     const timer = clock.timer(drainMsMax, () => {
       const message = `model '${entry.name}' was unloaded while it loaded, and its load did not end within ${drainMsMax / 1000} s`;
       loading.abort(new InferenceError("UNAVAILABLE", message));
@@ -239,14 +240,14 @@ export class ModelLoader {
   }
 }
 
-/** Reads the recipe of an ensemble. */
+/** Returns the recipe of an ensemble, with its label files read. */
 async function recipeOf(found: CatalogModel): Promise<EnsembleRecipe> {
-  refuseUnbuilt(found.config);
+  rejectUnsupported(found.config);
   checkConfig(found.config);
   return { found, labels: await readLabels(found.modelDirectory, found.config) };
 }
 
-/** Returns whether no version is known, although the reason may be. */
+/** Returns whether no version of the model is known, except for the reason why a load failed. */
 function isUnknownYet(entry: ModelEntry): boolean {
   return entry.versions.size === 0 || entry.versions.has(-1);
 }

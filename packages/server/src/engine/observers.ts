@@ -7,14 +7,14 @@ import type { ModelStatistics } from "./engine.ts";
 import { failureLabel, type FailureReason, type RequestObserver } from "./request-observer.ts";
 import { VersionStatistics } from "./statistics.ts";
 
-/** The metric rows of one model version; created at 0 when it loads, removed by `close`. */
+/** The metrics of one model version: created with value 0 when the version loads, removed by `close`. */
 export interface VersionMetrics {
   succeeded(record: RequestRecord, durationNs: number): void;
   failed(reason: FailureReason, record: RequestRecord): void;
   close(): void;
 }
 
-/** Creates metric rows; the command connects it to the instruments. */
+/** Creates the engine's metrics; the `serve` command implements it with the metrics registry. */
 export interface EngineMetrics {
   open(labels: {
     readonly model: string;
@@ -24,18 +24,21 @@ export interface EngineMetrics {
     readonly loadSeconds: number;
     readonly pendingCount: () => number;
   }): VersionMetrics;
-  /** Creates the custom metrics of a namespace's models, whose cells are in the arena. Disposed after the namespace's last model. */
+  /**
+   * Creates the custom metrics of a namespace's models, whose values are in the arena. The caller disposes them after the namespace's last
+   * model.
+   */
   ofModels(namespace: string, arena: BlockSource): NamespaceMetrics & Disposable;
 }
 
 interface Open {
-  /** Pending requests of the scheduler that serves now. */
+  /** Returns the number of pending requests in the current scheduler of the version. */
   pendingCount: () => number;
   readonly statistics: VersionStatistics;
   metrics: VersionMetrics;
 }
 
-/** A version that begins to serve. */
+/** A version that goes into service. */
 export interface OpenedVersion {
   readonly namespace: string;
   readonly config: ModelConfig;
@@ -46,7 +49,7 @@ export interface OpenedVersion {
 
 const noMetrics: VersionMetrics = { succeeded() {}, failed() {}, close() {} };
 
-/** Statistics and metrics by model version. A reload of the same version continues the counts. */
+/** Statistics and metrics of all model versions. A reload of a version continues its counts. */
 export class VersionObservers {
   readonly #metrics: EngineMetrics;
   readonly #open = new Map<string, Open>();

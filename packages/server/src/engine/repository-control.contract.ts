@@ -3,7 +3,7 @@ import { releaseResponse } from "../inference/index.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { hold, index, load, request, signal, told, type Check } from "./contract-fixtures.ts";
 
-/** Loading and unloading by name, and the end. */
+/** Contract tests of loading and unloading by name, and of shutdown. */
 export function repositoryControl(check: Check): void {
   check("the index lists what lies on disk with what became of it", async (engine) => {
     await load(engine, "echo");
@@ -52,8 +52,8 @@ export function repositoryControl(check: Check): void {
   });
 
   check("a name in no repository cannot be loaded, and may be unloaded", async (engine) => {
-    const notPolled = told("INTERNAL", /^failed to load 'ghost', failed to poll from model repository/);
-    await assert.rejects(load(engine, "ghost"), notPolled);
+    const pollError = told("INTERNAL", /^failed to load 'ghost', failed to poll from model repository/);
+    await assert.rejects(load(engine, "ghost"), pollError);
     await engine.unloadModel("ghost", false);
     const unknown = told("NOT_FOUND", "Request for unknown model: 'ghost' is not found");
     assert.throws(() => hold(engine, "ghost"), unknown);
@@ -68,7 +68,7 @@ export function repositoryControl(check: Check): void {
   });
 }
 
-/** What is registered under a namespace of its own. */
+/** Contract tests of namespaces: model archives that are registered through the container API. */
 export function namespaces(check: Check): void {
   const source = (namespace: string, servedName = "echo") => ({
     namespace,

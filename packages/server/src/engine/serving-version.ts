@@ -1,7 +1,7 @@
 import { assert, InferenceError, type Clock } from "@galatea/base";
-import type { LoadedModel, OtherModels } from "../backends/index.ts";
+import type { LoadedModel, BlsClient } from "../backends/index.ts";
 import {
-  hasSink,
+  hasResponseSink,
   type InferenceRequest,
   type InferenceResponse,
   type RequestCaller,
@@ -11,21 +11,21 @@ import {
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler, Settlement } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
-import { AnswerStream } from "./answer-stream.ts";
+import { ResponseStream } from "./response-stream.ts";
 import type { CallGraph } from "./call-graph.ts";
 import { checkRequest } from "./check-request.ts";
 import { modelFacts, reshaped, reshapedInputs, type ModelFacts } from "./model-facts.ts";
 import type { ModelView } from "./model-view.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
-/** The health of a model after loading: null while it is healthy, else the reason. */
+/** The health of a loaded model: null while it is healthy, otherwise the reason. */
 export interface ModelHealth {
   unhealthy: string | null;
 }
 
 type MapError = (error: InferenceError) => InferenceError;
 
-/** One loaded version of a model with its scheduler. Runs inferences, and reads the record of each where it ends. */
+/** One loaded version of a model with its scheduler. Runs inferences and reports each request's record to the observer. */
 export class ServingVersion implements AsyncDisposable {
   readonly config: ModelConfig;
   readonly facts: ModelFacts;
@@ -38,16 +38,16 @@ export class ServingVersion implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #drainMsMax: number;
   readonly #calls: CallGraph;
-  /** Identity of this version in the graph of calls: the `owner` of its executions. */
+  /** Identity of this version in the call graph: the `owner` of its executions. */
   readonly #owner: object;
   readonly #reshapes: boolean;
   readonly #steps: readonly ServingVersion[];
-  /** Number of running ensembles that use this version; it serves them even after it was replaced. */
+  /** Number of running ensembles that have this version as a step. They use it even after a newer one has replaced it. */
   #holderCount = 0;
   #released: () => void = () => {};
   /** Number of calls that have a lease of this version. */
   #callCount = 0;
-  /** Resolved when the last call has ended; null when nothing waits for that. */
+  /** Resolved when the last call has ended; null when no caller waits for that. */
   #idle: PromiseWithResolvers<void> | null = null;
 
   constructor(parts: {
@@ -55,7 +55,7 @@ export class ServingVersion implements AsyncDisposable {
     version: number;
     /** Null for an ensemble, which has no instances of its own. */
     model: LoadedModel | null;
-    /** The versions that an ensemble's steps run on, kept until it has ended; empty for a model. */
+    /** The versions that an ensemble's steps run on, which stay loaded until the ensemble has ended; empty for a model. */
     steps: readonly ServingVersion[];
     health: ModelHealth;
     labels: ReadonlyMap<string, readonly string[]>;
@@ -63,9 +63,9 @@ export class ServingVersion implements AsyncDisposable {
     observer: RequestObserver;
     clock: Clock;
     calls: CallGraph;
-    /** The model's access to other models; null for an ensemble. */
-    door: OtherModels | null;
-    /** Time that its end waits for requests and for the model's own code. */
+    /** The model's client for calls of other models (BLS); null for an ensemble. */
+    bls: BlsClient | null;
+    /** Time that disposal waits for requests and for the model's own code. */
     drainMsMax: number;
   }) {
     this.config = parts.config;
@@ -81,30 +81,31 @@ export class ServingVersion implements AsyncDisposable {
     this.#clock = parts.clock;
     this.#drainMsMax = parts.drainMsMax;
     this.#calls = parts.calls;
-    this.#owner = parts.door ?? this;
+    this.#owner = parts.bls ?? this;
     this.#reshapes =
       this.facts.inputs.some((input) => input.backendShape !== null) ||
       [...this.facts.outputByName.values()].some((output) => output.backendShape !== null);
   }
 
   /**
-   * Runs one request and writes its times to `record`. Owns the inputs in every outcome; every end of a request that was handed over
-   * passes through the observer once. A request without `answers` resolves with its one response, or rejects. One with `answers` sends
-   * its responses there, the last one in every outcome, even an error, and never rejects. `refused` maps errors from before the request
-   * is handed over.
+   * Runs one request and writes its times to `record`. Takes ownership of the inputs, even when it fails. Every request that reached the
+   * scheduler is reported to the observer exactly once.
+   *
+   * Without a `responseSink`, it resolves with the only response, or rejects. With one, responses and errors go to the sink, which always
+   * receives a final one, and the promise never rejects. `refused` maps errors from before the request reached the scheduler.
    */
   submit(request: StreamedRequest, record: RequestRecord, refused?: MapError): Promise<void>;
   submit(request: InferenceRequest, record: RequestRecord, refused?: MapError): Promise<InferenceResponse>;
   submit(request: InferenceRequest, record: RequestRecord, refused: MapError = asItIs): Promise<Settlement | void> {
-    if (hasSink(request)) return this.#stream(request, record, refused);
+    if (hasResponseSink(request)) return this.#stream(request, record, refused);
     const refusal = this.#refusalOf(request, record);
-    // No async function waits for the response here: each would cost every request a microtask.
+    // Not an async function: each would cost every request a microtask.
     return refusal === null ? this.#schedule(request, record) : Promise.reject(refused(refusal));
   }
 
   async #stream(request: StreamedRequest, record: RequestRecord, refused: MapError): Promise<void> {
     const reshape = this.#reshapes ? (response: InferenceResponse) => this.#reshapeOutputs(response) : null;
-    const answers = new AnswerStream(request.answers, reshape);
+    const answers = new ResponseStream(request.answers, reshape);
     try {
       const refusal = this.#refusalOf(request, record);
       if (refusal !== null) throw refused(refusal);
@@ -115,7 +116,10 @@ export class ServingVersion implements AsyncDisposable {
     }
   }
 
-  /** Writes the batch size of a valid request. Releases the inputs of an invalid one, and returns the reason. */
+  /**
+   * Returns the reason why a request is invalid, and releases its inputs. For a valid request, returns null and writes the batch size to
+   * `record`.
+   */
   #refusalOf(request: InferenceRequest, record: RequestRecord): InferenceError | null {
     try {
       if (this.config.decoupled && request.answers === undefined) throw this.#isDecoupled();
@@ -140,7 +144,7 @@ export class ServingVersion implements AsyncDisposable {
       : this.#runCalled(request, record, { caller, model: this.model });
   }
 
-  /** A request of another model may be in a deadlock: it then ends with the error of the call graph. */
+  /** Runs the request of another model. When the call graph finds it in a deadlock, the request ends with the call graph's error. */
   async #runCalled(
     request: InferenceRequest,
     record: RequestRecord,
@@ -181,7 +185,10 @@ export class ServingVersion implements AsyncDisposable {
     }
   }
 
-  /** An output that the backend returns in another shape than configured is sent as it is, as Triton does for Python models. */
+  /**
+   * Converts outputs from `reshape` to `dims`. An output that the backend returns in another shape than configured is sent unchanged, as
+   * Triton does for Python models.
+   */
   #reshapeOutputs(response: InferenceResponse): InferenceResponse {
     const outputs = response.outputs.map((tensor): Tensor => {
       const facts = this.facts.outputByName.get(tensor.name);
@@ -192,17 +199,19 @@ export class ServingVersion implements AsyncDisposable {
     return { ...response, outputs };
   }
 
-  /** Keeps this version serving for a call until the call has ended: all requests of the call use the same version. */
-  hold(): Disposable {
+  /**
+   * Leases this version for a call: all requests of the call use it, even if it is replaced meanwhile. Disposing the result ends the lease.
+   */
+  lease(): Disposable {
     this.#callCount++;
-    return new Hold(this.#leave);
+    return new CallLease(this.#leave);
   }
 
   readonly #leave = (): void => {
     if (--this.#callCount === 0) this.#becomeIdle();
   };
 
-  /** Resolves when no call uses it: at once, or after the last current or later call has ended. */
+  /** Resolves when no call has a lease of this version. */
   whenIdle(): Promise<void> {
     if (this.#callCount === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers<void>();
@@ -218,7 +227,7 @@ export class ServingVersion implements AsyncDisposable {
     return this.#callCount === 0;
   }
 
-  /** Fails requests in flight and ends the model's instances by force, for a version that hangs. The caller must still dispose it. */
+  /** Fails running requests and ends the model's instances by force, for a version that hangs. The caller must still dispose it. */
   abandon(why: string): void {
     const message = `model '${this.facts.name}' version ${this.version} was ended while it executed: ${why}`;
     this.#becomeIdle();
@@ -227,8 +236,8 @@ export class ServingVersion implements AsyncDisposable {
   }
 
   /**
-   * Waits for the ensembles and the calls that use it, rejects new requests, waits for those in flight, then ends the model's instances.
-   * After `drainMsMax` it is abandoned.
+   * Waits for the ensembles and calls that use this version, rejects new requests, waits for running ones, then ends the model's instances.
+   * After `drainMsMax` the version is abandoned.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     using _late = this.#clock.timer(this.#drainMsMax, () => {
@@ -258,8 +267,8 @@ function asItIs(error: InferenceError): InferenceError {
   return error;
 }
 
-/** Created for each call, therefore only an object. */
-class Hold implements Disposable {
+/** A lease; created for each call, therefore as small as possible. */
+class CallLease implements Disposable {
   #leave: (() => void) | null;
 
   constructor(leave: () => void) {

@@ -12,7 +12,7 @@ interface BatchRow {
   readonly computeOutput: Duration;
 }
 
-/** The running sums of one model version for /v2/models/stats. Updated once per request, from its record. */
+/** The totals of one model version for /v2/models/stats. Updated once for each request, from its record. */
 export class VersionStatistics {
   #lastInferenceMs = 0;
   #inferenceCount = 0;

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
-import { labelsOf } from "./model-view.ts";
+import { outputLabels } from "./model-view.ts";
 
 const floats = echoConfig.replaceAll("INT32", "FP32");
 let bench: EngineBench;
@@ -167,7 +167,7 @@ describe("an ensemble", () => {
       await bench.load("echo");
       if (isWritten) {
         using model = bench.hold("chain");
-        assert.deepEqual(labelsOf(model.view, "Y"), ["zero", "one"]);
+        assert.deepEqual(outputLabels(model.view, "Y"), ["zero", "one"]);
       } else assert.throws(() => bench.hold("chain"), /'chain' has no available versions/);
       await bench.unload("echo");
       bench.models["echo"] = failing(echoConfig);

@@ -4,12 +4,12 @@ import { checkEnsembleModels, type ModelConfig } from "../modelconfig/index.ts";
 import type { Scheduler } from "../scheduling/index.ts";
 import type { BuiltVersion } from "./built-version.ts";
 import type { CallGraph } from "./call-graph.ts";
-import { ensemblesAbove } from "./ensemble-graph.ts";
-import { requiredVersionAbsent, stepAbsent } from "./load-failures.ts";
+import { dependentEnsembles } from "./ensemble-graph.ts";
+import { missingVersionError, missingStepError } from "./load-failures.ts";
 import type { EnsembleRecipe, ModelEntry, ModelTable, VersionState } from "./model-entry.ts";
 import type { OpenedVersion } from "./observers.ts";
 import type { RequestObserver } from "./request-observer.ts";
-import type { Composition } from "./scheduler-for.ts";
+import type { Composition } from "./create-scheduler.ts";
 import { ServingVersion } from "./serving-version.ts";
 
 export interface VersionExchangeDependencies {
@@ -21,21 +21,22 @@ export interface VersionExchangeDependencies {
   readonly log: Logger;
   readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
   readonly observer: (opened: OpenedVersion) => RequestObserver;
-  /** Called when a version's statistics and metrics are removed. */
+  /** Called after a version's statistics and metrics were removed. */
   readonly retired: (namespace: string, name: string, version: number) => void;
-  /** Owns work that continues after a load or unload has returned (draining). */
+  /** Takes ownership of work that continues after a load or unload has returned, such as draining a replaced version. */
   readonly background: (work: Promise<void>) => void;
 }
 
-/** The versions that an ensemble's steps would run on, and its configuration as they complete it. */
+/** The versions that an ensemble's steps would run on, and the ensemble's configuration completed from theirs. */
 export interface ComposedEnsemble {
   readonly config: ModelConfig;
   readonly steps: readonly ServingVersion[];
 }
 
 /**
- * Puts versions into service and takes them out. Nothing here waits: a request sees a model, and every ensemble that uses it, either
- * before an exchange or after it. A replaced version completes its requests in the background; a step after the ensembles that use it.
+ * Puts versions into service and takes them out. An exchange is synchronous: a request sees a model, and every ensemble that uses it,
+ * either before the exchange or after it. A replaced version completes its requests in the background; a step waits for the ensembles that
+ * use it.
  */
 export class VersionExchange {
   readonly #parts: VersionExchangeDependencies;
@@ -44,14 +45,14 @@ export class VersionExchange {
     this.#parts = parts;
   }
 
-  /** Puts the built versions into service instead of all previous ones. */
+  /** Replaces all previous versions of a model by the built ones. */
   replace(entry: ModelEntry, built: readonly BuiltVersion[]): void {
     for (const each of built) this.#open(entry, each, { kind: "model", model: each.model });
     for (const { version } of entry.ready()) {
       if (!built.some((each) => each.version === version)) this.#retire(entry, version);
     }
-    // A name of a former ensemble may now be another model's.
-    this.#parts.table.wish(entry, null);
+    // The name may have belonged to an ensemble before: its recipe is removed.
+    this.#parts.table.setRecipe(entry, null);
     this.#settle(entry);
   }
 
@@ -61,10 +62,10 @@ export class VersionExchange {
     const steps = config.scheduling.steps.map(({ modelName, modelVersion }) => {
       const step = this.#parts.table.entry(entry.namespace, modelName);
       const latest = step?.latest ?? null;
-      if (step === undefined || latest === null) throw stepAbsent(entry.name, modelName);
+      if (step === undefined || latest === null) throw missingStepError(entry.name, modelName);
       if (modelVersion === -1) return latest;
       const state = step.versions.get(modelVersion);
-      if (state?.at !== "ready") throw requiredVersionAbsent(entry.name, modelName, modelVersion);
+      if (state?.at !== "ready") throw missingVersionError(entry.name, modelName, modelVersion);
       return state.serving;
     });
     const names = config.scheduling.steps.map((step) => step.modelName);
@@ -72,44 +73,53 @@ export class VersionExchange {
     return { config: checkEnsembleModels(config, composing), steps };
   }
 
-  /** Puts an ensemble into service over its current steps. When they are absent or do not fit, throws and changes nothing. */
+  /**
+   * Puts an ensemble into service with the current versions of its steps. Throws and changes nothing when a step is absent or does not fit.
+   */
   compose(entry: ModelEntry, recipe: EnsembleRecipe): void {
     this.#openEnsemble(entry, recipe, this.stepsOf(entry, recipe.found.config));
     const { versions } = recipe.found;
     for (const { version } of entry.ready()) {
       if (!versions.some((each) => each.version === version)) this.#retire(entry, version);
     }
-    this.#parts.table.wish(entry, recipe);
+    this.#parts.table.setRecipe(entry, recipe);
     this.#settle(entry);
   }
 
-  /** Takes a model out of service with the ensembles that use it; those return with it unless they are unloaded themselves. */
+  /**
+   * Takes a model and the ensembles that use it out of service. Those ensembles return when the model is loaded again, unless they are
+   * unloaded themselves.
+   */
   withdraw(entry: ModelEntry): void {
     const isEnsemble = entry.recipe !== null;
-    this.#parts.table.wish(entry, null);
+    this.#parts.table.setRecipe(entry, null);
     for (const [version, state] of entry.versions) {
       if (state.at === "ready") this.#retire(entry, version);
-      // The ensemble waited for its steps, and no longer does.
-      else if (isEnsemble && state.at === "unavailable") entry.move(version, { at: "unavailable", reason: "unloaded" });
+      // An ensemble that waited for its steps is now unloaded.
+      else if (isEnsemble && state.at === "unavailable")
+        entry.setState(version, { at: "unavailable", reason: "unloaded" });
     }
     this.#settle(entry);
   }
 
-  /** Ends built versions that will not serve. */
+  /** Disposes built versions that will not go into service. */
   discard(entry: ModelEntry, built: readonly BuiltVersion[]): void {
     for (const { version, model } of built) {
       const state: VersionState = { at: "unloading" };
-      if (entry.versions.get(version)?.at !== "ready") entry.move(version, state);
+      if (entry.versions.get(version)?.at !== "ready") entry.setState(version, state);
       const ended = () => {
-        if (entry.versions.get(version) === state) entry.move(version, { at: "unavailable", reason: "unloaded" });
+        if (entry.versions.get(version) === state) entry.setState(version, { at: "unavailable", reason: "unloaded" });
       };
       this.#parts.background(Promise.resolve(model[Symbol.asyncDispose]()).then(ended));
     }
   }
 
-  /** Rebuilds the ensembles that use a model whose ready versions have changed, or withdraws them until their steps fit. */
+  /**
+   * Rebuilds the ensembles that use a model whose ready versions have changed. An ensemble whose steps are absent or do not fit is taken
+   * out of service until they do.
+   */
   #settle(entry: ModelEntry): void {
-    for (const ensemble of ensemblesAbove(entry)) {
+    for (const ensemble of dependentEnsembles(entry)) {
       const { recipe } = ensemble;
       assert(recipe !== null, `ensemble '${ensemble.name}' depends on '${entry.name}'`);
       try {
@@ -126,7 +136,7 @@ export class VersionExchange {
     for (const { version } of found.versions) {
       this.#open(
         entry,
-        { version, config, labels, loadNs: 0, health: { unhealthy: null }, warmUps: [], door: null },
+        { version, config, labels, loadNs: 0, health: { unhealthy: null }, warmUps: [], bls: null },
         { kind: "ensemble", steps },
       );
     }
@@ -155,11 +165,11 @@ export class VersionExchange {
       observer,
       clock,
       calls: this.#parts.calls,
-      door: built.door,
+      bls: built.bls,
       drainMsMax: this.#parts.drainMsMax,
     });
     const before = entry.versions.get(version);
-    entry.move(version, { at: "ready", serving });
+    entry.setState(version, { at: "ready", serving });
     if (entry.versions.has(-1)) entry.forget(-1);
     if (before?.at === "ready")
       this.#parts.background(before.serving[Symbol.asyncDispose]().then(() => this.#logUnloaded(entry, version)));
@@ -170,18 +180,18 @@ export class VersionExchange {
     const before = entry.versions.get(version);
     assert(before?.at === "ready", `'${entry.name}' version ${version} serves`);
     const unloading: VersionState = { at: "unloading" };
-    entry.move(version, unloading);
+    entry.setState(version, unloading);
     const ended = () => {
       const now = entry.versions.get(version);
-      if (now === unloading) entry.move(version, { at: "unavailable", reason: "unloaded" });
-      // A version that serves again by now continues its counts, as after a reload.
+      if (now === unloading) entry.setState(version, { at: "unavailable", reason: "unloaded" });
+      // A version that serves again by now keeps its counts, as after a reload.
       if (now?.at !== "ready") this.#parts.retired(entry.namespace, entry.name, version);
       this.#logUnloaded(entry, version);
     };
     this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));
   }
 
-  /** Logs one line for each loaded version, as Triton does; a version that a reload replaces has its own line. */
+  /** Logs one line for each unloaded version, as Triton does. A version that a reload replaces is logged too. */
   #logUnloaded(entry: ModelEntry, version: number): void {
     this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
   }

@@ -13,10 +13,10 @@ export interface WarmUpData {
 
 /** Folder of the `input_data_file` files in a model's directory. */
 const warmUpFolder = "warmup";
-/** Limit of a string file, which is read to a buffer. */
+/** Limit of a file of strings, which is read to a buffer. */
 const stringFileBytesMax = 256 * 1024 * 1024;
 
-/** Returns the tensor of one row that a sample describes, in its own block, which the caller owns. */
+/** Returns the tensor of one row that a warm-up sample describes, in a separate block, which the caller owns. */
 export async function warmUpTensor(input: WarmUpInput, data: WarmUpData): Promise<Tensor> {
   const { name } = input;
   const { datatype, shape, bytes } = layoutOf(input, data.config);
@@ -32,7 +32,7 @@ function layoutOf({ name, datatype, dims }: WarmUpInput, config: ModelConfig) {
     );
   }
   const shape = config.maxBatchSize > 0 ? [1, ...dims] : [...dims];
-  // An empty string is only its length prefix: a tensor of empty strings is all zeros.
+  // Each empty string takes only the bytes of its length field: a tensor of empty strings is all zeros.
   const bytes = elementCount(shape) * (datatypes[datatype].byteSize || 4);
   return { datatype, shape, bytes };
 }
@@ -47,7 +47,7 @@ async function blockOf(input: WarmUpInput, bytes: number, data: WarmUpData): Pro
     case "zero":
       return filled(data.arena.allocate(bytes), (into) => into.fill(0));
     case "random":
-      // Random bytes are not valid strings or booleans.
+      // Random bytes would not be valid strings or booleans.
       return filled(data.arena.allocate(bytes), (into) => {
         if (input.datatype === "BYTES") into.fill(0);
         else data.fillRandom(into);
@@ -65,7 +65,7 @@ function filled(block: Block, fill: (into: Uint8Array) => void): Block {
   return block;
 }
 
-/** Reads the beginning of a file, as many bytes as the tensor needs; strings are the whole file, each with a length prefix. */
+/** Reads as many bytes of a file as the tensor needs. A file of strings is read whole; each string has a length prefix. */
 async function readFile(
   input: WarmUpInput,
   file: string,
@@ -91,7 +91,7 @@ async function readFile(
 
 interface OpenData {
   readonly handle: FileHandle;
-  /** Bytes of the file that the tensor needs. */
+  /** Number of bytes of the file that the tensor needs. */
   readonly usedBytes: number;
 }
 
@@ -115,7 +115,7 @@ async function openData(input: WarmUpInput, file: string, bytes: number, modelDi
   }
 }
 
-/** Opens a regular file below the folder. The name comes from the model and must not reach files outside of it. */
+/** Opens a regular file inside the folder. The name comes from the model's configuration, so it must not lead outside of the folder. */
 async function openInside(folder: string, file: string): Promise<FileHandle> {
   const path = `${folder}/${file}`;
   const failed = (why: string) =>
@@ -140,7 +140,10 @@ async function openInside(folder: string, file: string): Promise<FileHandle> {
   throw failed("it is not a file");
 }
 
-/** Returns an error without a request id, which Triton's errors about inputs have and a warm-up has not. */
+/**
+ * Returns an error with the prefix "<id_unknown>", because Triton's errors about inputs begin with a request id and a warm-up request has
+ * none.
+ */
 function refused(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", `[request id: <id_unknown>] ${message}`);
 }

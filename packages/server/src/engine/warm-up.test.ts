@@ -7,13 +7,17 @@ import { InferenceError, silentLogger, systemClock } from "@galatea/base";
 import { noParameters, type InferenceRequest, type Instance, type Outcome } from "../inference/index.ts";
 import { completeConfig, parseConfigText } from "../modelconfig/index.ts";
 import { createArena } from "../tensor/index.ts";
-import { warmUp, type WarmUpOrder } from "./warm-up.ts";
+import { warmUp, type WarmUpOptions } from "./warm-up.ts";
 
 const io = 'backend: "b" max_batch_size: 4 input { name: "X" data_type: TYPE_INT8 dims: 2 }';
 const sample = (data: string, more = "batch_size: 1") =>
   `model_warmup { name: "s" ${more} inputs { key: "X" value { data_type: TYPE_INT8 dims: 2 ${data} } } }`;
 
-async function orderFor(t: TestContext, samples: string, signal = new AbortController().signal): Promise<WarmUpOrder> {
+async function orderFor(
+  t: TestContext,
+  samples: string,
+  signal = new AbortController().signal,
+): Promise<WarmUpOptions> {
   const modelDirectory = await mkdtemp(join(tmpdir(), "warm-up-"));
   const arena = createArena({ capacityBytes: 1 << 24 });
   t.after(async () => {
@@ -40,7 +44,7 @@ function modelOf(...answers: ((batch: readonly InferenceRequest[]) => Promise<re
     name: `m_${index}`,
     executionsMax: 1,
     supervision: null,
-    givenUp: (request) => givenUp.push(request),
+    abandonRequest: (request) => givenUp.push(request),
     execute: async (batch) => ({
       outcomes: await answer(batch),
       computeInputNs: 1,

@@ -3,7 +3,7 @@ import type { LoadedModel, ModelSource } from "../backends/index.ts";
 import {
   newRecord,
   releaseResponse,
-  SentAnswers,
+  DeferredResponses,
   newInferenceRequest,
   type Execution,
   type InferenceRequest,
@@ -17,7 +17,7 @@ import { checkRequest } from "./check-request.ts";
 import { modelFacts, reshapedInputs } from "./model-facts.ts";
 import { warmUpTensor } from "./warm-up-data.ts";
 
-export interface WarmUpOrder {
+export interface WarmUpOptions {
   readonly namespace: string;
   readonly arena: Arena;
   readonly source: ModelSource;
@@ -28,25 +28,25 @@ export interface WarmUpOrder {
   readonly signal: AbortSignal;
 }
 
-/** A sample with its tensors, which all of its requests share. */
+/** A warm-up sample with its tensors, which all requests of the sample share. */
 interface PreparedSample {
   readonly sample: WarmUpSample;
   readonly request: InferenceRequest;
 }
 
-/** Maximum number of requests of all samples of one version, over all of its instances. */
+/** Maximum number of warm-up requests of one version, over all samples and instances. */
 const requestsMax = 100_000;
 
-/** Time for an abandoned execution to end before the model is ended with it. */
-const givenUpMs = 5000;
+/** Time for an abandoned execution to end by itself before the model is ended by force. */
+const abandonedMsMax = 5000;
 
 /**
- * Runs the samples of `model_warmup` on every instance, before the model receives requests. As in Triton a sample of batch size n is n
- * requests of one row in one execution, without queue and batcher, repeated `count` times; one of batch size 0 is omitted. The requests
- * count in the model's statistics, for which their records are returned. Throws INVALID_ARG with Triton's texts when a sample does not
- * fit the model or fails.
+ * Runs the samples of `model_warmup` on every instance, before the model receives requests. As in Triton, a sample of batch size n is n
+ * requests of one row in one execution, repeated `count` times, without queue and batcher; a sample of batch size 0 is omitted. Returns the
+ * records of the requests, because they count in the model's statistics. Throws INVALID_ARG with Triton's texts when a sample does not fit
+ * the model or fails.
  */
-export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<readonly RequestRecord[]> {
+export async function warmUp(model: LoadedModel, order: WarmUpOptions): Promise<readonly RequestRecord[]> {
   const samples = executedSamples(order.config);
   checkSizes(samples, model.instances, order.config);
   const prepared: PreparedSample[] = [];
@@ -62,11 +62,11 @@ export async function warmUp(model: LoadedModel, order: WarmUpOrder): Promise<re
 }
 
 /**
- * Returns the errors of samples that `warmUp` rejects before it executes any, one for each sample at most. Sizes are not checked
- * where `instances` is null: a load may still complete the batch size.
+ * Returns the errors that `warmUp` finds before it executes any sample, at most one for each sample. When `instances` is null, sizes are
+ * not checked: a load may still complete the batch size.
  */
 export async function checkWarmUps(
-  order: WarmUpOrder,
+  order: WarmUpOptions,
   instances: readonly NamedInstance[] | null,
 ): Promise<readonly InferenceError[]> {
   const samples = executedSamples(order.config);
@@ -106,7 +106,7 @@ function checkSizes(samples: readonly WarmUpSample[], instances: readonly NamedI
   );
 }
 
-async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<PreparedSample> {
+async function prepare(sample: WarmUpSample, order: WarmUpOptions): Promise<PreparedSample> {
   const { config, source } = order;
   const facts = modelFacts(config);
   const inputs: Tensor[] = [];
@@ -130,7 +130,7 @@ async function prepare(sample: WarmUpSample, order: WarmUpOrder): Promise<Prepar
   }
 }
 
-/** An execution whose requests have ended, with the first error. */
+/** An execution whose requests have completed, with the error of the first one that failed. */
 interface WarmUpExecution extends Execution {
   readonly failures: readonly InferenceError[];
 }
@@ -138,7 +138,7 @@ interface WarmUpExecution extends Execution {
 async function warmInstance(
   instance: Instance,
   prepared: readonly PreparedSample[],
-  order: WarmUpOrder,
+  order: WarmUpOptions,
 ): Promise<RequestRecord[]> {
   const records: RequestRecord[] = [];
   for (const { sample, request } of prepared) {
@@ -160,18 +160,21 @@ async function warmInstance(
   return records;
 }
 
-/** Waits for the execution. Once the load is aborted, abandons it and waits for a short time: a running instance must not be closed. */
+/**
+ * Waits for the execution. When the load is aborted, abandons the execution and waits for a short time, because a running instance must not
+ * be closed.
+ */
 async function endOrAbort(
   instance: Instance,
   batch: readonly InferenceRequest[],
-  { signal, clock }: WarmUpOrder,
+  { signal, clock }: WarmUpOptions,
 ): Promise<WarmUpExecution> {
   const execution = executeOnce(instance, batch);
   const { promise: late, reject } = Promise.withResolvers<never>();
   let timer: Disposable | null = null;
   const giveUp = () => {
-    for (const request of batch) instance.givenUp(request);
-    timer = clock.timer(givenUpMs, () => reject(signal.reason));
+    for (const request of batch) instance.abandonRequest(request);
+    timer = clock.timer(abandonedMsMax, () => reject(signal.reason));
   };
   signal.addEventListener("abort", giveUp, { once: true });
   try {
@@ -184,7 +187,7 @@ async function endOrAbort(
   }
 }
 
-/** Lends the tensors to each request for the time of the execution, and ignores the responses. */
+/** Executes the requests once and ignores their responses. The requests share the tensors. */
 async function executeOnce(instance: Instance, batch: readonly InferenceRequest[]): Promise<WarmUpExecution> {
   for (const { inputs } of batch) for (const { block } of inputs) block?.retain();
   try {
@@ -199,9 +202,9 @@ async function executeOnce(instance: Instance, batch: readonly InferenceRequest[
   }
 }
 
-/** Returns the final outcome of a request: null when its responses went to a sink without an error. */
-async function ended(outcome: Outcome | SentAnswers): Promise<Outcome | null> {
-  return outcome instanceof SentAnswers ? await outcome.ended : outcome;
+/** Returns the final outcome of a request; null when all its responses went to a sink without an error. */
+async function ended(outcome: Outcome | DeferredResponses): Promise<Outcome | null> {
+  return outcome instanceof DeferredResponses ? await outcome.ended : outcome;
 }
 
 function recordsOf(execution: Execution, startedNs: number): RequestRecord[] {

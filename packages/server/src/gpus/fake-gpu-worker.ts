@@ -1,16 +1,17 @@
 import { readFileSync } from "node:fs";
-import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
+import { fakeNvml, fakeGpu } from "./fake-nvml.ts";
 import { readGpus } from "./read-gpus.ts";
 
 /**
- * The program of the process that reads GPUs, over a twin of the driver. What the driver does when the program starts is the text of the
- * file that its second argument names: it "answers", is "gone" or not "loaded"; or, from the second reading on, it "hangs", "crashes" or is "lost".
+ * The program of the process that reads GPUs, with a simulated driver. The file named by its second argument selects the behavior:
+ * "answers", "gone" (the driver's library is missing) or "loaded" (not yet); from the second reading on "hangs", "crashes" or "lost" (the
+ * GPU).
  */
 const does = readFileSync(process.argv[3]!, "utf8");
 let reads = 0;
 await readGpus(() => {
   if (does === "gone") throw new Error("libnvidia-ml.so.1: cannot open shared object file");
-  const calls = nvmlTwin([twinGpu], does === "unloaded" ? { init: 9 } : {});
+  const calls = fakeNvml([fakeGpu], does === "unloaded" ? { init: 9 } : {});
   return {
     ...calls,
     memory(device, bytes) {

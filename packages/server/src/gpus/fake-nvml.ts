@@ -1,7 +1,7 @@
 import type { NvmlCalls } from "../native/index.ts";
 
-/** A GPU of the twin's, in the units of the library. */
-export interface TwinGpu {
+/** A simulated GPU, in the units of NVIDIA's management library. */
+export interface FakeGpu {
   readonly uuid: string;
   readonly memory: readonly [total: bigint, free: bigint, used: bigint];
   readonly percents: readonly [gpu: number, memory: number];
@@ -9,15 +9,15 @@ export interface TwinGpu {
   readonly limitMilliwatts: number;
   readonly millijoules: bigint;
   readonly processes: readonly (readonly [pid: number, bytes: bigint])[];
-  /** Calls that answer otherwise than with success. */
+  /** Calls that return this status instead of success. */
   readonly statuses?: Partial<Readonly<Record<keyof NvmlCalls, number>>>;
 }
 
-/** NVIDIA's management library where there is none: it writes to the memory that it is given, as the real one does. */
-export function nvmlTwin(gpus: readonly TwinGpu[], statuses: TwinGpu["statuses"] = {}): NvmlCalls {
+/** Simulates NVIDIA's management library on a machine without GPUs. As the real library, it writes results to the memory of the caller. */
+export function fakeNvml(gpus: readonly FakeGpu[], statuses: FakeGpu["statuses"] = {}): NvmlCalls {
   const of = (device: bigint) => gpus[Number(device - 1000n)]!;
   const write =
-    (call: keyof NvmlCalls, values: (gpu: TwinGpu) => readonly (number | bigint)[]) =>
+    (call: keyof NvmlCalls, values: (gpu: FakeGpu) => readonly (number | bigint)[]) =>
     (device: bigint, memory: Uint32Array | BigUint64Array): number => {
       const status = of(device).statuses?.[call] ?? 0;
       if (status === 0) values(of(device)).forEach((value, place) => (memory[place] = value));
@@ -50,14 +50,14 @@ export function nvmlTwin(gpus: readonly TwinGpu[], statuses: TwinGpu["statuses"]
       const room = count[0]!;
       count[0] = processes.length;
       if (processes.length > room) return 7;
-      // Behind the bytes lie the numbers of a MIG instance, 0xffffffff each where there is none.
+      // Each entry ends with the ids of a MIG instance, 0xffffffff when there is none.
       infos.set(processes.flatMap(([pid, bytes]) => [BigInt(pid), bytes, 0xffff_ffff_ffff_ffffn]));
       return 0;
     },
   };
 }
 
-export const twinGpu: TwinGpu = {
+export const fakeGpu: FakeGpu = {
   uuid: "GPU-11111111-2222-3333-4444-555555555555",
   memory: [16_000_000_000n, 12_000_000_000n, 4_000_000_000n],
   percents: [37, 12],

@@ -19,39 +19,39 @@ export interface GpuWatchOptions {
   readonly random: () => number;
   /** Environment of the process that reads the GPUs. */
   readonly env: Readonly<Record<string, string>>;
-  /** The program and its arguments after the interval; a simulated one in tests. */
+  /** The program and its arguments, followed by the interval. Tests use a program with a simulated driver. */
   readonly program?: readonly [path: string, ...args: string[]];
   readonly restart?: { readonly firstMs: number; readonly maxMs: number };
-  /** Time without output after which the process is ended. */
+  /** Time without output after which the process is killed and restarted. */
   readonly silentMsMax?: number;
 }
 
-/** A driver's first response may take this long: it wakes the GPUs up. */
+/** The first response of a driver may take this long, because GPUs are initialized first. */
 const silentMsDefault = 30_000;
 const restartDefault = { firstMs: 1000, maxMs: 60_000 };
 /** Readings older than this number of intervals are stale. */
 const staleIntervals = 3;
 const staleMsMin = 2000;
-/** Time to wait for the end of a killed process: one that is blocked in the driver ends only when the driver returns. */
+/** Time to wait for the end of a killed process: one that is blocked in the driver ends only when the driver's call returns. */
 const endMsMax = 500;
 
 /**
- * Runs a process that reads the GPUs, and keeps its last readings. A process that dies, or is silent for too long, is ended and restarted
- * with increasing pauses; two never run at once. A failure is logged once, and its end once.
+ * Runs a process that reads the GPUs, and keeps its last readings. A process that dies, or is silent for too long, is killed and restarted
+ * with increasing pauses; two processes never run at once. A failure and the recovery from it are each logged once.
  */
 export class GpuWatch implements AsyncDisposable {
   readonly #options: GpuWatchOptions;
   #readings: readonly GpuReading[] = [];
   #readAtNs = 0;
-  /** Joules at the first reading of each GPU. */
+  /** Energy in joules at the first reading, by GPU. */
   readonly #energyAtStart = new Map<string, number>();
   #child: SpawnedProcess | null = null;
   #timer: Disposable | null = null;
   #failureCount = 0;
-  #saidMessage: string | null = null;
+  #reportedMessage: string | null = null;
   #isClosed = false;
   #begun: Promise<void> = Promise.resolve();
-  /** Callbacks for the next reading; null: the GPUs cannot be read. */
+  /** Callbacks that wait for the next reading; null means that the GPUs cannot be read. */
   readonly #waiting = new Set<(readings: readonly GpuReading[] | null) => void>();
 
   constructor(options: GpuWatchOptions) {
@@ -59,18 +59,21 @@ export class GpuWatch implements AsyncDisposable {
     this.#begin();
   }
 
-  /** Returns the last readings; empty when they are stale or absent. */
+  /** Returns the last readings; an empty list when they are stale or there are none. */
   readings(): readonly GpuReading[] {
     const { clock, intervalMs } = this.#options;
     const staleMs = Math.max(staleMsMin, staleIntervals * intervalMs);
     return this.#readAtNs === 0 || clock.monotonicNs() - this.#readAtNs > staleMs * 1e6 ? [] : this.#readings;
   }
 
-  /** Returns readings taken after this call; the last readings when the GPUs do not respond within `msMax`, or cannot be read. */
+  /**
+   * Returns readings that were taken after this call. Returns the last readings when the GPUs do not respond within `msMax`, or cannot be
+   * read.
+   */
   async readNow(msMax: number): Promise<readonly GpuReading[]> {
     const late = Promise.withResolvers<null>();
     using _late = this.#options.clock.timer(msMax, () => late.resolve(null));
-    // The next line may have been read before this call.
+    // The first line that arrives may have been read before this call; the second one was not.
     for (let said = 0; said < 2; said += 1) {
       if (this.#readAtNs > 0) this.#child?.signal(readNowSignal);
       if ((await Promise.race([this.#next(), late.promise])) === null) break;
@@ -78,7 +81,7 @@ export class GpuWatch implements AsyncDisposable {
     return this.readings();
   }
 
-  /** Waits for the first reading; empty after `msMax` or when the GPUs cannot be read. */
+  /** Waits for the first reading. Returns an empty list after `msMax`, or when the GPUs cannot be read. */
   async firstReading(msMax: number): Promise<readonly GpuReading[]> {
     const late = Promise.withResolvers<null>();
     using _late = this.#options.clock.timer(msMax, () => late.resolve(null));
@@ -88,7 +91,7 @@ export class GpuWatch implements AsyncDisposable {
 
   async #next(): Promise<readonly GpuReading[] | null> {
     const { promise, resolve } = Promise.withResolvers<readonly GpuReading[] | null>();
-    if (this.#isClosed || this.#saidMessage !== null) return null;
+    if (this.#isClosed || this.#reportedMessage !== null) return null;
     this.#waiting.add(resolve);
     return await promise.finally(() => this.#waiting.delete(resolve));
   }
@@ -142,7 +145,7 @@ export class GpuWatch implements AsyncDisposable {
       clock,
     });
     this.#child = child;
-    this.#await();
+    this.#restartTimeout();
   }
 
   #read(readings: readonly GpuReading[]): void {
@@ -151,19 +154,19 @@ export class GpuWatch implements AsyncDisposable {
     for (const { uuid, energyJoules } of readings)
       if (energyJoules !== null && !this.#energyAtStart.has(uuid)) this.#energyAtStart.set(uuid, energyJoules);
     this.#failureCount = 0;
-    if (this.#saidMessage !== null) this.#options.log.info("GPU metrics are available again");
-    this.#saidMessage = null;
-    this.#await();
+    if (this.#reportedMessage !== null) this.#options.log.info("GPU metrics are available again");
+    this.#reportedMessage = null;
+    this.#restartTimeout();
     this.#tell(readings);
   }
 
-  /** Restarts the limit on the process's silence. */
-  #await(): void {
+  /** Restarts the timer that limits the process's silence. */
+  #restartTimeout(): void {
     if (this.#isClosed || this.#child === null) return;
     this.#timer?.[Symbol.dispose]();
     const silentMs = (this.#options.silentMsMax ?? silentMsDefault) + this.#options.intervalMs;
     this.#timer = this.#options.clock.timer(silentMs, () => {
-      this.#say(`the driver has not responded for ${silentMs} ms`);
+      this.#reportFailure(`the driver has not responded for ${silentMs} ms`);
       this.#child?.signal("SIGKILL");
     });
   }
@@ -175,16 +178,16 @@ export class GpuWatch implements AsyncDisposable {
     this.#tell(null);
     this.#timer?.[Symbol.dispose]();
     if (this.#isClosed) return;
-    this.#say(message);
+    this.#reportFailure(message);
     this.#failureCount += 1;
     const { clock, random, restart = restartDefault } = this.#options;
     this.#timer = clock.timer(backoffMs(this.#failureCount, { ...restart, factor: 2, random }), () => this.#begin());
   }
 
-  #say(message: string): void {
+  #reportFailure(message: string): void {
     this.#tell(null);
-    if (this.#saidMessage !== null) return;
-    this.#saidMessage = message;
+    if (this.#reportedMessage !== null) return;
+    this.#reportedMessage = message;
     this.#options.log.warning(`GPU metrics are unavailable: ${message}`);
   }
 }

@@ -8,7 +8,7 @@ import { createLogger, delay, systemClock } from "@galatea/base";
 import { Nvml, NvmlError, openNvmlCalls } from "../native/index.ts";
 import { asCudaNumbers, gpuDevices, visibleGpuCount } from "./visible-gpus.ts";
 import { GpuWatch } from "./gpu-watch.ts";
-import { nvmlTwin, twinGpu } from "./fake-nvml.ts";
+import { fakeNvml, fakeGpu } from "./fake-nvml.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("fake-gpu-worker.ts", import.meta.url));
@@ -41,7 +41,7 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 test("what the library writes to memory becomes a reading in bytes, shares, watts and joules", () => {
-  const [reading] = new Nvml(nvmlTwin([twinGpu])).read();
+  const [reading] = new Nvml(fakeNvml([fakeGpu])).read();
   assert.deepEqual(reading, {
     index: 0,
     uuid: "GPU-11111111-2222-3333-4444-555555555555",
@@ -57,11 +57,11 @@ test("what the library writes to memory becomes a reading in bytes, shares, watt
 
 test("what a GPU does not tell is null, and what the driver does not know of a process is 0", () => {
   const quiet = {
-    ...twinGpu,
+    ...fakeGpu,
     processes: [[7, 0xffff_ffff_ffff_ffffn]] as const,
     statuses: { powerUsage: 3, energy: 3, utilization: 4, powerLimit: 13 },
   };
-  const [first, second] = new Nvml(nvmlTwin([twinGpu, quiet])).read();
+  const [first, second] = new Nvml(fakeNvml([fakeGpu, quiet])).read();
   assert.equal(first!.powerWatts, 70.5);
   assert.deepEqual(
     [second!.index, second!.powerWatts, second!.energyJoules, second!.utilization, second!.powerLimitWatts],
@@ -72,11 +72,11 @@ test("what a GPU does not tell is null, and what the driver does not know of a p
 
 test("processes that there is no room for are not told of, and a lost GPU is an error with the driver's words", () => {
   const processes = Array.from({ length: 2000 }, (_, place) => [place + 1, 5n] as const);
-  const crowded = { ...twinGpu, processes };
-  assert.equal(new Nvml(nvmlTwin([crowded])).read()[0]!.processes.length, 0);
-  const lost = new Nvml(nvmlTwin([{ ...twinGpu, statuses: { memory: 15 } }]));
+  const crowded = { ...fakeGpu, processes };
+  assert.equal(new Nvml(fakeNvml([crowded])).read()[0]!.processes.length, 0);
+  const lost = new Nvml(fakeNvml([{ ...fakeGpu, statuses: { memory: 15 } }]));
   assert.throws(() => lost.read(), new NvmlError("nvmlDeviceGetMemoryInfo", "GPU is lost"));
-  assert.throws(() => new Nvml(nvmlTwin([], { init: 9 })), /nvmlInit: Driver Not Loaded/);
+  assert.throws(() => new Nvml(fakeNvml([], { init: 9 })), /nvmlInit: Driver Not Loaded/);
 });
 
 test("a library that is not there is an error that names it", () => {
@@ -174,8 +174,8 @@ test("the devices that a program on a GPU opens are told from others, and are no
 });
 
 test("readings are those of the GPUs that CUDA shows, in its order", () => {
-  const gpus = ["GPU-aa", "GPU-bb", "GPU-cc"].map((uuid) => ({ ...twinGpu, uuid }));
-  const readings = new Nvml(nvmlTwin(gpus)).read();
+  const gpus = ["GPU-aa", "GPU-bb", "GPU-cc"].map((uuid) => ({ ...fakeGpu, uuid }));
+  const readings = new Nvml(fakeNvml(gpus)).read();
   const shown = (visible: string | null) => asCudaNumbers(readings, visible).map(({ uuid }) => uuid);
   assert.deepEqual(shown(null), ["GPU-aa", "GPU-bb", "GPU-cc"]);
   assert.deepEqual(shown("2,0"), ["GPU-cc", "GPU-aa"]);

@@ -2,10 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Nvml, type NvmlCalls } from "../native/index.ts";
 import { printGpuLine } from "./gpu-lines.ts";
 
-/** Sent to the program, makes it read the GPUs at once instead of at the end of the interval. Valid only after its first line. */
+/**
+ * The signal that makes the program read the GPUs at once, instead of at the end of the interval. Must be sent only after the program's
+ * first line.
+ */
 export const readNowSignal = "SIGUSR2";
 
-/** Exit code when the GPUs cannot be read, or no longer. */
+/** Exit code of the program when the GPUs cannot be read. */
 export const unreadableExit = 3;
 
 /**
@@ -20,7 +23,7 @@ export async function readGpus(open: () => NvmlCalls, intervalMs: number): Promi
     for (;;) {
       wake = new AbortController();
       process.stdout.write(printGpuLine({ kind: "reading", readings: nvml.read() }));
-      // The signal ends the pause.
+      // The signal ends the pause early.
       await sleep(intervalMs, undefined, { signal: wake.signal }).catch(() => {});
     }
   } catch (error) {

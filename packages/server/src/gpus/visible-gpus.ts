@@ -8,15 +8,15 @@ export function hasGpuDriver(root = "/"): boolean {
 }
 
 /**
- * Returns the number of GPUs on which models can be placed: those with a device file in this machine or container, limited to those that
- * `visible` (CUDA_VISIBLE_DEVICES; null when it is not set) names.
+ * Returns the number of GPUs on which models can be placed: those with a device file in this machine or container. `visible`
+ * (CUDA_VISIBLE_DEVICES; null when it is not set) limits them to those that it names.
  */
 export function visibleGpuCount(visible: string | null, root = "/"): number {
   const present = hasGpuDriver(root) ? countDevices(join(root, "dev")) : 0;
   return visible === null || present === 0 ? present : namedGpus(visible, present).length;
 }
 
-/** Returns the device files that a program on a GPU opens, as they are now: some are created when a program first uses them. */
+/** Returns the device files that a program needs to use a GPU. Some of them are created when a program first uses a GPU. */
 export function gpuDevices(root = "/"): readonly string[] {
   const directory = join(root, "dev");
   if (!hasGpuDriver(root)) return [];
@@ -24,7 +24,7 @@ export function gpuDevices(root = "/"): readonly string[] {
   return named.toSorted().map((name) => join(directory, name));
 }
 
-/** Returns the readings of the GPUs that CUDA shows, each at its CUDA number. */
+/** Returns the readings of the GPUs that are visible to CUDA, each with its CUDA number. */
 export function asCudaNumbers(readings: readonly GpuReading[], visible: string | null): readonly GpuReading[] {
   if (visible === null) return readings;
   return namedGpus(visible, readings.length).flatMap(
@@ -32,7 +32,10 @@ export function asCudaNumbers(readings: readonly GpuReading[], visible: string |
   );
 }
 
-/** CUDA numbers the named GPUs from 0 on, and stops at the first one that is absent. */
+/**
+ * Returns the GPUs that `visible` names, in order: their positions are their CUDA numbers. As CUDA does, stops at the first one that is
+ * absent.
+ */
 function namedGpus(visible: string, present: number): readonly string[] {
   const named: string[] = [];
   for (const part of visible.split(",")) {
@@ -40,7 +43,7 @@ function namedGpus(visible: string, present: number): readonly string[] {
     const isNumber = /^\d+$/.test(name);
     if (!isNumber && !/^(GPU|MIG)-/.test(name)) break;
     if (isNumber && Number(name) >= present) break;
-    // CUDA shows no GPU when one is named twice.
+    // CUDA shows no GPUs at all when the variable names one twice.
     if (named.includes(name)) return [];
     named.push(name);
   }

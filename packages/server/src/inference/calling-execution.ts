@@ -1,23 +1,23 @@
-/** The origin of a request that a model sends: one object for each call, shared by all requests that result from it. */
+/** One call that a model makes to another model. All requests that result from the call share this object. */
 export interface RequestCaller {
   readonly execution: CallingExecution;
 }
 
 /**
- * An execution that calls other models while it runs. Created at its first call, and shared by the requests that it sends. The search for
- * deadlocks compares `owner`s.
+ * An execution that calls other models while it runs. Created at its first call and shared by all its calls. The deadlock search compares
+ * `owner`s.
  */
 export interface CallingExecution {
   /** Identity of the model version that executes. */
   readonly owner: object;
   readonly modelName: string;
-  /** Depth of the call: 1 for a model that a client calls. */
+  /** Depth of nested calls: 1 for a model that a client calls. */
   readonly depth: number;
-  /** The latest deadline of its requests for waiting in queues; Infinity for none. */
+  /** The latest queue deadline of the execution's requests, in nanoseconds of the monotonic clock; Infinity for none. */
   readonly deadlineNs: number;
-  /** The longest `executionMsMax` of its requests; null when one of them has none. */
+  /** The largest `executionMsMax` of the execution's requests; null when one of them has none. */
   readonly executionMsMax: number | null;
-  /** The calls of other models that it executes. */
+  /** The calls by other models that this execution serves. */
   readonly answers: ReadonlySet<RequestCaller>;
   /** False when its instance is already free for another execution. */
   readonly holdsInstance: boolean;

@@ -1,5 +1,5 @@
-/** Types of inference, without I/O: requests, responses, the record of a request's times, the instance contract. */
-export { SentAnswers, type AnswerSink } from "./answers.ts";
+/** Types of inference, without I/O: requests, responses, the record of a request's times, the contract of instances. */
+export { DeferredResponses, type ResponseSink } from "./response-sink.ts";
 export type { CallingExecution, RequestCaller } from "./calling-execution.ts";
 export {
   ExecutionNotStarted,
@@ -13,7 +13,7 @@ export { noParameters, type ParameterValue } from "./parameters.ts";
 export { newRecord, type RequestRecord } from "./record.ts";
 export {
   deadlineFromNow,
-  hasSink,
+  hasResponseSink,
   newInferenceRequest,
   type InferenceRequest,
   type RequestHead,

@@ -1,19 +1,22 @@
 /**
- * The times of one request. Each step writes its own; they are read once, where the request ends (statistics, metrics, trace and log come
- * from this record alone). Nanoseconds of the engine's monotonic clock; 0 = not reached.
+ * The times of one request, in nanoseconds of the engine's monotonic clock; 0 = not reached. Each step of the request writes its own times.
+ * They are read once, when the request ends: statistics, metrics, traces and logs are derived from this record alone.
  */
 export interface RequestRecord {
   receivedNs: number;
   queuedNs: number;
   /** Time at which the request left the queue: its batch was handed to an instance. */
   startedNs: number;
-  /** Durations of the batch's three phases, as the backend measured them; sums over the steps for an ensemble. */
+  /** Durations of the three phases of the batch, as measured by the backend; for an ensemble, sums over its steps. */
   computeInputNs: number;
   computeInferNs: number;
   computeOutputNs: number;
-  /** Elements on the batch axis of this request; 1 for models that do not batch. */
+  /** Size of this request on the batch axis; 1 for models that do not batch. */
   batchSize: number;
-  /** Size of the whole batch that this request was executed in, and whether this request counts the execution. */
+  /**
+   * Size of the whole batch that this request was executed in, and whether this request counts the execution (the first request of a batch
+   * does).
+   */
   executedBatchSize: number;
   countsExecution: boolean;
 }

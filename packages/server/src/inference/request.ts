@@ -2,7 +2,7 @@ import { noParameters, type ParameterValue } from "./parameters.ts";
 import type { Clock } from "@galatea/base";
 import type { RequestCaller } from "./calling-execution.ts";
 import type { Tensor } from "../tensor/index.ts";
-import type { AnswerSink } from "./answers.ts";
+import type { ResponseSink } from "./response-sink.ts";
 
 export interface SequenceFlags {
   /** Correlation id: uint64 or string; 0n or "" means none. */
@@ -11,7 +11,7 @@ export interface SequenceFlags {
   readonly end: boolean;
 }
 
-/** The fields of a request besides its tensors: plain data, which can be sent to another thread. */
+/** The fields of a request except its tensors: plain data, which can be sent to another thread. */
 export interface RequestHead {
   /** An empty string when the client gave none. */
   readonly id: string;
@@ -26,47 +26,51 @@ export interface RequestHead {
   readonly sequence: SequenceFlags | null;
   /** 0 selects the model's default priority level. */
   readonly priority: number;
-  /** Microseconds that the client lets it wait in queues, which models can read; 0 for none. */
+  /** Queue timeout from the client in microseconds, which models can read; 0 for none. */
   readonly queueTimeoutUs: number;
   /**
-   * Time at which the server began to receive it, before its body was decoded: a request's duration counts from here. On the engine's
-   * monotonic clock.
+   * Time, on the engine's monotonic clock, at which the server began to receive the request, before its body was decoded. The request's
+   * duration is counted from this time.
    */
   readonly receivedNs: number;
   /**
-   * Time until which it may wait in queues whose policy allows request timeouts; Infinity for no limit. Steps of an ensemble and a
-   * model's calls of other models inherit it: their wait does not start again.
+   * Time until which the request may wait in queues whose policy allows request timeouts; Infinity for no limit. The steps of an ensemble,
+   * and the calls that a model makes, inherit this deadline.
    */
   readonly deadlineNs: number;
   /**
-   * Time limit of an execution, in milliseconds, after which its worker is ended; null: none. Steps of an ensemble inherit it, and so do
-   * a model's calls of other models.
+   * Time limit of an execution in milliseconds, after which its worker is killed; null for none. The steps of an ensemble, and the calls
+   * that a model makes, inherit it.
    */
   readonly executionMsMax: number | null;
 }
 
 /**
- * One parsed inference request. It owns its input tensors. The code that runs it takes ownership in every outcome and releases them when
- * no scheduler, worker or ensemble step reads them any more. Backends that use a block longer than the request retain it themselves.
+ * A parsed inference request, which owns its input tensors. The function that runs the request takes ownership of the tensors, even when it
+ * fails, and releases them when no scheduler, worker or ensemble step reads them any more. A backend that uses a block longer than the
+ * request retains it.
  */
 export interface InferenceRequest extends RequestHead {
   readonly inputs: readonly Tensor[];
-  /** The model that sends it; null for a client's request. The steps of an ensemble have the ensemble's. */
+  /**
+   * The call of another model that caused this request; null for a client's request. Steps of an ensemble have the caller of the ensemble's
+   * request.
+   */
   readonly caller: RequestCaller | null;
-  /** Aborts when nothing waits for the response any more. Null only when no caller can leave (warm-up, tests). */
+  /** Aborts when no caller waits for the response any more. Null for warm-ups and tests, whose caller always waits. */
   readonly signal: AbortSignal | null;
-  /** The sink for the responses of a decoupled model; other models have one response, which is the outcome. */
-  readonly answers?: AnswerSink;
+  /** The receiver of a decoupled model's responses; absent for other models, whose only response is the outcome. */
+  readonly answers?: ResponseSink;
 }
 
 /** A request whose responses go to a sink. */
-export type StreamedRequest = InferenceRequest & { readonly answers: AnswerSink };
+export type StreamedRequest = InferenceRequest & { readonly answers: ResponseSink };
 
-export function hasSink(request: InferenceRequest): request is StreamedRequest {
+export function hasResponseSink(request: InferenceRequest): request is StreamedRequest {
   return request.answers !== undefined;
 }
 
-/** Creates a request from the given fields and defaults. Assigns field by field: a spread of `given` takes 0.3 us. */
+/** Creates a request from the given fields and defaults. The fields are assigned one by one, because spreading `given` takes 0.3 us. */
 export function newInferenceRequest(
   given: Pick<InferenceRequest, "modelName" | "inputs"> & Partial<InferenceRequest>,
 ): InferenceRequest {
@@ -90,7 +94,9 @@ export function newInferenceRequest(
   return given.answers === undefined ? request : { ...request, answers: given.answers };
 }
 
-/** Returns the deadline of a request that has been completely received now: its upload time does not count as waiting in a queue. */
+/**
+ * Returns the queue deadline of a request whose body has just been received completely: its upload does not count as waiting in a queue.
+ */
 export function deadlineFromNow(clock: Clock, queueTimeoutUs: number): number {
   return queueTimeoutUs > 0 ? clock.monotonicNs() + queueTimeoutUs * 1000 : Number.POSITIVE_INFINITY;
 }

@@ -1,14 +1,14 @@
 import { clone, create } from "@bufbuild/protobuf";
-import { normaliseScheduling } from "./complete-config.ts";
+import { applySchedulingDefaults } from "./complete-config.ts";
 import { toModelConfig } from "./from-message.ts";
 import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { configFromJson } from "./parse-json.ts";
 
 /**
- * Merges a backend's findings about a model, in the configuration's JSON form (`auto_complete_config` returns the whole dictionary, the
- * ONNX file gives tensors). Only fields that a backend may complete are used: max_batch_size; input and output as given; the scheduler
- * when none is configured; model_transaction_policy. All other fields stay as configured, as in Triton.
+ * Merges a backend's findings about a model into its configuration. `found` is in the configuration's JSON form: the dictionary that
+ * `auto_complete_config` returns, or the tensors of an ONNX file. As in Triton, only these fields are used: max_batch_size; inputs and
+ * outputs; the scheduler when none is configured; model_transaction_policy.
  */
 export function mergeAutoComplete(config: ModelConfig, found: Readonly<Record<string, unknown>>): ModelConfig {
   const completed = configFromJson(found, `unable to auto-complete the configuration of model '${config.name}'`);
@@ -22,6 +22,6 @@ export function mergeAutoComplete(config: ModelConfig, found: Readonly<Record<st
       decoupled: completed.modelTransactionPolicy.decoupled,
     });
   }
-  normaliseScheduling(message);
+  applySchedulingDefaults(message);
   return toModelConfig(message);
 }

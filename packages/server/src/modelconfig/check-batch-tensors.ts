@@ -1,7 +1,7 @@
 import { BatchInput_Kind, BatchOutput_Kind, DataType, type ModelConfigMessage } from "./message.ts";
 import { refuse } from "./refuse.ts";
 
-/** Checks batch_input and batch_output: tensors that the server creates for ragged batches, and outputs that it splits. */
+/** Checks batch_input (tensors that the server creates for ragged batches) and batch_output (outputs that the server splits). */
 export function checkBatchTensors(message: ModelConfigMessage): void {
   const model = message.name;
   const inputs = new Set(message.input.map((input) => input.name));

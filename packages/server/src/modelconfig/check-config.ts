@@ -12,7 +12,7 @@ import { refuse } from "./refuse.ts";
 
 type Check = (message: ModelConfigMessage) => void;
 
-/** Checks of a configuration as found, in Triton's order: the first failure is reported. */
+/** Checks of a configuration as found on disk, in Triton's order: the first failure is reported. */
 const foundChecks: readonly Check[] = [
   checkIdentity,
   checkLimits,
@@ -25,20 +25,20 @@ const foundChecks: readonly Check[] = [
   checkEnsembleGraph,
 ];
 
-/** Checks that run after the backend of a version has completed the configuration. */
+/** Checks that run after the backend has completed the configuration. */
 const completedChecks: readonly Check[] = [checkTensors, checkBatchTensors, checkInstanceGroups, checkWarmup];
 
 const checks: readonly Check[] = [...foundChecks, ...completedChecks];
 
 /**
- * Rejects (INVALID_ARG, Triton's texts) a completed configuration that contradicts itself. `checkEnsembleModels` checks it against other
- * models; loaders and backends check files and devices.
+ * Rejects a completed configuration that contradicts itself (INVALID_ARG with Triton's texts). Other models, files and devices are checked
+ * elsewhere: `checkEnsembleModels`, loaders and backends.
  */
 export function checkConfig(config: ModelConfig): void {
   for (const check of checks) check(config.message);
 }
 
-/** Returns the first error of every check, for tools that show them all. Tensors that a backend may still complete are not checked. */
+/** Returns the first error of every check, for `galatea model validate`. Tensors that a backend may still complete are not checked. */
 export function configProblems(config: ModelConfig): readonly string[] {
   return checks.flatMap((check) => {
     try {
@@ -52,8 +52,8 @@ export function configProblems(config: ModelConfig): readonly string[] {
 }
 
 /**
- * Rejects errors that no backend can complete. Triton finds these before it looks at any version and reports the model as not found; the
- * others belong to a version.
+ * Rejects errors that no backend can complete. Triton finds these before it reads any version, and reports the model as not found; all
+ * other errors belong to a version.
  */
 export function checkFoundConfig(config: ModelConfig): void {
   for (const check of foundChecks) check(config.message);

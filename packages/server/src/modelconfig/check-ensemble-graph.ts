@@ -1,7 +1,7 @@
 import type { EnsembleMessage, ModelConfigMessage } from "./message.ts";
 import { refuse } from "./refuse.ts";
 
-/** Checks an ensemble alone: steps are complete, every tensor is written once and read, every output is reachable. */
+/** Checks the graph of an ensemble: steps are complete, every tensor is written once and read, every output is reachable. */
 export function checkEnsembleGraph(message: ModelConfigMessage): void {
   const name = message.name;
   const choice = message.schedulingChoice;
@@ -44,7 +44,7 @@ function checkSteps(ensemble: EnsembleMessage, name: string): void {
   });
 }
 
-/** Triton starts from the ensemble's inputs and follows the steps that become ready until there are no more. */
+/** Checks the data flow as Triton does: it starts from the ensemble's inputs and follows the steps that become ready. */
 function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage): void {
   const name = message.name;
   const steps = ensemble.step.map((step) => ({
@@ -54,7 +54,7 @@ function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage)
   const read = new Set(steps.flatMap((step) => step.reads));
   const ready = new Set(message.input.map((input) => input.name));
   for (const input of ready) {
-    // The stray quote is in Triton's text.
+    // The stray quote is part of Triton's text.
     if (!read.has(input)) refuse(`ensemble input '${input}' for ensemble ${name}' is not used`);
   }
   for (const step of steps) {
@@ -88,7 +88,7 @@ function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage)
   }
 }
 
-/** Returns the nearest tensor upstream of `output` that no step writes. */
+/** Returns the tensor nearest to `output` in its upstream that no step writes. */
 function missingFor(
   output: string,
   waiting: readonly { reads: readonly string[]; writes: readonly string[] }[],

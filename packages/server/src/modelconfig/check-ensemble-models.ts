@@ -1,6 +1,6 @@
 import type { Datatype } from "../tensor/index.ts";
 import { datatypes } from "../tensor/index.ts";
-import { checkAnswerOrigins, withDecoupled } from "./check-answer-origins.ts";
+import { checkDecoupledOrigins, withDecoupled } from "./check-decoupled-origins.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
 import { refuse } from "./refuse.ts";
 
@@ -12,8 +12,8 @@ interface TensorFact {
 }
 
 /**
- * Checks an ensemble against the completed configurations of its steps, by model name; a step without an entry is a caller's bug. Returns
- * the configuration completed from its steps: whether it is decoupled, regardless of its own setting.
+ * Checks an ensemble against the completed configurations of its steps' models. `composing` has them by model name, and must have all of
+ * them. Returns the ensemble's configuration with `decoupled` set as its steps require, regardless of its own setting.
  */
 export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): ModelConfig {
   if (config.scheduling.kind !== "ensemble") return config;
@@ -24,7 +24,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
     if (model === undefined) {
       refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
     }
-    // A step that does not batch receives the batch as part of its shape.
+    // For a step that does not batch, the batch is part of the shape.
     if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
       refuse(
         `ensemble ${config.name} allows maximum batch size ${config.maxBatchSize}, but it contains model ${model.name} ` +
@@ -53,7 +53,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
       if (tensorName !== undefined) check(tensorName, output);
     }
   }
-  return withDecoupled(config, checkAnswerOrigins(config, composing));
+  return withDecoupled(config, checkDecoupledOrigins(config, composing));
 }
 
 function checkMappedInputs(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {
@@ -103,7 +103,7 @@ function checkConsistent(ensemble: string, tensor: string, known: TensorFact, fo
   );
 }
 
-/** The shape of a batching model matches a non-batching one's with the batch dimension or without it. */
+/** Returns whether two shapes agree. The shape of a model that batches may match the other one with or without its batch dimension. */
 function sameShape(known: TensorFact, found: TensorFact): boolean {
   if (matches(known.dims, found.dims)) return true;
   return known.batches !== found.batches && matches(fullDims(known), fullDims(found));
@@ -111,7 +111,7 @@ function sameShape(known: TensorFact, found: TensorFact): boolean {
 
 const fullDims = (fact: TensorFact): readonly number[] => (fact.batches ? [-1, ...fact.dims] : fact.dims);
 
-/** Variable dimensions match every size. */
+/** Returns whether two shapes of equal rank agree; a variable dimension matches every size. */
 function matches(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((dim, i) => dim === b[i] || dim === -1 || b[i] === -1);
 }

@@ -3,8 +3,8 @@ import type { ModelConfigMessage } from "./message.ts";
 import { refuse } from "./refuse.ts";
 
 /**
- * Checks that a configuration names only files of its own repository (for a hosted archive: the archive). The server itself opens them,
- * with rights that the author of a configuration does not have, so a name that leads out of the repository is rejected.
+ * Checks that a configuration names only files inside its repository (for a hosted archive: inside the archive). The server opens these
+ * files with permissions that the author of a configuration does not have.
  */
 export function checkFileNames({ name, defaultModelFilename, output }: ModelConfigMessage): void {
   const inside = (file: string, foldersAbove: number, what: string): void => {

@@ -1,20 +1,20 @@
 import type { ModelConfigMessage } from "./message.ts";
 import { refuse } from "./refuse.ts";
 
-/** Limits of a configuration's numbers and lists that take memory or processes by their size. Triton has none. */
+/** Limits of numbers and lists in a configuration that cost memory or processes. Triton has no such limits. */
 export const configLimits = {
-  /** All instance groups of a model together. */
+  /** Instances of all instance groups together. */
   instances: 1024,
   priorityLevels: 1024,
   preferredBatchSizes: 1024,
-  /** Inputs, and outputs. */
+  /** Limit of the inputs, and of the outputs. */
   tensors: 4096,
   dims: 32,
   ensembleSteps: 1024,
   versions: 4096,
 } as const;
 
-/** Checks the limits, both before and after a backend completes the configuration. */
+/** Checks the limits. Called before and after a backend completes the configuration. */
 export function checkLimits(message: ModelConfigMessage): void {
   const atMost = (most: number, value: number | bigint, what: string): void => {
     if (value > most) refuse(`model '${message.name}' asks for ${value} ${what}; this server allows ${most}`);

@@ -36,7 +36,7 @@ export function checkDynamicBatching(message: ModelConfigMessage): void {
     refuse(`Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${model}`);
 }
 
-/** Returns whether a policy delays requests that have waited too long. Without a time-out none is delayed. */
+/** Returns whether a queue policy delays requests that have timed out; without a timeout no request is delayed. */
 function delays({ timeoutAction, defaultTimeoutMicroseconds }: QueuePolicyMessage): boolean {
   return timeoutAction === TimeoutAction.DELAY && defaultTimeoutMicroseconds !== 0n;
 }

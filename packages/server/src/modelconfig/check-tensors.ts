@@ -17,7 +17,7 @@ export function checkTensors(message: ModelConfigMessage): void {
   }
 }
 
-/** Rejects two tensors of one name, of which Triton serves the last one. */
+/** Rejects two tensors with the same name. Triton accepts them and serves the last one. */
 function checkDistinct(tensors: readonly { name: string }[], what: string, model: string): void {
   const seen = new Set<string>();
   for (const { name } of tensors) {
@@ -64,7 +64,7 @@ function checkTensor(tensor: InputMessage | OutputMessage, what: string, message
 const dimensionMax = BigInt(Number.MAX_SAFE_INTEGER);
 const isNoDimension = (dim: bigint) => dim < -1n || dim === 0n || dim > dimensionMax;
 
-/** Returns the products of the fixed dimensions before, between and after the variable ones. */
+/** Returns the products of the fixed dimensions before, between and after the variable dimensions. */
 function runs(dims: readonly bigint[]): readonly bigint[] {
   const products = [1n];
   for (const dim of dims) {

@@ -6,11 +6,11 @@ interface BackendRow {
   readonly backend: string;
   /** The legacy platform name; "" when the backend has none. */
   readonly platform: string;
-  /** File in the version directory that identifies the backend, and its default_model_filename. */
+  /** Name of the file in the version directory that identifies the backend; it is also the default of default_model_filename. */
   readonly file: string;
 }
 
-/** In Triton's order: the first row that matches decides. */
+/** In Triton's order: the first matching row decides. */
 const backendRows: readonly BackendRow[] = [
   { backend: "tensorflow", platform: "tensorflow_savedmodel", file: "model.savedmodel" },
   { backend: "tensorflow", platform: "tensorflow_graphdef", file: "model.graphdef" },
@@ -37,7 +37,7 @@ export function backendOfPlatform(platform: string): string | undefined {
   return platform === "" ? undefined : backendRows.find((row) => row.platform === platform)?.backend;
 }
 
-/** Fills `backend`, `platform` and `default_model_filename` from each other and from the files. */
+/** Completes `backend`, `platform` and `default_model_filename` from each other and from the files of the model. */
 export function completeBackend(message: ModelConfigMessage, context: CompletionContext): void {
   if (message.platform === "ensemble" || message.schedulingChoice.case === "ensembleScheduling") return;
   const row = rowFor(message, context.versionEntries);
@@ -70,7 +70,7 @@ function rowFor(message: ModelConfigMessage, entries: readonly string[]): Backen
   return rows.find((row) => entries.includes(row.file)) ?? soleRow(message, rows);
 }
 
-/** A named backend with one row needs no file to identify it; one with two rows (pytorch, tensorflow) does. */
+/** Returns the only row of the named backend. A backend with two rows (pytorch, tensorflow) is identified by its files. */
 function soleRow(message: ModelConfigMessage, rows: readonly BackendRow[]): BackendRow | undefined {
   return message.backend !== "" && rows.length === 1 ? rows[0] : undefined;
 }

@@ -32,7 +32,7 @@ export function completeConfig(parsed: ModelConfigMessage, context: CompletionCo
     });
   }
   completeBackend(message, context);
-  normaliseScheduling(message);
+  applySchedulingDefaults(message);
   if (message.platform === "ensemble") {
     message.modelTransactionPolicy ??= create(ModelTransactionPolicySchema);
     return toModelConfig(message);
@@ -44,8 +44,8 @@ export function completeConfig(parsed: ModelConfigMessage, context: CompletionCo
   return toModelConfig(message);
 }
 
-/** Fills in defaults inside the scheduler block; repeated when a backend changes the batch size or adds a scheduler. */
-export function normaliseScheduling(message: ModelConfigMessage): void {
+/** Completes the scheduler block with defaults. Called again when a backend changes the batch size or adds a scheduler. */
+export function applySchedulingDefaults(message: ModelConfigMessage): void {
   const choice = message.schedulingChoice;
   const sizes = (preferred: number[]) =>
     preferred.length === 0 && message.maxBatchSize > 0 ? [message.maxBatchSize] : preferred;
@@ -64,7 +64,7 @@ const twoCpuInstances = new Set(["onnxruntime", "tensorflow"]);
 function completeInstanceGroups(message: ModelConfigMessage, { gpuCount, cpuBackends }: CompletionContext): void {
   const autoOnGpus = gpuCount > 0 && cpuBackends?.has(message.backend) !== true;
   const gpus = Array.from({ length: gpuCount }, (_, gpu) => gpu);
-  // A default group has the model's name without a number; configured groups without a name are numbered.
+  // The default group has the model's name without a number. Configured groups without a name are numbered.
   if (message.instanceGroup.length === 0) {
     message.instanceGroup.push(create(ModelInstanceGroupSchema, { name: message.name }));
   }

@@ -67,7 +67,7 @@ function warmUpSample(sample: ModelConfigMessage["modelWarmup"][number]): WarmUp
 
 type WarmUpData = ModelConfigMessage["modelWarmup"][number]["inputs"][string]["inputDataType"];
 
-/** The member that is set decides, even when its value is false. */
+/** A member that is present decides, even if its value is false. */
 function warmUpContent(data: WarmUpData): WarmUpInput["content"] {
   switch (data.case) {
     case "zeroData":
@@ -130,7 +130,7 @@ function scheduling(message: ModelConfigMessage): SchedulingConfig {
 function dynamicBatching(dynamic: DynamicBatchingMessage, maxBatchSize: number): DynamicBatchingConfig {
   return {
     kind: "dynamic",
-    // A model that does not batch may still have this block: each request is then a batch of one.
+    // A model that does not batch may still configure dynamic batching: each request is then a batch of one.
     preferredBatchSizes:
       dynamic.preferredBatchSize.length > 0
         ? dynamic.preferredBatchSize.toSorted((a, b) => a - b)

@@ -1,9 +1,9 @@
 /**
- * config.pbtxt: parse, complete, check, print. Pure; `repository/` reads the files.
+ * Parses, completes, checks and prints config.pbtxt. Pure functions; the module `repository` reads the files.
  *
- * The order of a load: `parseConfigText` or `parseConfigOverride`, `completeConfig` (defaults, backend from the files),
- * `checkFoundConfig` (errors that no backend can complete), and for each version the backend's own completion (`mergeAutoComplete`),
- * `refuseUnbuilt`, `checkConfig`, and `checkEnsembleModels` for ensembles.
+ * The order of a load: `parseConfigText` or `parseConfigOverride`, `completeConfig` (defaults, backend from the files), `checkFoundConfig`
+ * (errors that no backend can complete), and for each version the backend's own completion (`mergeAutoComplete`), `rejectUnsupported`,
+ * `checkConfig`, and `checkEnsembleModels` for ensembles.
  *
  * All errors are InferenceError: INVALID_ARG with Triton's texts, UNSUPPORTED for features that are not implemented.
  */
@@ -29,4 +29,4 @@ export { parseConfigOverride } from "./parse-json.ts";
 export { configTextBytesMax, parseConfigText, readConfigText } from "./parse-text.ts";
 export { placedInstances, type PlacedInstance } from "./placed-instances.ts";
 export { printConfigJson, printConfigJsonText } from "./print-json.ts";
-export { refuseUnbuilt, unbuiltFields } from "./unbuilt.ts";
+export { rejectUnsupported, unsupportedFields } from "./unsupported-features.ts";

@@ -2,18 +2,18 @@ import type { Datatype } from "../tensor/index.ts";
 import type { ModelConfigMessage } from "./message.ts";
 
 /**
- * A model's configuration after parsing and completion. Every field is present and checked; `completeConfig` has filled in the defaults.
- * Field numbers, names and defaults follow `inference.ModelConfig` (Triton's model_config.proto); `message` is the protobuf message
- * itself, for printing and for fields that the server does not read.
+ * A model's configuration after parsing and completion. Every field is present and checked. Names and defaults follow
+ * `inference.ModelConfig` (Triton's model_config.proto). `message` is the protobuf message itself, for printing and for fields that the
+ * server does not read.
  */
 export interface ModelConfig {
   readonly name: string;
-  /** "ensemble" or a legacy platform name; "" when the backend is named instead. */
+  /** "ensemble" or a legacy platform name; "" when the configuration names a backend. */
   readonly platform: string;
   /** "python", "onnxruntime", ...; "" for ensembles. */
   readonly backend: string;
   readonly versionPolicy: VersionPolicy;
-  /** 0: no batching, shapes have no batch dimension. */
+  /** 0: the model does not batch, and its shapes have no batch dimension. */
   readonly maxBatchSize: number;
   readonly inputs: readonly InputConfig[];
   readonly outputs: readonly OutputConfig[];
@@ -24,9 +24,9 @@ export interface ModelConfig {
   readonly parameters: ReadonlyMap<string, string>;
   readonly metricTags: ReadonlyMap<string, string>;
   readonly decoupled: boolean;
-  /** optimization.graph.level; 0 when absent. */
+  /** `optimization.graph.level`; 0 when absent. */
   readonly graphLevel: number;
-  /** The `inference.ModelConfig` protobuf message that this was read from, equally complete. */
+  /** The completed protobuf message of the configuration. */
   readonly message: ModelConfigMessage;
 }
 
@@ -38,9 +38,9 @@ export type VersionPolicy =
 export interface InputConfig {
   readonly name: string;
   readonly datatype: Datatype;
-  /** Without the batch dimension; -1 is variable. */
+  /** Dimensions without the batch dimension; -1 is variable. */
   readonly dims: readonly number[];
-  /** The shape that the backend receives (`reshape`); equal to `dims` when not configured. */
+  /** The shape that the backend receives (`reshape`); equal to `dims` without `reshape`. */
   readonly backendDims: readonly number[];
   readonly optional: boolean;
   readonly allowRaggedBatch: boolean;
@@ -59,11 +59,11 @@ export type SchedulingConfig = { readonly kind: "direct" } | DynamicBatchingConf
 
 export interface DynamicBatchingConfig {
   readonly kind: "dynamic";
-  /** Ascending; never empty after completion (`[maxBatchSize]` when not configured, as Triton normalises). */
+  /** Ascending. Never empty: when not configured, completion sets `[maxBatchSize]`, as Triton does. */
   readonly preferredBatchSizes: readonly number[];
   readonly queueDelayMaxUs: number;
   readonly preserveOrdering: boolean;
-  /** 0: no priorities. 1 is the highest level. */
+  /** Number of priority levels, of which 1 is the highest; 0: no priorities. */
   readonly priorityLevels: number;
   readonly defaultPriorityLevel: number;
   readonly defaultQueuePolicy: QueuePolicy;
@@ -72,27 +72,27 @@ export interface DynamicBatchingConfig {
 
 export interface QueuePolicy {
   readonly timeoutAction: "REJECT" | "DELAY";
-  /** 0: none. */
+  /** Queue timeout in microseconds; 0: none. */
   readonly defaultTimeoutUs: number;
   readonly allowTimeoutOverride: boolean;
-  /** 0: only the server's own limit applies. */
+  /** Maximum number of waiting requests; 0: only the server's own limit applies. */
   readonly queueLengthMax: number;
 }
 
 export interface EnsembleConfig {
   readonly kind: "ensemble";
   readonly steps: readonly EnsembleStepConfig[];
-  /** 0: unlimited. */
+  /** Maximum number of concurrent requests to each step; 0: unlimited. */
   readonly inflightRequestsMax: number;
 }
 
 export interface EnsembleStepConfig {
   readonly modelName: string;
-  /** -1: the latest version. */
+  /** Required version of the step's model; -1: the latest. */
   readonly modelVersion: number;
-  /** Step input name to ensemble tensor name. */
+  /** Ensemble tensor names by the step's input names. */
   readonly inputMap: ReadonlyMap<string, string>;
-  /** Step output name to ensemble tensor name. */
+  /** Ensemble tensor names by the step's output names. */
   readonly outputMap: ReadonlyMap<string, string>;
 }
 
@@ -101,7 +101,7 @@ export interface WarmUpSample {
   readonly name: string;
   /** Requests of one row in each execution; 0 omits the sample. */
   readonly batchSize: number;
-  /** Executions; at least 1. */
+  /** Number of executions; at least 1. */
   readonly count: number;
   readonly inputs: readonly WarmUpInput[];
 }
@@ -110,16 +110,16 @@ export interface WarmUpInput {
   readonly name: string;
   /** Null when none is configured. */
   readonly datatype: Datatype | null;
-  /** Without the batch dimension. */
+  /** Dimensions without the batch dimension. */
   readonly dims: readonly number[];
   readonly content: { readonly kind: "zero" | "random" | "none" } | { readonly kind: "file"; readonly file: string };
 }
 
 export interface InstanceGroupConfig {
-  /** Default `<model>` or `<model>_<i>`; instances are `<group>_<c>`. */
+  /** Default `<model>`, or `<model>_<i>` for several groups; its instances are `<group>_<c>`. */
   readonly name: string;
   readonly kind: "KIND_AUTO" | "KIND_CPU" | "KIND_GPU" | "KIND_MODEL";
   readonly count: number;
-  /** GPUs of a KIND_GPU group: `count` instances run on each. */
+  /** GPUs of a KIND_GPU group. `count` instances run on each. */
   readonly gpus: readonly number[];
 }

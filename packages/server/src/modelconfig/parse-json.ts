@@ -7,8 +7,8 @@ import { configShape, type MessageShape, type ValueShape } from "./text-shape.ts
 import { textLimits } from "./text-walk.ts";
 
 /**
- * Parses the load parameter `config`: a ModelConfig as JSON, strict about names and types, enum names in any case. INVALID_ARG `Invalid
- * config override: <where and why>`.
+ * Parses the load parameter `config`: a ModelConfig as JSON. Names and types must be exact; enum names may have any case. Throws
+ * INVALID_ARG `Invalid config override: <where and why>`.
  */
 export function parseConfigOverride(json: string): ModelConfigMessage {
   try {
@@ -24,7 +24,7 @@ function messageFromJson(value: unknown): ModelConfigMessage {
   return fromJson(ModelConfigSchema, canonicalMessage(value, configShape, "") as JsonValue);
 }
 
-/** Converts a parsed JSON value; `prefix` begins the error. */
+/** Converts a parsed JSON value to a ModelConfig; `prefix` begins the error message. */
 export function configFromJson(value: unknown, prefix: string): ModelConfigMessage {
   try {
     return messageFromJson(value);
@@ -35,7 +35,7 @@ export function configFromJson(value: unknown, prefix: string): ModelConfigMessa
 
 const camelCase = (name: string) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** Checks the names and converts enum names to their canonical case; the library checks the values. */
+/** Checks the field names and converts enum names to their canonical case. The protobuf library checks the values afterwards. */
 function canonicalMessage(value: unknown, shape: MessageShape, path: string, depth = 0): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(
@@ -62,7 +62,7 @@ function canonicalMessage(value: unknown, shape: MessageShape, path: string, dep
     const at = path === "" ? name : `${path}.${name}`;
     if (!field.repeated || member === null) return [name, canonicalValue(member, field.value, at, depth)] as const;
     if (field.isMap) return [name, canonicalMap(member, field.value, at, depth)] as const;
-    // A single value for a repeated field is a list of that one value, as in Triton.
+    // Triton accepts a single value for a repeated field as a list with that value.
     if (!Array.isArray(member)) return [name, [canonicalValue(member, field.value, at, depth)]] as const;
     return [name, member.map((item, i) => canonicalValue(item, field.value, `${at}[${i}]`, depth))] as const;
   });

@@ -4,7 +4,7 @@ import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
 import { configShape } from "./text-shape.ts";
 import { textLimits, walkText, type TextProblem } from "./text-walk.ts";
 
-/** Longer files are rejected before they are read. */
+/** Maximum size of a configuration file; larger files are rejected before they are read. */
 export const configTextBytesMax = textLimits.bytesMax;
 
 /**
@@ -18,7 +18,7 @@ export function parseConfigText(source: string, fileName: string): ModelConfigMe
   throw new InferenceError("INVALID_ARG", `failed to read text proto from ${fileName}: ${problemText(first!)}`);
 }
 
-/** Parses for tools that show all problems at once; the message is null when there are any. */
+/** Parses config.pbtxt for tools that show all problems at once. The message is null when there are any. */
 export function readConfigText(source: string): {
   readonly message: ModelConfigMessage | null;
   readonly problems: readonly TextProblem[];
@@ -34,7 +34,7 @@ export function readConfigText(source: string): {
   try {
     return { message: fromText(ModelConfigSchema, normalised), problems: [] };
   } catch (refused) {
-    // The library only has to reject a string that is not valid UTF-8.
+    // The only remaining error of the library is a string that is not valid UTF-8.
     const message = refused instanceof Error ? refused.message : String(refused);
     return { message: null, problems: [{ line: 1, column: 1, message }] };
   }

@@ -1,20 +1,20 @@
 import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "./model-config.ts";
 
-/** An instance of a model, and its device. Instances of a group on several GPUs that have the same index share one name, as in Triton. */
+/** An instance of a model with its device. As in Triton, instances of one group that have the same index on several GPUs share one name. */
 export interface PlacedInstance {
   readonly name: string;
   readonly kind: "CPU" | "GPU" | "MODEL";
-  /** The GPU's number; 0 for an instance on the CPU. */
+  /** Number of the GPU; 0 for an instance on the CPU. */
   readonly deviceId: number;
 }
 
-/** The compute capability that Triton requires of a GPU by default. */
+/** The minimum compute capability of a GPU, Triton's default. */
 const computeCapabilityMin = "6.000000";
 
 /**
- * Returns the instances of a completed configuration. KIND_GPU means `count` instances on each GPU that the group names, or `count` on
- * the CPU when the machine has no GPU. Throws INVALID_ARG, with Triton's text, for an absent GPU.
+ * Returns the instances of a completed configuration. A KIND_GPU group has `count` instances on each GPU that it names; on a machine
+ * without GPUs, `count` instances on the CPU. Throws INVALID_ARG, with Triton's text, for a GPU that is absent.
  */
 export function placedInstances(
   { name: model, instanceGroups }: Pick<ModelConfig, "name" | "instanceGroups">,
@@ -22,7 +22,7 @@ export function placedInstances(
 ): readonly PlacedInstance[] {
   return instanceGroups.flatMap((group) => {
     const onGpus = group.kind === "KIND_GPU" && gpuCount > 0;
-    // A machine without GPUs runs instances for a GPU that other machines may have, and rejects ids that no machine has.
+    // On a machine without GPUs, only negative GPU ids are rejected: the group runs on the CPU.
     const absent =
       group.kind === "KIND_GPU" ? group.gpus.find((gpu) => gpu < 0 || (onGpus && gpu >= gpuCount)) : undefined;
     if (absent !== undefined) {

@@ -4,7 +4,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 
-/** 64-bit fields that Triton prints in protobuf's string form. All others become JSON numbers. */
+/** 64-bit fields that Triton prints as JSON strings. All others are printed as JSON numbers. */
 const keptAsString = new Set([
   "inference.ModelSequenceBatching.InitialState.dims",
   "inference.ModelOptimizationPolicy.Cuda.GraphSpec.Shape.dim",
@@ -12,9 +12,9 @@ const keptAsString = new Set([
 ]);
 
 /**
- * Returns the JSON value of `GET /v2/models/<model>/config`: proto field names in the proto's order, every scalar, list and map printed,
- * messages only when set, map keys sorted. Integers over 2^53 are raw JSON numbers (`JSON.rawJSON`), which `JSON.stringify` prints
- * exactly.
+ * Returns the JSON value of `GET /v2/models/<model>/config`. Fields have the names and order of the proto. Scalars, lists and maps are
+ * always present, messages only when set; map keys are sorted. Integers over 2^53 are raw JSON numbers (`JSON.rawJSON`), which
+ * `JSON.stringify` prints exactly.
  */
 export function printConfigJson(config: ModelConfig): Record<string, unknown> {
   return messageJson(reflect(ModelConfigSchema, config.message));
@@ -62,7 +62,7 @@ function itemJson(value: unknown, field: DescField): unknown {
   return value;
 }
 
-/** List and map items are reflections already; a bare message is wrapped. */
+/** Wraps a message for reflection. Items of lists and maps are wrapped already. */
 function asReflect(value: unknown, desc: DescMessage): ReflectMessage {
   return "fields" in (value as object) ? (value as ReflectMessage) : reflect(desc, value as Message);
 }
@@ -73,7 +73,7 @@ function integerJson(value: bigint): unknown {
   return Number.isSafeInteger(Number(value)) ? Number(value) : exactNumbers.rawJSON(String(value));
 }
 
-/** Returns the shortest decimal that reads back as the same 32-bit float: Triton prints 0.1 and not 0.10000000149011612. */
+/** Returns a float in its shortest decimal form, as Triton prints it: 0.1, not 0.10000000149011612. */
 function realJson(value: number, scalar: ScalarType): number | string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
   if (scalar === ScalarType.DOUBLE) return value;

@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 
-/** Throws INVALID_ARG: a rejected configuration is always the caller's error. */
+/** Throws INVALID_ARG for an invalid configuration. */
 export function refuse(message: string): never {
   throw new InferenceError("INVALID_ARG", message);
 }

@@ -7,7 +7,7 @@ import { checkEnsembleModels } from "./check-ensemble-models.ts";
 import { completeConfig } from "./complete-config.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { parseConfigText } from "./parse-text.ts";
-import { refuseUnbuilt } from "./unbuilt.ts";
+import { rejectUnsupported } from "./unsupported-features.ts";
 
 interface Refused {
   readonly pbtxt: string;
@@ -129,7 +129,7 @@ suite("what is not built yet is refused by name", () => {
   for (const [field, pbtxt] of rows) {
     test(field, () => {
       const config = complete("m", `backend: "python" max_batch_size: 4 ${io} ${pbtxt}`);
-      assert.throws(() => refuseUnbuilt(config), {
+      assert.throws(() => rejectUnsupported(config), {
         code: "UNSUPPORTED",
         message: `model 'm' uses '${field}', which this server does not support yet; the model is not loaded rather than served without it`,
       });
@@ -139,21 +139,24 @@ suite("what is not built yet is refused by name", () => {
   test("ragged batches are what backends take that see each request's own tensors, and no other", () => {
     const ragged = io.replace("dims: 1 }", "dims: -1 allow_ragged_batch: true }");
     const of = (backend: string) => complete("m", `backend: "${backend}" max_batch_size: 4 ${ragged}`);
-    for (const backend of ["python", "dali", "own", "tensorflow"]) refuseUnbuilt(of(backend));
+    for (const backend of ["python", "dali", "own", "tensorflow"]) rejectUnsupported(of(backend));
     for (const backend of ["onnxruntime", "fil", "pytorch"])
-      assert.throws(() => refuseUnbuilt(of(backend)), /^InferenceError: model 'm' uses 'input\.allow_ragged_batch'/);
+      assert.throws(
+        () => rejectUnsupported(of(backend)),
+        /^InferenceError: model 'm' uses 'input\.allow_ragged_batch'/,
+      );
   });
 
   test("the tensors of ragged batches are made by the backend of TensorFlow", () => {
     const tensors =
       'batch_input { source_input: "I" data_type: TYPE_FP32 } batch_output { source_input: "I" target_name: "O" }';
-    refuseUnbuilt(complete("m", `platform: "tensorflow_graphdef" max_batch_size: 4 ${io} ${tensors}`));
+    rejectUnsupported(complete("m", `platform: "tensorflow_graphdef" max_batch_size: 4 ${io} ${tensors}`));
   });
 
   test("hints that change only speed are accepted", () => {
     const hints =
       "optimization { priority: PRIORITY_MAX cuda { graphs: true } eager_batching: true } " +
       'instance_group { host_policy: "cpu" rate_limiter { priority: 2 } } metric_tags { key: "a" value: "b" }';
-    refuseUnbuilt(complete("m", `backend: "python" ${io} ${hints}`));
+    rejectUnsupported(complete("m", `backend: "python" ${io} ${hints}`));
   });
 });

@@ -1,4 +1,4 @@
-/** Returns the known name that was most likely meant; null when none is similar. */
+/** Returns the known name that is most similar to `written`; null when none is similar. */
 export function nearestName(written: string, known: readonly string[]): string | null {
   const distanceMax = Math.max(1, Math.floor(written.length / 3));
   let nearest: string | null = null;

@@ -1,7 +1,7 @@
 import { ScalarType, type DescEnum, type DescField, type DescMessage } from "@bufbuild/protobuf";
 import { ModelConfigSchema } from "./message.ts";
 
-/** The fields that the text format allows in one message: the protobuf descriptor, with map entries as messages. */
+/** The fields of one message in protobuf's text format, derived from its descriptor. Map entries are messages. */
 export interface MessageShape {
   readonly name: string;
   readonly fields: ReadonlyMap<string, FieldShape>;
@@ -10,9 +10,9 @@ export interface MessageShape {
 export interface FieldShape {
   readonly name: string;
   readonly repeated: boolean;
-  /** True for a repeated field that is one object in JSON. */
+  /** True for a map: a repeated field in text format, one object in JSON. */
   readonly isMap: boolean;
-  /** The oneof of this field; null for most fields. */
+  /** Name of the oneof that contains the field; null for most fields. */
   readonly oneof: string | null;
   readonly value: ValueShape;
 }
@@ -32,7 +32,7 @@ const integers: Readonly<Partial<Record<ScalarType, { min: bigint; max: bigint }
   [ScalarType.UINT64]: { min: 0n, max: 2n ** 64n - 1n },
 };
 
-/** Describes a message. The shapes of nested messages are computed when they are first used, and kept. */
+/** Describes a message. Nested messages are described when they are first used, and cached. */
 function messageShape(desc: DescMessage): MessageShape {
   return { name: desc.name, fields: new Map(desc.fields.map((field) => [field.name, fieldShape(field)])) };
 }
@@ -80,5 +80,5 @@ function scalarShape(scalar: ScalarType): ValueShape {
   return range ? { kind: "integer", ...range } : { kind: "real" };
 }
 
-/** The shape of a configuration. */
+/** The description of ModelConfig. */
 export const configShape = messageShape(ModelConfigSchema);

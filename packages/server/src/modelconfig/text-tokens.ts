@@ -1,7 +1,7 @@
 /** One token of protobuf's text format with its position; line and column count from 1, columns in characters. */
 export interface TextToken {
   readonly kind: "identifier" | "integer" | "float" | "string" | "punctuation" | "end" | "broken";
-  /** The token as written; the reason for a "broken" token. */
+  /** The token as written; for a "broken" token, the reason. */
   readonly text: string;
   readonly line: number;
   readonly column: number;
@@ -13,8 +13,8 @@ const isLetter = (c: number) => (c >= 97 && c <= 122) || (c >= 65 && c <= 90) ||
 const numberPattern = /0[xX][0-9a-fA-F]+|(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?[fF]?/y;
 
 /**
- * Splits a text-format file into tokens, like Triton's tokenizer: `#` comments, both quotes, no space needed after a number, a byte order
- * mark at the start. Never throws: an invalid token becomes one "broken" token, followed only by "end".
+ * Splits a text-format file into tokens by the rules of Triton's tokenizer: `#` comments, both kinds of quotes, no space needed after a
+ * number, a byte order mark at the start. Never throws: an invalid token becomes one "broken" token, which is followed only by "end".
  */
 export function tokenize(source: string): readonly TextToken[] {
   const tokens: TextToken[] = [];

@@ -3,7 +3,7 @@ import { nearestName } from "./spelling.ts";
 import type { ValueShape } from "./text-shape.ts";
 import type { TextToken } from "./text-tokens.ts";
 
-/** A scalar in the protobuf library's format, or a description of the expected value. */
+/** The text of a scalar for the protobuf library, or a description of the value that was expected. */
 export type ScalarText = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string };
 
 const booleans: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const reals = new Set(["inf", "infinity", "nan"]);
 const escaped =
   /^(?:[^\\]|\\(?:[abfnrtv?'"\\]|[0-7]{1,3}|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}))*$/s;
 
-/** `tokens`: an optional minus and one token, or the adjacent strings of one value. */
+/** Converts the tokens of one value: a token after an optional minus sign, or adjacent strings. */
 export function scalarText(value: Exclude<ValueShape, { kind: "message" }>, tokens: readonly TextToken[]): ScalarText {
   const negative = tokens[0]!.kind === "punctuation";
   const token = tokens[negative ? 1 : 0]!;
@@ -49,7 +49,7 @@ export function scalarText(value: Exclude<ValueShape, { kind: "message" }>, toke
   }
 }
 
-/** Returns the description of a token for an error. */
+/** Returns a description of a token for an error message. */
 export function describeFound(token: TextToken): string {
   switch (token.kind) {
     case "end":
@@ -85,7 +85,7 @@ function realText(token: TextToken, negative: boolean): ScalarText | null {
   return token.kind === "float" ? done(`${sign}${token.text.replace(/[fF]$/, "")}`) : null;
 }
 
-/** Parses decimal, hexadecimal and octal integers like Triton; null for others. */
+/** Parses decimal, hexadecimal and octal integers by Triton's rules; null for other tokens. */
 function integerOf(token: TextToken, negative: boolean): bigint | null {
   if (token.kind !== "integer") return null;
   const octal = /^0[0-9]+$/.test(token.text);

@@ -3,7 +3,7 @@ import type { FieldShape, MessageShape, ValueShape } from "./text-shape.ts";
 import { tokenize, type TextToken } from "./text-tokens.ts";
 import { describeFound, scalarText } from "./text-values.ts";
 
-/** A problem at one position of a file. */
+/** A problem at one position of a configuration file. */
 export interface TextProblem {
   readonly line: number;
   readonly column: number;
@@ -14,9 +14,9 @@ const problemLengthMax = 1500;
 export const textLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 64, problemsMax: 100 } as const;
 
 /**
- * Reads a text-format file against the shape of its message and returns every problem that Triton's parser would reject, with its
- * position. `normalised` is the same content in the strictest spelling of the format: booleans as true and false, one `name: value` after
- * the other. It is valid only without problems.
+ * Reads a text-format file and returns every problem that Triton's parser would reject, with its position. `normalised` is the same content
+ * in the format's strictest spelling: booleans as true and false, one `name: value` after another. It is valid only when there are no
+ * problems.
  */
 export function walkText(
   source: string,
@@ -31,7 +31,7 @@ export function walkText(
   return { problems: walk.problems, normalised: walk.out.join(" ") };
 }
 
-/** Thrown when the structure is lost: later problems would be consequences of the first one. */
+/** Thrown when the structure of the file is broken: later problems would only be consequences of the first one. */
 class Stop extends Error {}
 
 class Walk {
@@ -102,7 +102,7 @@ class Walk {
     if (field.oneof !== null) state.oneofs.set(field.oneof, field.name);
   }
 
-  /** Reads the value after a known field's name, or a list for a repeated field. */
+  /** Reads the value of a known field, or the list of values of a repeated field. */
   #field(field: FieldShape, counts: Map<string, number>, path: string): void {
     const name = join(path, field.name);
     const next = this.#peek();
@@ -162,7 +162,7 @@ class Walk {
     return ["identifier", "integer", "float", "string"].includes(token.kind) || token.text === "-";
   }
 
-  /** Reads a sign and one token, or adjacent strings (they are one value). */
+  /** Reads the tokens of a scalar: a sign and one token, or adjacent strings, which form one value. */
   #scalarTokens(): TextToken[] {
     const tokens = [this.#next()];
     if (tokens[0]!.text === "-") tokens.push(this.#next());
@@ -170,7 +170,7 @@ class Walk {
     return tokens;
   }
 
-  /** Skips the value of an unknown field, so that the next problem is found too. */
+  /** Skips the value of an unknown field, so that later problems are found too. */
   #skipValue(path: string): void {
     const token = this.#peek();
     if (this.#startsScalar(token)) {
@@ -217,7 +217,7 @@ class Walk {
   }
 
   #problem(token: TextToken, text: string): void {
-    // A problem quotes the text that it found, which may be megabytes.
+    // A message is shortened because the text that it quotes may be megabytes long.
     const message = text.length <= problemLengthMax ? text : `${text.slice(0, problemLengthMax)}...`;
     this.problems.push({ line: token.line, column: token.column, message });
     if (this.problems.length >= textLimits.problemsMax) throw new Stop();

@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
 
 /**
- * Opens a socket over a descriptor, which it owns. Received bytes are in `buffer` until `receive` returns: sockets of one thread may
- * share a buffer, because they read one after another.
+ * Opens a socket over a descriptor and takes ownership of it. Received bytes are in `buffer` only until `receive` returns, so all sockets
+ * of a thread may share one buffer.
  */
 export function openDescriptorSocket(fd: number, buffer: Buffer, receive: (byteLength: number) => void): Socket {
   return new Socket({

@@ -1,13 +1,16 @@
 import { InferenceError } from "@galatea/base";
-import { addressOf, checkStatus, made, type OrtApi, textBytes } from "./onnxruntime-api.ts";
+import { addressOf, checkStatus, createHandle, type OrtApi, cString } from "./onnxruntime-api.ts";
 
-/** An execution provider, which runs operators of a session elsewhere than on the CPU. Its options are the library's own, by name. */
+/**
+ * An execution provider: the part of ONNX Runtime that runs operators on another device than the CPU. Option names and values are ONNX
+ * Runtime's own.
+ */
 export interface ExecutionProvider {
   readonly name: "cuda" | "tensorrt";
   readonly options: readonly (readonly [name: string, value: string])[];
 }
 
-/** Each provider has four functions of the C API, and its own library, which is opened when its first options are created. */
+/** Each provider has four functions in the C API. Its library is opened when its options are first created. */
 const providers = {
   cuda: {
     create: "createCudaOptions",
@@ -27,19 +30,19 @@ const providers = {
 } as const satisfies Record<ExecutionProvider["name"], object>;
 
 /**
- * Adds a provider after those that the session has; the first one that can run an operator runs it. Throws UNAVAILABLE, with the loader's
- * reason and a remedy, when the provider's library cannot be opened or it rejects the options.
+ * Adds a provider to a session's options. An operator runs on the first provider that supports it. Throws UNAVAILABLE, with the reason and
+ * a remedy, when the provider's library cannot be opened or rejects the options.
  */
 export function appendProvider(api: OrtApi, sessionOptions: bigint, { name, options }: ExecutionProvider): void {
   const row = providers[name];
   try {
-    const handle = made(api, api[row.create]);
+    const handle = createHandle(api, api[row.create]);
     try {
-      const texts = options.map((pair) => pair.map(textBytes));
+      const texts = options.map((pair) => pair.map(cString));
       const [names, values] = [0, 1].map((side) => BigUint64Array.from(texts, (pair) => addressOf(pair[side]!)));
       checkStatus(api, api[row.update](handle, names!, values!, options.length));
       checkStatus(api, api[row.append](sessionOptions, handle));
-      // The texts must be reachable until here; the library has copied them.
+      // Keeps the texts reachable until here; the library has copied them by now.
       texts.length = 0;
     } finally {
       api[row.release](handle);

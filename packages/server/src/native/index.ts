@@ -1,4 +1,4 @@
-/** Native libraries as TypeScript: ONNX Runtime and NVML through koffi. */
+/** Bindings to native libraries through koffi: ONNX Runtime and NVML. */
 
 export {
   openOnnxRuntime,
@@ -19,11 +19,11 @@ export {
   frameBytesOf,
   FrameWriter,
   MalformedRunFrame,
-  readAnswer,
+  readLaneResult,
   wordBytes,
-  type LaneAnswer,
-  type LaneOrder,
-  type RunOrder,
+  type LaneResult,
+  type LaneCommand,
+  type RunCommand,
   type RunResult,
   type RunValue,
 } from "./run-wire.ts";

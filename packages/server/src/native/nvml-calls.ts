@@ -1,35 +1,35 @@
 import { koffi } from "@galatea/base/system";
 
-/** A device's handle, as an address. */
+/** The handle of a GPU, an address. */
 export type NvmlDevice = bigint;
 
 /**
- * Functions of NVIDIA's management library. Each returns a status, 0 for success, and writes its result to the given memory. A call may
- * block in the driver for any time.
+ * Functions of NVIDIA's management library (NVML). Each returns a status, 0 for success, and writes its result to the given memory. A call
+ * may block in the driver for any time.
  */
 export interface NvmlCalls {
   init(): number;
   errorText(status: number): string;
-  /** Writes one uint32. */
+  /** Writes the number of GPUs. */
   deviceCount(count: Uint32Array): number;
-  /** Writes one address. */
+  /** Writes the handle of a GPU. */
   deviceByIndex(index: number, device: BigUint64Array): number;
-  /** Writes a text that ends with 0. */
+  /** Writes the UUID as a zero-terminated text. */
   uuid(device: NvmlDevice, text: Uint8Array, byteLength: number): number;
-  /** nvmlMemory_t: bytes in all, free, used. */
+  /** Writes an nvmlMemory_t: total, free and used bytes. */
   memory(device: NvmlDevice, bytes: BigUint64Array): number;
-  /** nvmlUtilization_t: percent of the time in which kernels ran, and in which memory was read or written. */
+  /** Writes an nvmlUtilization_t: percent of the time in which kernels ran, and in which memory was read or written. */
   utilization(device: NvmlDevice, percents: Uint32Array): number;
-  /** Milliwatts. */
+  /** Writes the power draw in milliwatts. */
   powerUsage(device: NvmlDevice, milliwatts: Uint32Array): number;
   powerLimit(device: NvmlDevice, milliwatts: Uint32Array): number;
-  /** Millijoules since the driver was loaded. */
+  /** Writes the consumed energy in millijoules since the driver was loaded. */
   energy(device: NvmlDevice, millijoules: BigUint64Array): number;
-  /** Writes the number of processes to `count`, which has the capacity before the call, and an nvmlProcessInfo_t for each. */
+  /** Writes an nvmlProcessInfo_t for each process, and their number to `count`, which contains the capacity before the call. */
   processes(device: NvmlDevice, count: Uint32Array, infos: BigUint64Array): number;
 }
 
-/** The library's file name as the driver installs it. */
+/** File name of the library, as the driver installs it. */
 const nvmlLibrary = "libnvidia-ml.so.1";
 
 /** Loads the library. Throws when it cannot be loaded, or is too old to have one of these functions. */

@@ -2,22 +2,22 @@ import type { NvmlCalls, NvmlDevice } from "./nvml-calls.ts";
 
 /** The readings of one GPU at one time. Null: not available for this kind of GPU, or for this user. */
 export interface GpuReading {
-  /** Number of the GPU in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID. */
+  /** Number of the GPU in the order CUDA_DEVICE_ORDER=PCI_BUS_ID. */
   readonly index: number;
   readonly uuid: string;
   readonly memoryTotalBytes: number | null;
   readonly memoryUsedBytes: number | null;
-  /** From 0 to 1: the share of the driver's last sampling period in which a kernel ran. */
+  /** Share of the driver's last sampling period in which a kernel ran, from 0 to 1. */
   readonly utilization: number | null;
   readonly powerWatts: number | null;
   readonly powerLimitWatts: number | null;
-  /** Since the driver was loaded. */
+  /** Consumed energy in joules since the driver was loaded. */
   readonly energyJoules: number | null;
-  /** Memory of each process that computes on it, by process id in the caller's namespace; 0 when unknown. */
+  /** GPU memory of each process that computes on this GPU; 0 when unknown. Process ids are those of the caller's namespace. */
   readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
 }
 
-/** A failed call for all GPUs or one: the driver is gone, the GPU is lost. */
+/** A failed call that concerns all GPUs or one: the driver was unloaded, or the GPU is lost. */
 export class NvmlError extends Error {
   constructor(call: string, text: string) {
     super(`${call}: ${text}`);
@@ -34,11 +34,11 @@ const unanswered: ReadonlySet<number> = new Set([3, 4, 6, 7, 13, 21]);
 const uuidBytes = 96;
 /** Maximum number of processes; for a GPU with more, none is reported. */
 const processesMax = 1024;
-/** nvmlProcessInfo_t: the process's id, its bytes, and two numbers of 4 bytes. */
+/** Number of 64-bit words of an nvmlProcessInfo_t: the process id, the bytes, and two 32-bit numbers. */
 const processWords = 3;
 const unknownBytes = 0xffff_ffff_ffff_ffffn;
 
-/** NVIDIA's management library, for all GPUs that are visible to this process. Each call waits for the driver. */
+/** Reads all GPUs that are visible to this process through NVIDIA's management library. Each call waits for the driver. */
 export class Nvml {
   readonly #calls: NvmlCalls;
   readonly #devices: readonly { readonly device: NvmlDevice; readonly uuid: string; readonly index: number }[];

@@ -2,8 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { koffi } from "@galatea/base/system";
 
 /**
- * Functions of ONNX Runtime's C API: index in the OrtApi table (fixed by its ABI promise), result and parameters. Most return an
- * OrtStatus pointer, null for success; handles are addresses.
+ * Functions of ONNX Runtime's C API: index in the OrtApi table (fixed by its ABI guarantee), result type and parameter types. Most return
+ * an OrtStatus pointer, null for success. Handles are addresses.
  */
 const functions = {
   getErrorCode: [1, "int", ["void *"]],
@@ -77,21 +77,21 @@ const functions = {
 
 /** A native argument: a handle or address, a view of memory owned by the caller, text (copied for the call), or a number. */
 export type Argument = bigint | ArrayBufferView | string | number | null;
-/** A handle or a status; null is the null pointer. */
+/** The address of a handle or status; null is the null pointer. */
 export type Pointer = bigint | null;
 
 export interface NativeFunction {
   (...values: Argument[]): unknown;
-  /** Runs on a thread of libuv's pool. The caller must keep memory arguments alive until the callback `settle`. */
+  /** Calls the function on a thread of libuv's pool. The caller must keep memory arguments alive until `settle` is called. */
   async(...valuesThenSettle: [...Argument[], (error: Error | null | undefined, result: unknown) => void]): void;
 }
 
 export type OrtApi = Readonly<Record<keyof typeof functions, NativeFunction>> & {
-  /** Keeps the library in memory: koffi unloads it when nothing that was created from it is reachable. */
+  /** Keeps the library loaded: koffi unloads a library when nothing created from it is reachable. */
   readonly library: unknown;
 };
 
-/** The oldest API version whose table contains all of these functions (ONNX Runtime 1.16). */
+/** The API version that is requested: the oldest one whose table contains all of these functions (ONNX Runtime 1.16). */
 const apiVersion = 16;
 
 export interface OrtLibrary {
@@ -135,31 +135,31 @@ function addressAt(table: Pointer, index: number): bigint {
   return koffi.decode(table, index * 8, "void *") as bigint;
 }
 
-/** Throws the error of a status, which is released; returns when the status is null. */
+/** Releases a status and throws its error; returns when the status is null (success). */
 export function checkStatus(api: OrtApi, status: unknown): void {
-  if (status !== null) throw takeError(api, status as bigint);
+  if (status !== null) throw consumeError(api, status as bigint);
 }
 
-/** Returns Triton's text for an error of ONNX Runtime, followed by the runtime's own text. */
-export function takeError(api: OrtApi, status: bigint): InferenceError {
+/** Releases a status and returns its error: Triton's text followed by ONNX Runtime's text. */
+export function consumeError(api: OrtApi, status: bigint): InferenceError {
   const code = api.getErrorCode(status) as number;
   const message = api.getErrorMessage(status) as string;
   api.releaseStatus(status);
   return new InferenceError("INTERNAL", `onnx runtime error ${code}: ${message}`);
 }
 
-/** Calls a function whose last parameter receives a handle, and returns that handle. */
-export function made(api: OrtApi, create: NativeFunction, ...values: Argument[]): bigint {
+/** Calls a function whose last parameter receives a new handle, and returns that handle. */
+export function createHandle(api: OrtApi, create: NativeFunction, ...values: Argument[]): bigint {
   const slot = new BigUint64Array(1);
   checkStatus(api, create(...values, slot));
   return slot[0] as bigint;
 }
 
 /**
- * Calls a function on a pool thread whose last parameter receives a handle, and returns that handle. Texts must be passed as `textBytes`:
- * koffi does not keep a string for the time of the call.
+ * Calls a function whose last parameter receives a new handle, on a pool thread, and resolves with that handle. Text arguments must be
+ * `cString`s, because koffi does not keep a string alive during an asynchronous call.
  */
-export function madeAsync(
+export function createHandleAsync(
   api: OrtApi,
   create: NativeFunction,
   ...values: readonly (bigint | Uint8Array)[]
@@ -168,33 +168,33 @@ export function madeAsync(
   const held: unknown[] = [...values, slot];
   return new Promise((resolve, reject) => {
     create.async(...values, slot, (error, status) => {
-      // This use keeps the arguments reachable until the call has ended.
+      // This write keeps the arguments reachable until the call has ended.
       held.length = 0;
       if (error !== null && error !== undefined) return reject(error);
-      if (status !== null) return reject(takeError(api, status as bigint));
+      if (status !== null) return reject(consumeError(api, status as bigint));
       resolve(slot[0] as bigint);
     });
   });
 }
 
 /** Calls a function without a result on a pool thread. */
-export function calledAsync(release: NativeFunction, handle: bigint): Promise<void> {
+export function callAsync(release: NativeFunction, handle: bigint): Promise<void> {
   return new Promise((resolve, reject) => {
     release.async(handle, (error) => (error === null || error === undefined ? resolve() : reject(error)));
   });
 }
 
-/** Returns a C string in memory, for calls that need it as long as the caller keeps it. */
-export function textBytes(text: string): Uint8Array {
+/** Returns a zero-terminated string in memory that stays valid as long as the caller keeps the result. */
+export function cString(text: string): Uint8Array {
   return Buffer.from(`${text}\0`);
 }
 
-/** Reads the text at a C string's address. */
-export function readText(address: bigint): string {
+/** Reads the zero-terminated text at an address. */
+export function readCString(address: bigint): string {
   return koffi.decode.string(address);
 }
 
-/** Returns the address of a view's first byte. Valid while the view is reachable. */
+/** Returns the address of a view's first byte. The address is valid while the view is reachable. */
 export function addressOf(view: ArrayBufferView): bigint {
   return koffi.address(view);
 }
@@ -202,17 +202,17 @@ export function addressOf(view: ArrayBufferView): bigint {
 const libc = koffi.load(null);
 const memcpy = libc.func("memcpy", "void *", ["void *", "void *", "size_t"]);
 
-/** Copies from native memory into `target`, all of it. */
-export function copyFrom(address: bigint, target: Uint8Array): void {
+/** Fills `target` from native memory. */
+export function copyFromNative(address: bigint, target: Uint8Array): void {
   if (target.byteLength > 0) memcpy(target, address, target.byteLength);
 }
 
 /** Copies `source` to native memory. */
-export function copyTo(address: bigint, source: Uint8Array): void {
+export function copyToNative(address: bigint, source: Uint8Array): void {
   if (source.byteLength > 0) memcpy(address, source, source.byteLength);
 }
 
 /** Copies from one native address to another. */
-export function copyAddress(target: bigint, source: bigint, byteLength: number): void {
+export function copyNative(target: bigint, source: bigint, byteLength: number): void {
   if (byteLength > 0) memcpy(target, source, byteLength);
 }

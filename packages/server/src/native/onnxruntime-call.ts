@@ -2,52 +2,52 @@ import { InferenceError } from "@galatea/base";
 import {
   addressOf,
   checkStatus,
-  copyAddress,
-  copyFrom,
-  copyTo,
-  made,
+  copyNative,
+  copyFromNative,
+  copyToNative,
+  createHandle,
   type OrtApi,
-  takeError,
+  consumeError,
 } from "./onnxruntime-api.ts";
-import { elementBytes, onnxStringType, onnxTensorKind, readInt, readTensorInfo } from "./onnxruntime-values.ts";
-import { runRankMax, type RunOrder, type RunResult, type RunValue } from "./run-wire.ts";
+import { elementBytes, onnxStringType, onnxTensorKind, callForInt, readTensorInfo } from "./onnxruntime-values.ts";
+import { runRankMax, type RunCommand, type RunResult, type RunValue } from "./run-wire.ts";
 
-/** A result of a run: an output's type and shape; `isPlaced` is false when the library allocated it. */
-export interface MadeResult extends RunResult {
+/** An output of a run: type and shape. `isPlaced` is false when the library allocated its memory. */
+export interface RunOutputInfo extends RunResult {
   readonly isPlaced: boolean;
 }
 
 /**
- * Calls the library's `Run` on the thread that created it, one run at a time: `run`, then `place` for outputs that the library allocated,
- * then `end`.
+ * Calls the library's `Run` in the current thread, one run at a time: `run`, then `place` for outputs that the library allocated, then
+ * `end`.
  */
 export class RunCaller {
-  /** OrtRunOptions, with which another thread can end a run: for plain runs, and for runs that shrink the memory pool. */
+  /** OrtRunOptions for plain runs, and for runs that shrink the memory pool. Through them another thread can terminate a run. */
   readonly plainOptions: bigint;
   readonly shrinkingOptions: bigint;
   readonly #api: OrtApi;
   readonly #cpuMemory: bigint;
   readonly #allocator: bigint;
   readonly #shape = new BigInt64Array(runRankMax);
-  /** The library rejects a null address even for zero bytes. */
+  /** Address for empty tensors: the library rejects a null address even for zero bytes. */
   readonly #nothing = new Uint8Array(8);
   #values = new BigUint64Array(4 * 64);
   #inputCount = 0;
   #outputs: readonly RunValue[] = [];
-  /** String outputs in their encoded form. */
+  /** String outputs by index, encoded as BYTES tensors. */
   readonly #strings = new Map<number, Uint8Array>();
 
   constructor(api: OrtApi) {
     this.#api = api;
-    this.#cpuMemory = made(api, api.createCpuMemoryInfo, arenaAllocator, defaultMemory);
-    this.#allocator = made(api, api.getAllocatorWithDefaultOptions);
-    this.plainOptions = made(api, api.createRunOptions);
-    this.shrinkingOptions = made(api, api.createRunOptions);
+    this.#cpuMemory = createHandle(api, api.createCpuMemoryInfo, arenaAllocator, defaultMemory);
+    this.#allocator = createHandle(api, api.getAllocatorWithDefaultOptions);
+    this.plainOptions = createHandle(api, api.createRunOptions);
+    this.shrinkingOptions = createHandle(api, api.createRunOptions);
     checkStatus(api, api.addRunConfigEntry(this.shrinkingOptions, "memory.enable_memory_arena_shrinkage", "cpu:0"));
   }
 
   /** Starts a run. Throws InferenceError with ONNX Runtime's text; `end` must be called in any case. */
-  run(order: RunOrder): readonly MadeResult[] {
+  run(order: RunCommand): readonly RunOutputInfo[] {
     const api = this.#api;
     const { inputs, outputs } = order;
     this.#outputs = outputs;
@@ -79,23 +79,23 @@ export class RunCaller {
       outputs.length,
       at(outputValuesAt),
     ) as bigint | null;
-    if (status !== null) throw takeError(api, status);
+    if (status !== null) throw consumeError(api, status);
     return outputs.map((output, index) => this.#result(output, index));
   }
 
-  /** Copies outputs that the library allocated to these addresses, 0 for an output without bytes. */
+  /** Copies the outputs that the library allocated to these addresses; 0 for an output without bytes. */
   place(addresses: readonly number[]): void {
     const api = this.#api;
     for (const [index, address] of addresses.entries()) {
       if (address === 0 || this.#outputs[index]?.shape !== null) continue;
       const strings = this.#strings.get(index);
       if (strings !== undefined) {
-        copyTo(BigInt(address), strings);
+        copyToNative(BigInt(address), strings);
         continue;
       }
       const value = this.#outputValue(index);
-      const source = made(api, api.getTensorMutableData, value);
-      copyAddress(BigInt(address), source, this.#resultOf(index, value).byteLength);
+      const source = createHandle(api, api.getTensorMutableData, value);
+      copyNative(BigInt(address), source, this.#resultOf(index, value).byteLength);
     }
   }
 
@@ -128,7 +128,7 @@ export class RunCaller {
     const rank = this.#writeShape(shape ?? []);
     const data = byteLength === 0 ? addressOf(this.#nothing) : BigInt(address);
     const api = this.#api;
-    return made(
+    return createHandle(
       api,
       api.createTensorWithDataAsOrtValue,
       this.#cpuMemory,
@@ -140,17 +140,23 @@ export class RunCaller {
     );
   }
 
-  /** The elements are in shared memory that a worker may write: they are copied once, and the copy is read. */
+  /**
+   * Creates a string tensor. A worker may write the shared memory meanwhile, therefore the elements are copied once and only the copy is
+   * read.
+   */
   #stringValue({ address, byteLength, shape }: RunValue): bigint {
     const api = this.#api;
     const bytes = new Uint8Array(byteLength);
-    copyFrom(BigInt(address), bytes);
+    copyFromNative(BigInt(address), bytes);
     const elements = stringElements(bytes, (shape ?? []).reduce(multiply, 1));
     const rank = this.#writeShape(shape ?? []);
-    const value = made(api, api.createTensorAsOrtValue, this.#allocator, this.#shape, rank, onnxStringType);
+    const value = createHandle(api, api.createTensorAsOrtValue, this.#allocator, this.#shape, rank, onnxStringType);
     try {
       for (const [index, element] of elements.entries()) {
-        copyTo(made(api, api.getResizedStringTensorElementBuffer, value, index, element.byteLength), element);
+        copyToNative(
+          createHandle(api, api.getResizedStringTensorElementBuffer, value, index, element.byteLength),
+          element,
+        );
       }
     } catch (error) {
       api.releaseValue(value);
@@ -167,13 +173,13 @@ export class RunCaller {
     return shape.length;
   }
 
-  #result(output: RunValue, index: number): MadeResult {
+  #result(output: RunValue, index: number): RunOutputInfo {
     const { elementType, byteLength, shape } = output;
     if (shape !== null) return { elementType, byteLength, shape, isPlaced: true };
     const api = this.#api;
     const value = this.#outputValue(index);
     if (value === 0n) throw new InferenceError("INTERNAL", "onnx runtime error 1: an output was not produced");
-    if (readInt(api.getValueType, api, value) !== onnxTensorKind) {
+    if (callForInt(api.getValueType, api, value) !== onnxTensorKind) {
       throw new InferenceError("INTERNAL", "an output tensor is not a tensor");
     }
     const result = this.#resultOf(index, value);
@@ -182,7 +188,7 @@ export class RunCaller {
 
   #resultOf(index: number, value: bigint): RunResult {
     const api = this.#api;
-    const info = made(api, api.getTensorTypeAndShape, value);
+    const info = createHandle(api, api.getTensorTypeAndShape, value);
     try {
       const { elementType, shape } = readTensorInfo(api, info);
       if (elementType === onnxStringType) {
@@ -201,7 +207,7 @@ const arenaAllocator = 1;
 const defaultMemory = 0;
 const multiply = (product: number, dim: number) => product * dim;
 
-/** Returns the elements of a BYTES tensor, each of which is a length and its bytes. */
+/** Splits a BYTES tensor into its elements. */
 function stringElements(bytes: Uint8Array, count: number): readonly Uint8Array[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const elements: Uint8Array[] = [];
@@ -221,11 +227,11 @@ function malformedStrings(wanted: number, found: number): InferenceError {
   return new InferenceError("INTERNAL", `an input has ${found} complete strings, its shape has ${wanted}`);
 }
 
-/** Returns a tensor of strings as a BYTES tensor. */
+/** Converts a string tensor of the library to a BYTES tensor. */
 function readStrings(api: OrtApi, value: bigint, count: number): Uint8Array {
   if (count === 0) return new Uint8Array(0);
-  const byteLength = Number(made(api, api.getStringTensorDataLength, value));
-  // One byte more than needed: the library rejects a null buffer even when every string is empty.
+  const byteLength = Number(createHandle(api, api.getStringTensorDataLength, value));
+  // One byte more than needed: the library rejects a null buffer even when all strings are empty.
   const characters = new Uint8Array(byteLength + 1);
   const offsets = new BigUint64Array(count);
   checkStatus(api, api.getStringTensorContent(value, characters, byteLength, offsets, count));

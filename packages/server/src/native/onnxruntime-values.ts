@@ -1,23 +1,23 @@
-import { checkStatus, made, type NativeFunction, type OrtApi, readText } from "./onnxruntime-api.ts";
+import { checkStatus, createHandle, type NativeFunction, type OrtApi, readCString } from "./onnxruntime-api.ts";
 
 /** An input or output as the model file declares it. */
 export interface OnnxValueInfo {
   readonly name: string;
-  /** ONNXType: 1 for a tensor. Sequences, maps and optionals are not supported. */
+  /** ONNXType of the value: 1 for a tensor. Sequences, maps and optionals are not supported. */
   readonly onnxType: number;
-  /** ONNXTensorElementDataType; 0 for other types than tensors. */
+  /** ONNXTensorElementDataType of the elements; 0 when the value is not a tensor. */
   readonly elementType: number;
-  /** -1 for a dynamic dimension; [] for a scalar. */
+  /** Dimensions; -1 for a dynamic one, [] for a scalar. */
   readonly dims: readonly number[];
-  /** The name of each dynamic dimension; "" when it has none or the dimension is fixed. Equal names mean equal sizes. */
+  /** Names of the dynamic dimensions; "" for fixed and unnamed ones. Dimensions with equal names have equal sizes. */
   readonly symbols: readonly string[];
 }
 
-/** ONNXTensorElementDataType of strings, whose elements are objects instead of bytes. */
+/** ONNXTensorElementDataType of strings, whose elements are string objects instead of bytes. */
 export const onnxStringType = 8;
 export const onnxTensorKind = 1;
 
-/** Bytes of an element by ONNXTensorElementDataType; strings and unsupported types are absent. */
+/** Size of an element in bytes, by ONNXTensorElementDataType. Strings and unsupported types have no entry. */
 export const elementBytes: ReadonlyMap<number, number> = new Map([
   [1, 4],
   [2, 1],
@@ -37,24 +37,24 @@ export const elementBytes: ReadonlyMap<number, number> = new Map([
 export interface DescribedSession {
   readonly api: OrtApi;
   readonly session: bigint;
-  /** The library's default allocator, for names. */
+  /** The library's default allocator, which allocates the names. */
   readonly allocator: bigint;
 }
 
 /** Returns the inputs or outputs of a loaded model, in the library's order. */
 export function describeValues(parts: DescribedSession, side: "Input" | "Output"): readonly OnnxValueInfo[] {
   const { api, session, allocator } = parts;
-  const count = Number(made(api, api[`sessionGet${side}Count`], session));
+  const count = Number(createHandle(api, api[`sessionGet${side}Count`], session));
   return Array.from({ length: count }, (_, index) => {
-    const nameAddress = made(api, api[`sessionGet${side}Name`], session, index, allocator);
-    const name = readText(nameAddress);
+    const nameAddress = createHandle(api, api[`sessionGet${side}Name`], session, index, allocator);
+    const name = readCString(nameAddress);
     checkStatus(api, api.allocatorFree(allocator, nameAddress));
-    const typeInfo = made(api, api[`sessionGet${side}TypeInfo`], session, index);
+    const typeInfo = createHandle(api, api[`sessionGet${side}TypeInfo`], session, index);
     try {
-      const onnxType = readInt(api.getOnnxTypeFromTypeInfo, api, typeInfo);
+      const onnxType = callForInt(api.getOnnxTypeFromTypeInfo, api, typeInfo);
       if (onnxType !== onnxTensorKind) return { name, onnxType, elementType: 0, dims: [], symbols: [] };
-      // Borrowed from the type info: not released here.
-      const tensorInfo = made(api, api.castTypeInfoToTensorInfo, typeInfo);
+      // Borrowed from the type info: must not be released here.
+      const tensorInfo = createHandle(api, api.castTypeInfoToTensorInfo, typeInfo);
       return { name, onnxType, ...describeTensor(api, tensorInfo) };
     } finally {
       api.releaseTypeInfo(typeInfo);
@@ -69,19 +69,19 @@ function describeTensor(api: OrtApi, info: bigint) {
   return {
     elementType,
     dims,
-    symbols: Array.from(symbols, (address) => (address === 0n ? "" : readText(address))),
+    symbols: Array.from(symbols, (address) => (address === 0n ? "" : readCString(address))),
   };
 }
 
 export function readTensorInfo(api: OrtApi, info: bigint): { elementType: number; shape: readonly number[] } {
-  const elementType = readInt(api.getTensorElementType, api, info);
-  const rank = Number(made(api, api.getDimensionsCount, info));
+  const elementType = callForInt(api.getTensorElementType, api, info);
+  const rank = Number(createHandle(api, api.getDimensionsCount, info));
   const dims = new BigInt64Array(rank);
   if (rank > 0) checkStatus(api, api.getDimensions(info, dims, rank));
   return { elementType, shape: Array.from(dims, Number) };
 }
 
-export function readInt(get: NativeFunction, api: OrtApi, handle: bigint): number {
+export function callForInt(get: NativeFunction, api: OrtApi, handle: bigint): number {
   const slot = new Int32Array(1);
   checkStatus(api, get(handle, slot));
   return slot[0] as number;

@@ -135,13 +135,13 @@ test("strings keep every byte, zeros included", async () => {
   const elements = ["", "ä日本", "a\0b", "x".repeat(10_000)].map((text) => new TextEncoder().encode(text));
   for (const some of [elements, elements.slice(0, 1), []]) {
     const data = joinElements(some);
-    let made = new Uint8Array(0);
+    let createHandle = new Uint8Array(0);
     const [result] = session.runs.run({
       inputs: [{ index: 0, shape: [some.length], data }],
       outputs: [{ index: 0, target: null }],
-      place: (_index, { byteLength }) => (made = new Uint8Array(byteLength)),
+      place: (_index, { byteLength }) => (createHandle = new Uint8Array(byteLength)),
     });
-    assert.deepEqual([...made], [...data]);
+    assert.deepEqual([...createHandle], [...data]);
     assert.deepEqual(result?.shape, [some.length]);
   }
 });

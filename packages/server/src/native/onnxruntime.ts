@@ -4,47 +4,47 @@ import { appendProvider, type ExecutionProvider } from "./execution-providers.ts
 import { identityModel } from "./identity-model.ts";
 import {
   addressOf,
-  calledAsync,
+  callAsync,
   checkStatus,
-  made,
-  madeAsync,
+  createHandle,
+  createHandleAsync,
   openOrtLibrary,
   type OrtApi,
   type OrtLibrary,
-  textBytes,
+  cString,
 } from "./onnxruntime-api.ts";
 import { RunCaller } from "./onnxruntime-call.ts";
 import { describeValues, type OnnxValueInfo } from "./onnxruntime-values.ts";
 import { divideProcessors, trimHeap, usableProcessors, type ThreadPlacement } from "@galatea/base/system";
 
 export interface OnnxRuntimeOptions {
-  /** Path of libonnxruntime.so, libonnxruntime.so.1, ... */
+  /** Path of libonnxruntime.so, with or without a version number. */
   readonly libraryPath: string;
-  /** Threads of a run including the calling thread, 0 for one per core: in a pool of the session's own, or in the shared pool. */
+  /** Threads of a run including the calling thread; 0 for one per core. They belong to a pool of the session, or to the shared pool. */
   readonly intraOpThreadCount: number;
-  /** Sessions get their own pools until all of these have this many threads together. */
+  /** Limit of the threads in all pools of sessions together; further sessions use the shared pool. */
   readonly ownThreadCountMax: number;
   readonly interOpThreadCount: number;
   /** True if threads of pools spin for a moment before they sleep. */
   readonly spin: boolean;
 }
 
-/** Null selects the library's default. */
+/** Options of a session; null selects the library's default. */
 export interface OnnxSessionOptions {
   readonly modelPath: string;
   readonly graphOptimization: "none" | "basic" | "extended" | "all";
   readonly parallelExecution: boolean;
-  /** Threads of the session's own pool, regardless of other sessions; null leaves the choice to the runtime. */
+  /** Threads of the session's own pools, regardless of other sessions; null leaves the choice to this runtime. */
   readonly ownThreads: { readonly intraOp: number; readonly interOp: number } | null;
   readonly memoryArena: boolean;
   readonly memoryPattern: boolean;
   /** Execution providers in order of preference, before the CPU. */
   readonly providers: readonly ExecutionProvider[];
-  /** Further session entries by the library's own keys ("session.disable_prepacking", ...). */
+  /** Further session settings by ONNX Runtime's keys, such as "session.disable_prepacking". */
   readonly config: ReadonlyMap<string, string>;
 }
 
-/** Options of a session without special settings. */
+/** Options of a session with default settings. */
 export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   graphOptimization: "all",
   parallelExecution: false,
@@ -55,13 +55,16 @@ export const plainSession: Omit<OnnxSessionOptions, "modelPath"> = {
   config: new Map(),
 };
 
-/** A loaded model. Its handle and the addresses are valid in this process until it is disposed; no run may be active then. */
+/**
+ * A loaded model. The handle and the addresses are valid in this process until the session is disposed. It must not be disposed during a
+ * run.
+ */
 export interface OnnxSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
   /** Address of the OrtSession. */
   readonly handle: bigint;
-  /** Addresses of C strings: the names of inputs and outputs. */
+  /** Addresses of zero-terminated texts: the names of inputs and outputs. */
   readonly inputNames: readonly bigint[];
   readonly outputNames: readonly bigint[];
   /** The best processors for its runs; null when any processor will do. */
@@ -75,14 +78,14 @@ export interface OnnxRuntime extends AsyncDisposable {
   readonly processors: readonly number[];
   /** Loads a model on a pool thread. */
   openSession(options: OnnxSessionOptions): Promise<OnnxSession>;
-  /** Frees unused memory of the memory pool and of the C library's allocator. */
-  giveBackMemory(): Promise<void>;
+  /** Frees unused memory of the library's memory pool and of the C allocator. */
+  releaseUnusedMemory(): Promise<void>;
 }
 
-/** Concurrent loads: more would compete for memory bandwidth. */
+/** Limit of concurrent loads; more would compete for memory bandwidth. */
 const loadsMax = 2;
 
-/** The C API's severity "fatal": errors are returned as statuses and reported to the caller. */
+/** The C API's severity "fatal": only fatal messages are logged, because errors are returned as statuses. */
 const logSeverity = 4;
 const ortArenaAllocator = 1;
 const ortMemoryDefault = 0;
@@ -120,11 +123,11 @@ class OpenLibrary implements OnnxRuntime {
     this.#options = options;
     this.#intraOpThreadCount = options.intraOpThreadCount || Math.min(coreCount, availableParallelism());
     this.#env = openEnvironment(library, { ...options, intraOpThreadCount: this.#intraOpThreadCount });
-    this.#cpuMemory = made(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
-    const arena = made(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
+    this.#cpuMemory = createHandle(api, api.createCpuMemoryInfo, ortArenaAllocator, ortMemoryDefault);
+    const arena = createHandle(api, api.createArenaCfg, 0, extendAsRequested, -1, -1);
     checkStatus(api, api.createAndRegisterAllocator(this.#env, this.#cpuMemory, arena));
     api.releaseArenaCfg(arena);
-    this.#allocator = made(api, api.getAllocatorWithDefaultOptions);
+    this.#allocator = createHandle(api, api.getAllocatorWithDefaultOptions);
   }
 
   async openSession(sessionOptions: OnnxSessionOptions): Promise<OnnxSession> {
@@ -144,12 +147,12 @@ class OpenLibrary implements OnnxRuntime {
     );
   }
 
-  async giveBackMemory(): Promise<void> {
+  async releaseUnusedMemory(): Promise<void> {
     (this.#sweeper ??= openSweeper(this.api, this.#env)).sweep();
     await trimHeap();
   }
 
-  /** Returns the threads of an own pool for a session that does not specify them; 0 to use the shared pool. */
+  /** Returns the number of threads in a session's own pool when its options do not specify one; 0 to use the shared pool. */
   #ownThreads({ ownThreads, parallelExecution }: OnnxSessionOptions): number {
     const wanted = this.#intraOpThreadCount;
     if (ownThreads !== null || parallelExecution || wanted < 2) return 0;
@@ -169,7 +172,7 @@ class OpenLibrary implements OnnxRuntime {
     const { api } = this;
     const handle = makeSessionOptions(api, sessionOptions, { spin: this.#options.spin, placement });
     try {
-      return await madeAsync(api, api.createSession, this.#env, textBytes(sessionOptions.modelPath), handle);
+      return await createHandleAsync(api, api.createSession, this.#env, cString(sessionOptions.modelPath), handle);
     } finally {
       api.releaseSessionOptions(handle);
       await trimHeap();
@@ -198,7 +201,7 @@ class OpenSession implements OnnxSession {
   readonly outputNames: readonly bigint[];
   readonly placement: ThreadPlacement | null;
   readonly #api: OrtApi;
-  /** Memory of the texts of `inputNames` and `outputNames`. */
+  /** Memory that contains the texts of `inputNames` and `outputNames`. */
   readonly #names: Uint8Array[][];
   readonly #freed: () => Promise<void>;
   #isOpen = true;
@@ -213,7 +216,7 @@ class OpenSession implements OnnxSession {
     this.#freed = freed;
     this.inputs = describeValues(parts, "Input");
     this.outputs = describeValues(parts, "Output");
-    this.#names = [this.inputs, this.outputs].map((values) => values.map(({ name }) => textBytes(name)));
+    this.#names = [this.inputs, this.outputs].map((values) => values.map(({ name }) => cString(name)));
     const [inputNames = [], outputNames = []] = this.#names.map((side) => side.map(addressOf));
     this.inputNames = inputNames;
     this.outputNames = outputNames;
@@ -222,15 +225,15 @@ class OpenSession implements OnnxSession {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    await calledAsync(this.#api.releaseSession, this.handle);
+    await callAsync(this.#api.releaseSession, this.handle);
     this.#names.length = 0;
     await this.#freed();
   }
 }
 
 /**
- * A model of one operator that copies one number. The library frees unused parts of the shared memory pool only after a run that requests
- * it, and a run of this model does.
+ * A model of one operator that copies one number, run only for its side effect: the library frees unused parts of the shared memory pool
+ * after a run that requests it.
  */
 interface Sweeper {
   sweep(): void;
@@ -241,12 +244,12 @@ function openSweeper(api: OrtApi, env: bigint): Sweeper {
   const handle = makeSessionOptions(api, { ...plainSession, modelPath: "" }, { spin: false, placement: null });
   let session: bigint;
   try {
-    session = made(api, api.createSessionFromArray, env, identityModel, identityModel.byteLength, handle);
+    session = createHandle(api, api.createSessionFromArray, env, identityModel, identityModel.byteLength, handle);
   } finally {
     api.releaseSessionOptions(handle);
   }
   const caller = new RunCaller(api);
-  const names = [textBytes("x"), textBytes("y")];
+  const names = [cString("x"), cString("y")];
   const memory = [new Uint8Array(4), new Uint8Array(4)];
   const [input, output] = names.map((name, index) => ({
     name: Number(addressOf(name)),
@@ -269,28 +272,28 @@ function openSweeper(api: OrtApi, env: bigint): Sweeper {
   };
 }
 
-/** Regions of the shared memory pool grow by the requested size, not by powers of two. */
+/** Makes the shared memory pool grow by the requested size instead of by powers of two. */
 const extendAsRequested = 1;
 
 function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigint {
-  const threads = made(api, api.createThreadingOptions);
+  const threads = createHandle(api, api.createThreadingOptions);
   try {
     checkStatus(api, api.setGlobalIntraOpNumThreads(threads, options.intraOpThreadCount));
     checkStatus(api, api.setGlobalInterOpNumThreads(threads, options.interOpThreadCount));
     checkStatus(api, api.setGlobalSpinControl(threads, options.spin ? 1 : 0));
-    return made(api, api.createEnvWithGlobalThreadPools, logSeverity, "galatea", threads);
+    return createHandle(api, api.createEnvWithGlobalThreadPools, logSeverity, "galatea", threads);
   } finally {
     api.releaseThreadingOptions(threads);
   }
 }
 
-/** GraphOptimizationLevel. */
+/** GraphOptimizationLevel of the C API. */
 const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
 
 /**
- * Time for which threads of a session's own pool look for work before they sleep. It bridges the gap between two operators, and ends soon
- * after a run, when spinning would only occupy a core. (The shared pool has no such setting, and its runs of MiniLM take 7.1 ms where
- * these take 6.2; bench/rows/encoder.ts.)
+ * Time for which threads of a session's own pool spin before they sleep. It bridges the gap between two operators, and is short enough that
+ * the threads release their cores soon after a run. The shared pool has no such setting: its runs of MiniLM take 7.1 ms instead of 6.2
+ * (bench/rows/encoder.ts).
  */
 const ownSpinUs = 50;
 
@@ -299,9 +302,9 @@ function makeSessionOptions(
   options: OnnxSessionOptions,
   { spin, placement }: { spin: boolean; placement: ThreadPlacement | null },
 ): bigint {
-  const handle = made(api, api.createSessionOptions);
+  const handle = createHandle(api, api.createSessionOptions);
   const config = new Map([
-    // Allocates weights outside the shared memory pool, which never shrinks, so that an unloaded model's weights are freed.
+    // Allocates weights outside the shared memory pool: the pool never shrinks, and would keep an unloaded model's weights.
     ["session.use_device_allocator_for_initializers", "1"],
     ...(options.memoryArena ? [["session.use_env_allocators", "1"] as const] : []),
     ...(options.ownThreads === null

@@ -1,20 +1,20 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { InferenceError } from "@galatea/base";
 import { openOrtLibrary } from "./onnxruntime-api.ts";
-import { type MadeResult, RunCaller } from "./onnxruntime-call.ts";
+import { type RunOutputInfo, RunCaller } from "./onnxruntime-call.ts";
 import { pinThread, receiveBlocking, sendBlocking } from "@galatea/base/system";
-import { frameBytesOf, FrameWriter, type LaneAnswer, type LaneOrder, readOrder, wordBytes } from "./run-wire.ts";
+import { frameBytesOf, FrameWriter, type LaneResult, type LaneCommand, readLaneOrder, wordBytes } from "./run-wire.ts";
 
 /**
- * The start options of a run lane (run-lane.ts), a thread that waits for an order at its socket, calls the library, and sends the result.
+ * Start options of a run lane (run-lane.ts): a thread that receives run commands from a socket, calls the library, and sends the results.
  */
 export interface RunLaneData {
   readonly libraryPath: string;
-  /** The lane's end of a socket pair. Closed when the thread has ended in any way. */
+  /** The lane's end of a socket pair. The thread closes it when it ends for any reason. */
   readonly fd: number;
 }
 
-/** The message of a lane that is ready: the OrtRunOptions of its runs. */
+/** The first message of a lane: it is ready. Contains the addresses of its OrtRunOptions. */
 export interface RunLaneReady {
   readonly options: readonly bigint[];
 }
@@ -25,8 +25,8 @@ const caller = new RunCaller(api);
 const writer = new FrameWriter();
 let buffer = new Uint8Array(64 * 1024);
 
-/** Returns the next order; null when the peer is gone. */
-function nextOrder(): LaneOrder | null {
+/** Returns the next command; null when the peer has closed its socket. */
+function nextOrder(): LaneCommand | null {
   let have = 0;
   let wanted = wordBytes;
   while (have < wanted) {
@@ -41,19 +41,19 @@ function nextOrder(): LaneOrder | null {
       buffer = grown;
     }
   }
-  return readOrder(new Float64Array(buffer.buffer, 0, wanted / wordBytes));
+  return readLaneOrder(new Float64Array(buffer.buffer, 0, wanted / wordBytes));
 }
 
-function answer(what: LaneAnswer): boolean {
+function answer(what: LaneResult): boolean {
   return sendBlocking(fd, writer.answer(what));
 }
 
-/** Executes an order; returns whether the peer is still there. */
-function serve(order: LaneOrder): boolean {
+/** Executes a command; returns false when the peer has closed its socket. */
+function serve(order: LaneCommand): boolean {
   if (order.kind !== "run") throw new Error(`an order to ${order.kind} the outputs of an unknown run`);
   if (order.processors.length > 0) pinThread(order.processors);
   try {
-    let results: readonly MadeResult[];
+    let results: readonly RunOutputInfo[];
     try {
       results = caller.run(order);
     } catch (error) {

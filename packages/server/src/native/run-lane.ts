@@ -4,12 +4,12 @@ import { openOrtLibrary, checkStatus } from "./onnxruntime-api.ts";
 import type { RunLaneData, RunLaneReady } from "./run-lane-worker.ts";
 
 /**
- * A thread that only runs models. It waits at its socket for the next run (run-wire.ts), so that only the kernel is between the caller of
- * a run and the thread. A session returns to the same lane, whose caches are warm. The lane ends when the peer of its socket is closed.
+ * A thread that only runs models. It receives its runs directly from a socket (run-wire.ts), so that no JavaScript thread is between the
+ * caller and the lane. A session prefers the same lane, whose caches contain its data. The lane ends when the peer closes its socket.
  */
 export interface RunLane {
-  /** Makes running and later runs end at their next operator (true), or not (false). */
-  terminates(does: boolean): void;
+  /** Makes current and later runs end at their next operator (true), or lets them run to their end (false). */
+  setTerminating(isTerminating: boolean): void;
 }
 
 /** Starts a lane and waits until it is ready. */
@@ -18,7 +18,7 @@ export async function openRunLane(data: RunLaneData): Promise<RunLane> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const worker = new Worker(new URL(`./run-lane-worker.${extension}`, import.meta.url), {
     workerData: data,
-    // A thread keeps no tensors: its garbage is short-lived.
+    // The thread does not own tensors, so its garbage is small.
     resourceLimits: { maxYoungGenerationSizeMb: 1 },
   });
   worker.on("error", () => {}); // The thread ends next, and the peer of its socket sees that.
@@ -30,7 +30,7 @@ export async function openRunLane(data: RunLaneData): Promise<RunLane> {
   });
   worker.unref();
   return {
-    terminates(does) {
+    setTerminating(does) {
       const set = does ? api.runOptionsSetTerminate : api.runOptionsUnsetTerminate;
       for (const options of ready.options) checkStatus(api, set(options));
     },

@@ -4,11 +4,11 @@ import * as fc from "fast-check";
 import {
   frameBytesOf,
   FrameWriter,
-  type LaneAnswer,
-  type LaneOrder,
+  type LaneResult,
+  type LaneCommand,
   MalformedRunFrame,
-  readAnswer,
-  readOrder,
+  readLaneResult,
+  readLaneOrder,
 } from "./run-wire.ts";
 
 /** Objects as the code makes them. */
@@ -25,7 +25,7 @@ const value = fc.record(
   },
   plain,
 );
-const order: fc.Arbitrary<LaneOrder> = fc.oneof(
+const order: fc.Arbitrary<LaneCommand> = fc.oneof(
   fc.record(
     {
       kind: fc.constant("run" as const),
@@ -41,7 +41,7 @@ const order: fc.Arbitrary<LaneOrder> = fc.oneof(
   fc.constant({ kind: "drop" as const }),
 );
 const result = fc.record({ elementType: fc.nat(32), byteLength: natural, shape }, plain);
-const answer: fc.Arbitrary<LaneAnswer> = fc.oneof(
+const answer: fc.Arbitrary<LaneResult> = fc.oneof(
   fc.record({ kind: fc.constantFrom("done" as const, "unplaced" as const), results: fc.array(result) }, plain),
   fc.record({ kind: fc.constant("failed" as const), message: fc.string({ unit: "grapheme" }) }, plain),
 );
@@ -55,8 +55,8 @@ test("every order and every answer is read as it was written", () => {
     fc.property(order, answer, (given, said) => {
       const words = wordsOf(writer.order(given));
       assert.equal(frameBytesOf(words[0]!), words.byteLength);
-      assert.deepEqual(readOrder(words), given);
-      assert.deepEqual(readAnswer(wordsOf(writer.answer(said))), said);
+      assert.deepEqual(readLaneOrder(words), given);
+      assert.deepEqual(readLaneResult(wordsOf(writer.answer(said))), said);
     }),
   );
 });
@@ -69,7 +69,7 @@ test("an answer that was damaged anywhere is read as some answer or refused as m
       const words = wordsOf(writer.answer(said));
       words[at % words.length] = word;
       try {
-        readAnswer(words);
+        readLaneResult(words);
       } catch (error) {
         assert.ok(error instanceof MalformedRunFrame, String(error));
       }
@@ -78,6 +78,6 @@ test("an answer that was damaged anywhere is read as some answer or refused as m
 });
 
 test("a text longer than any message of a library is cut", () => {
-  const said = readAnswer(wordsOf(new FrameWriter().answer({ kind: "failed", message: "x".repeat(100_000) })));
+  const said = readLaneResult(wordsOf(new FrameWriter().answer({ kind: "failed", message: "x".repeat(100_000) })));
   assert.ok(said.kind === "failed" && said.message.length === 65_536);
 });

@@ -15,14 +15,14 @@
  */
 
 export const wordBytes = 8;
-/** A longer frame is an error of the sender. */
+/** Limit of the length of a frame, in 64-bit words; a longer one is an error of the sender. */
 export const frameWordsMax = 4 * 1024 * 1024;
 export const runRankMax = 64;
 
 const orders = { run: 1, place: 2, drop: 3 } as const;
 const answers = { done: 1, unplaced: 2, failed: 3 } as const;
 const flagBits = { shrink: 1 } as const;
-/** Limit of ONNX Runtime's message, which may contain the text of a node. */
+/** Limit of an error text, in bytes; ONNX Runtime's message may contain the text of a node. */
 const textBytesMax = 64 * 1024;
 
 export interface RunValue {
@@ -33,23 +33,23 @@ export interface RunValue {
   /** Address of the elements: packed, strings as a BYTES tensor. */
   readonly address: number;
   readonly byteLength: number;
-  /** Null: an output that the library allocates. */
+  /** Null for an output that the library allocates. */
   readonly shape: readonly number[] | null;
 }
 
-export interface RunOrder {
+export interface RunCommand {
   readonly kind: "run";
   readonly session: number;
   /** True to free the unused parts of the library's memory pool after the run. */
   readonly shrink: boolean;
-  /** Processors to which the thread is pinned before the run; empty to leave it. */
+  /** Processors to which the thread is pinned before the run; empty for no change. */
   readonly processors: readonly number[];
   readonly inputs: readonly RunValue[];
   readonly outputs: readonly RunValue[];
 }
 
-export type LaneOrder =
-  | RunOrder
+export type LaneCommand =
+  | RunCommand
   | { readonly kind: "place"; readonly addresses: readonly number[] }
   | { readonly kind: "drop" };
 
@@ -59,19 +59,19 @@ export interface RunResult {
   readonly shape: readonly number[];
 }
 
-export type LaneAnswer =
+export type LaneResult =
   | { readonly kind: "done" | "unplaced"; readonly results: readonly RunResult[] }
   | { readonly kind: "failed"; readonly message: string };
 
 /** A frame that violates this format. */
 export class MalformedRunFrame extends Error {}
 
-/** Writes frames into one buffer: a frame is valid until the next one is written. */
+/** Writes frames into one buffer. A frame is valid until the next one is written. */
 export class FrameWriter {
   #words = new Float64Array(1024);
   #count = 0;
 
-  order(order: LaneOrder): Uint8Array {
+  order(order: LaneCommand): Uint8Array {
     this.#count = 1;
     if (order.kind === "run") this.#run(order);
     else if (order.kind === "place") {
@@ -81,7 +81,7 @@ export class FrameWriter {
     return this.#frame();
   }
 
-  answer(answer: LaneAnswer): Uint8Array {
+  answer(answer: LaneResult): Uint8Array {
     this.#count = 1;
     if (answer.kind === "failed") this.#failed(answer.message);
     else {
@@ -94,7 +94,7 @@ export class FrameWriter {
     return this.#frame();
   }
 
-  #run(order: RunOrder): void {
+  #run(order: RunCommand): void {
     const flags = order.shrink ? flagBits.shrink : 0;
     this.#put(orders.run, order.session, flags, order.processors.length, order.inputs.length, order.outputs.length);
     for (const processor of order.processors) this.#put(processor);
@@ -131,13 +131,13 @@ export class FrameWriter {
   }
 }
 
-/** Returns the number of bytes of a frame that begins with this number. Throws MalformedRunFrame. */
+/** Returns the size in bytes of a frame, given its first number. Throws MalformedRunFrame. */
 export function frameBytesOf(first: number): number {
   if (!Number.isInteger(first) || first < 2 || first > frameWordsMax) throw malformed(`${first} words`);
   return first * wordBytes;
 }
 
-/** Reads the numbers of a frame, and nothing beyond it. */
+/** Reads the numbers of a frame. Throws MalformedRunFrame instead of reading past its end. */
 class FrameReader {
   readonly words: Float64Array;
   at = 1;
@@ -158,7 +158,7 @@ class FrameReader {
     return word;
   }
 
-  /** Reads a list whose elements have at least one word each. */
+  /** Reads a list of elements that take at least one word each. */
   list<T>(read: () => T): readonly T[] {
     return this.listOf(this.natural(this.words.length - this.at), read);
   }
@@ -179,7 +179,7 @@ class FrameReader {
   }
 }
 
-export function readOrder(words: Float64Array): LaneOrder {
+export function readLaneOrder(words: Float64Array): LaneCommand {
   const reader = new FrameReader(words);
   const kind = reader.next();
   const order = kind === orders.run ? readRun(reader) : kind === orders.place ? readPlace(reader) : null;
@@ -188,7 +188,7 @@ export function readOrder(words: Float64Array): LaneOrder {
   return order ?? { kind: "drop" };
 }
 
-function readRun(reader: FrameReader): RunOrder {
+function readRun(reader: FrameReader): RunCommand {
   const session = reader.natural();
   const flags = reader.natural();
   const most = reader.words.length;
@@ -214,12 +214,12 @@ function readValue(reader: FrameReader): RunValue {
   return { name, elementType, address, byteLength, shape: rank === -1 ? null : reader.shape(rank) };
 }
 
-function readPlace(reader: FrameReader): LaneOrder {
+function readPlace(reader: FrameReader): LaneCommand {
   return { kind: "place", addresses: reader.list(() => reader.natural()) };
 }
 
-/** Parses a lane's response and checks every field: a model may have corrupted its process. */
-export function readAnswer(words: Float64Array): LaneAnswer {
+/** Parses a lane's result and checks every field, because a model may have corrupted the lane's process. */
+export function readLaneResult(words: Float64Array): LaneResult {
   const reader = new FrameReader(words);
   const kind = reader.next();
   if (kind === answers.failed) {

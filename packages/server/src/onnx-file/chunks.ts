@@ -1,23 +1,23 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { assert } from "@galatea/base";
 
-/** Bytes that are produced while they are written, chunk by chunk. */
+/** Bytes that are produced chunk by chunk while they are written. */
 export interface StreamedBytes {
   readonly byteLength: number;
-  /** A chunk is valid until the next one is read. */
+  /** Yields the bytes. A chunk is valid until the next one is read. */
   read(): AsyncIterable<Uint8Array>;
 }
 
 export type OnnxChunk = Uint8Array | StreamedBytes;
 
-/** Below IOV_MAX, so that one call writes them. */
-const piecesPerWrite = 512;
+/** Number of chunks in one writev call, below the system's limit IOV_MAX. */
+const chunksPerWrite = 512;
 
 export function isStreamed(piece: OnnxChunk): piece is StreamedBytes {
   return !(piece instanceof Uint8Array);
 }
 
-/** Writes the chunks one after another, replacing an existing file; stops between two chunks when the signal aborts. */
+/** Writes the chunks to a file, replacing an existing one. Stops between two chunks when the signal aborts. */
 export async function writeOnnxChunks(
   path: string,
   pieces: readonly OnnxChunk[],
@@ -33,7 +33,7 @@ export async function writeOnnxChunks(
     signal?.throwIfAborted();
     if (!isStreamed(piece)) {
       waiting.push(piece);
-      if (waiting.length === piecesPerWrite) await writeWaiting();
+      if (waiting.length === chunksPerWrite) await writeWaiting();
       continue;
     }
     await writeWaiting();
@@ -48,7 +48,7 @@ export async function writeOnnxChunks(
   await writeWaiting();
 }
 
-/** Writes all bytes. A disk that fills up writes some of them, and the next call fails. */
+/** Writes all bytes. Repeats after a partial write, so that a full disk is reported by the next call. */
 async function writeAll(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
   let rest = pieces;
   while (rest.length > 0) {

@@ -1,19 +1,19 @@
 import type { Constant, ExternalBytes, OnnxModel } from "./onnx-writer.ts";
 import type { OnnxChunk } from "./chunks.ts";
 
-/** Readers can map constants that begin at a page boundary. */
+/** External constants are aligned to pages, so that ONNX Runtime can map them to memory. */
 const pageBytes = 4096;
-/** Smaller constants stay in the model: among them are shapes, which readers need. */
+/** Smaller constants stay in the model file: shapes must be there for readers. */
 const externalBytesMin = 1024;
 
-/** A model whose larger constants are moved to a file beside it, and the content of that file. */
+/** A model whose large constants are in a separate file next to it, and the content of that file. */
 export interface SplitModel {
   readonly model: OnnxModel;
   readonly pieces: readonly OnnxChunk[];
   readonly byteLength: number;
 }
 
-/** Moves the larger constants of the graph to a file `location`. (Constants of loops and branches stay in the model.) */
+/** Moves the large constants of the graph to a separate file `location`. Constants inside loops and branches stay in the model. */
 export function splitModel(model: OnnxModel, location: string): SplitModel {
   const pieces: OnnxChunk[] = [];
   let byteLength = 0;

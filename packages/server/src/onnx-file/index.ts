@@ -1,4 +1,4 @@
-/** Writes ONNX model files: graphs of constants and operators. ONNX Runtime reads them. */
+/** Writes ONNX model files: graphs of constants and operators, as ONNX Runtime reads them. */
 export { splitModel } from "./external-data.ts";
 export {
   encodeOnnx,

@@ -1,6 +1,6 @@
 /**
- * Writes ONNX files: the protobuf messages of onnx.proto that a graph of constants and operators needs. A message is a list of byte
- * chunks, so that 90 MB of weights are never copied before they are written, and larger weights need not be in memory.
+ * Writes ONNX files: the protobuf messages of onnx.proto that a graph of constants and operators needs. A message is a list of byte chunks,
+ * so that 90 MB of weights are never copied in memory, and larger weights can be streamed.
  */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { assert } from "@galatea/base";
@@ -12,7 +12,7 @@ interface Encoded {
   readonly byteLength: number;
 }
 
-/** Numbers of onnx.TensorProto.DataType. */
+/** The numbers of onnx.TensorProto.DataType. */
 export const onnxTypes = {
   FLOAT: 1,
   UINT8: 2,
@@ -35,13 +35,13 @@ export interface Constant {
   readonly name: string;
   readonly type: OnnxType;
   readonly dims: readonly number[];
-  /** Little-endian, row-major; borrowed until the file is written. */
+  /** Little-endian, row-major. The bytes must not change until the file is written. */
   readonly bytes: Uint8Array | StreamedBytes | ExternalBytes;
 }
 
-/** Bytes in a file beside the model's. */
+/** Bytes in a separate file next to the model file. */
 export interface ExternalBytes {
-  /** The file's name. */
+  /** Name of that file. */
   readonly location: string;
   readonly offset: number;
   readonly byteLength: number;
@@ -49,21 +49,21 @@ export interface ExternalBytes {
 
 export interface Operator {
   readonly operator: string;
-  /** "" is ONNX itself; "com.microsoft" has ONNX Runtime's fused operators. */
+  /** Operator domain: "" is ONNX itself, "com.microsoft" has ONNX Runtime's fused operators. */
   readonly domain: string;
-  /** "" omits an optional input. */
+  /** Names of the input tensors; "" omits an optional input. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: Readonly<Record<string, OnnxAttribute>>;
 }
 
 /**
- * A bigint is an INT attribute, a number a FLOAT one, a string a STRING one, typed arrays lists of them, a graph the body of a loop
- * or a branch.
+ * An attribute's value: bigint for INT, number for FLOAT, string for STRING, a typed array for a list, a graph for the body of a loop or
+ * branch.
  */
 export type OnnxAttribute = bigint | number | string | Float32Array | Int32Array | RepeatedWords | OnnxGraph;
 
-/** A list of strings with many duplicates: `words[places[i]]`, each ASCII and shorter than 128. */
+/** A list of strings with many duplicates: element i is `words[places[i]]`. The words are ASCII and shorter than 128 bytes. */
 export interface RepeatedWords {
   readonly words: readonly string[];
   readonly places: Uint8Array;
@@ -72,7 +72,7 @@ export interface RepeatedWords {
 export interface GraphTensor {
   readonly name: string;
   readonly type: OnnxType;
-  /** A string is a symbolic dimension. */
+  /** A number is a fixed dimension, a string the name of a symbolic one. */
   readonly dims: readonly (number | string)[];
 }
 
@@ -130,7 +130,7 @@ function encodeModel(model: OnnxModel): Encoded {
   ]);
 }
 
-/** Returns the IR version that was released with the opset, at least 8 (that of opset 17), which runtimes of that time read. */
+/** Returns the IR version that was released with the opset, at least 8 (that of opset 17), so that old runtimes can read the file. */
 function irVersionOf(opset: number): bigint {
   if (opset >= 21) return 10n;
   return opset >= 19 ? 9n : 8n;
@@ -187,7 +187,7 @@ function message(fields: readonly Encoded[]): Encoded {
   };
 }
 
-/** Encodes a message or bytes, which are borrowed. */
+/** Encodes a field that contains a message or bytes. `content` is borrowed. */
 function nested(field: number, content: Encoded): Encoded {
   const head = new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(content.byteLength).finish();
   return { pieces: [head, ...content.pieces], byteLength: head.byteLength + content.byteLength };
@@ -206,13 +206,13 @@ const integer = (field: number, value: bigint) => written(new BinaryWriter().tag
 const float = (field: number, value: number) =>
   written(new BinaryWriter().tag(field, WireType.Bit32).float(Math.fround(value)));
 
-/** Encodes the bytes of the array itself, which is borrowed; machine and format are both little-endian. */
+/** Encodes a list of floats from the memory of the array, which is borrowed: machine and file format are both little-endian. */
 function packedFloats(field: number, values: Float32Array): Encoded {
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   return nested(field, { pieces: [bytes], byteLength: bytes.byteLength });
 }
 
-/** Encodes non-negative numbers. */
+/** Encodes a list of non-negative integers. */
 function packedIntegers(field: number, values: Int32Array): Encoded {
   const writer = new BinaryWriter().tag(field, WireType.LengthDelimited).fork();
   for (const value of values) writer.uint32(value);

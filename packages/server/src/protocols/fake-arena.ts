@@ -1,7 +1,7 @@
 import { type ByteBudget, InferenceError } from "@galatea/base";
 import { BlockSegment, type Arena, type Block, type Tensor } from "../tensor/index.ts";
 
-/** Counts references as the arena does and poisons what was given back, so that a read after release shows. */
+/** An arena for tests. It counts references, and overwrites released memory so that a read after release fails the test. */
 export class FakeArena implements Arena {
   readonly id = 1;
   readonly fd = -1;
@@ -9,12 +9,12 @@ export class FakeArena implements Arena {
   usedBytes = 0;
 
   readonly #budget: ByteBudget;
-  /** Each block has a place of its own, which is never taken again. */
+  /** Offset of the next block. Offsets are never reused. */
   #nextOffset = 0;
 
   readonly #memory: SharedArrayBuffer | null;
 
-  /** `memory` is for tests whose threads share it; without it each block has its own. */
+  /** `memory` is shared between threads in some tests; by default, each block has its own memory. */
   constructor(capacityBytes: number, budget: ByteBudget, memory: SharedArrayBuffer | null = null) {
     this.capacityBytes = capacityBytes;
     this.#memory = memory;
@@ -37,10 +37,10 @@ export class FakeArena implements Arena {
       byteOffset,
       byteLength,
       bytes,
-      get holderCount() {
+      get referenceCount() {
         return references;
       },
-      part: (at, partBytes) => new BlockSegment(block, at, partBytes),
+      segment: (at, partBytes) => new BlockSegment(block, at, partBytes),
       retain: () => {
         if (references === 0) throw new Error("bug: retain of a released block");
         references++;
@@ -59,7 +59,7 @@ export class FakeArena implements Arena {
   [Symbol.dispose](): void {}
 }
 
-/** A copy of `data` in the arena, as a worker's output would lie there. */
+/** Copies a tensor to the arena, as the output of a worker. */
 export function arenaTensor(arena: FakeArena, tensor: Omit<Tensor, "block">): Tensor {
   if (tensor.data.length === 0) return { ...tensor, block: null };
   const block = arena.allocate(tensor.data.length);

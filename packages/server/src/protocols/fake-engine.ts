@@ -14,12 +14,12 @@ import {
   type NamespaceSource,
   type ServedModel,
 } from "../engine/index.ts";
-import { noParameters, type AnswerSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
+import { noParameters, type ResponseSink, type InferenceRequest, type InferenceResponse } from "../inference/index.ts";
 import { completeConfig, parseConfigText, type ModelConfig } from "../modelconfig/index.ts";
 import { datatypes, releaseTensors, type Datatype, type Tensor } from "../tensor/index.ts";
 import { FakeArena } from "./fake-arena.ts";
 
-/** What a fake model does with a request; the inputs are borrowed until it resolves. */
+/** A function that computes a fake model's outputs. It borrows the inputs until it resolves. */
 export type FakeModel = (request: InferenceRequest, arena: FakeArena) => Promise<Tensor[]> | Tensor[];
 
 interface FakeEntry {
@@ -36,29 +36,29 @@ interface FakeEntry {
 export interface FakeModelOptions {
   readonly inputs: Readonly<Record<string, readonly [Datatype, readonly number[]]>>;
   readonly outputs: Readonly<Record<string, readonly [Datatype, readonly number[]]>>;
-  /** 8 where it batches and does not say. */
+  /** True to batch, with max_batch_size 8 by default. */
   readonly batches?: boolean;
   readonly maxBatchSize?: number;
-  /** What it makes are answers of their own, each a response with one output. */
+  /** True for a decoupled model: each output is sent as a separate response. */
   readonly decoupled?: boolean;
   readonly labels?: readonly string[];
   readonly usesArena?: boolean;
-  /** Whether it serves as soon as it is there; else it lies in the repository until it is loaded. */
+  /** False to leave the model unloaded in the repository until a test loads it. */
   readonly loaded?: boolean;
   readonly run: FakeModel;
 }
 
-/** What everything loaded is said to use. */
+/** Memory that each loaded model reports. */
 const modelBytes = 1000;
 
 /**
- * An Engine for tests of protocols: models are functions; loads and namespaces are recorded. It passes the suite of the Engine's
- * contract, and checks requests with the engine's own function.
+ * An Engine for tests of protocols. Models are functions; loads and namespaces are recorded. It passes the contract tests of `Engine` and
+ * checks requests with the real engine's `checkRequest`.
  */
 export class FakeEngine implements Engine {
   live = true;
   ready = true;
-  /** Models that are held by calls now. */
+  /** Number of current model leases. */
   openCount = 0;
   readonly arena: FakeArena;
   readonly calls: string[] = [];
@@ -130,7 +130,7 @@ export class FakeEngine implements Engine {
     return { modelName: model.config.name, modelVersion: "1", outputs, parameters: noParameters };
   }
 
-  async #stream(model: FakeEntry, request: InferenceRequest, sink: AnswerSink): Promise<void> {
+  async #stream(model: FakeEntry, request: InferenceRequest, sink: ResponseSink): Promise<void> {
     const answer = (outputs: readonly Tensor[]) => ({
       modelName: model.config.name,
       modelVersion: "1",
@@ -147,7 +147,7 @@ export class FakeEngine implements Engine {
     }
   }
 
-  /** What the model makes of the request, which is taken over: its inputs are released when the model has ended, and it is counted. */
+  /** Runs the model and counts the request. Takes ownership of the request and releases its inputs when the model has ended. */
   async #run(model: FakeEntry, request: InferenceRequest): Promise<readonly Tensor[]> {
     let batchSize: number;
     try {
@@ -260,7 +260,7 @@ export class FakeEngine implements Engine {
   }
 }
 
-/** The same for every output. */
+/** Returns the same labels for every output. */
 function labelsFor({ outputs }: ModelConfig, labels: readonly string[] | undefined): ModelView["labels"] {
   return new Map(labels === undefined ? [] : outputs.map(({ name }) => [name, labels]));
 }
@@ -285,7 +285,7 @@ model_transaction_policy { decoupled: ${decoupled} }`;
   });
 }
 
-/** Whoever waits is told at once that the request was cancelled; the work goes on to its end, and what it makes is given back. */
+/** Rejects with CANCELLED as soon as the signal aborts. The work continues in the background, and its result is released. */
 function unlessGivenUp(signal: AbortSignal | null, work: () => Promise<readonly Tensor[]>): Promise<readonly Tensor[]> {
   const working = work();
   if (signal === null) return working;

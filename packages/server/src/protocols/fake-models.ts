@@ -3,7 +3,10 @@ import { datatypes, type Datatype } from "../tensor/index.ts";
 import { arenaTensor } from "./fake-arena.ts";
 import type { FakeEngine, FakeModel } from "./fake-engine.ts";
 
-/** The models most tests want: add_sub, an identity per datatype, and one that fails as its input says. */
+/**
+ * Adds the models that most tests use: add_sub, an identity model for each datatype, and a model that fails with the error that its input
+ * selects.
+ */
 export function addUsualModels(engine: FakeEngine): void {
   const sixteen = ["FP32", [16]] as const;
   engine.add("add_sub", {

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { InferenceError } from "@galatea/base";
 import type { ParameterValue } from "../inference/index.ts";
 
-/** Parameter names with a meaning in the protocols: headers cannot replace them. */
+/** Parameter names that have a meaning in the protocols; headers with these names are rejected. */
 const reservedNames: ReadonlySet<string> = new Set([
   "sequence_id",
   "sequence_start",
@@ -12,14 +12,14 @@ const reservedNames: ReadonlySet<string> = new Set([
   "headers",
   "binary_data_output",
 ]);
-/** Metadata that ModelStreamInfer itself reads. */
+/** Metadata that ModelStreamInfer itself interprets; never forwarded. */
 const ownMetadata = "triton_grpc_error";
 
 type Parameters = ReadonlyMap<string, ParameterValue>;
 
 /**
- * Returns a request's parameters together with the headers whose names match the pattern. Headers replace parameters of the request, and
- * the last of several headers of one name counts. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
+ * Returns the request's parameters together with the headers whose names match the pattern. A header replaces a parameter of the same name;
+ * of several equal headers the last one is used. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
  */
 export function withForwardedHeaders(
   parameters: Parameters,
@@ -39,7 +39,7 @@ export function withForwardedHeaders(
   return all ?? parameters;
 }
 
-/** Decodes UTF-8, which clients usually send; the listeners read header bytes as Latin-1. */
+/** Decodes a header value as UTF-8, which clients usually send; the listeners have decoded it as Latin-1. */
 function textOf(value: string): string {
   if (Buffer.byteLength(value) === value.length) return value;
   const bytes = Buffer.from(value, "latin1");

@@ -1,9 +1,9 @@
-/** Front ends, one folder per protocol; all use the engine's public interface and no module below it. */
+/** The protocols over which clients reach the server, one folder each. They use the engine only through its public interface. */
 export {
   defaultContainerLimits,
   inferenceTypes,
   openContainer,
-  type ContainerLanguage,
+  type ContainerFormat,
   type InferenceType,
   type CallPayload,
   type PayloadCodec,

@@ -3,11 +3,11 @@ import { connect, type Socket } from "node:net";
 export interface RawReply {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
-  /** latin1: each character is one byte. */
+  /** The body in latin1: each character is one byte. */
   readonly body: string;
 }
 
-/** A TCP or Unix connection for tests that need to say exactly these bytes. Ends with `using`. */
+/** A TCP or Unix connection for tests that send exact bytes. Closed at the end of its `using` scope. */
 export class RawConnection implements Disposable {
   readonly socket: Socket;
   #received = "";
@@ -40,7 +40,7 @@ export class RawConnection implements Disposable {
     else this.socket.write(bytes);
   }
 
-  /** The next whole reply; null when the connection ended first. */
+  /** Returns the next complete response; null when the connection has ended before. */
   async reply(): Promise<RawReply | null> {
     for (;;) {
       const headEnd = this.#received.indexOf("\r\n\r\n");
@@ -76,8 +76,8 @@ export function post(path: string, body: string | Uint8Array, headers = ""): Buf
   return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
 
-/** One request on a connection of its own. */
-export async function ask(where: number | string, request: string | Uint8Array): Promise<RawReply> {
+/** Sends one request on a new connection and returns its response. */
+export async function sendRawRequest(where: number | string, request: string | Uint8Array): Promise<RawReply> {
   using connection = await RawConnection.open(where);
   connection.send(request);
   const reply = await connection.reply();

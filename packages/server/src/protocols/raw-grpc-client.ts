@@ -4,7 +4,7 @@ export interface GrpcCall {
   /** `/<package>.<service>/<method>` */
   readonly path: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Messages, each behind its five bytes. */
+  /** The framed messages: each is preceded by its flag byte and four length bytes. */
   readonly body: Uint8Array;
   readonly timeoutMs: number;
 }
@@ -15,14 +15,14 @@ export interface GrpcReply {
   readonly message: string;
 }
 
-/** The connection stands and nothing comes. */
-export class NoAnswer extends Error {
-  override readonly name = "NoAnswer";
+/** Rejection of a call that gets no response within its time limit, on an open connection. */
+export class NoResponse extends Error {
+  override readonly name = "NoResponse";
 }
 
-/** One call on a connection of its own, byte for byte as asked. Rejects when the server breaks it off without a status. */
+/** Sends one call on a new connection with exactly these bytes. Rejects when the server ends the call without a status. */
 export async function callGrpc(port: number, call: GrpcCall): Promise<GrpcReply> {
-  // As gRPC's own clients, it keeps blanks around metadata.
+  // Keeps white space around metadata values, as gRPC's own clients do.
   const session = connect(`http://127.0.0.1:${port}`, { strictFieldWhitespaceValidation: false });
   try {
     return await new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export async function callGrpc(port: number, call: GrpcCall): Promise<GrpcReply>
       const chunks: Buffer[] = [];
       let end: IncomingHttpHeaders | null = null;
       stream.setTimeout(call.timeoutMs, () =>
-        reject(new NoAnswer(`no answer to ${call.path} in ${call.timeoutMs} ms`)),
+        reject(new NoResponse(`no answer to ${call.path} in ${call.timeoutMs} ms`)),
       );
       stream.on("response", (headers) => {
         if (headers["grpc-status"] !== undefined) end = headers;
@@ -63,7 +63,7 @@ export function frameMessage(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** The messages of a whole stream, each without its five bytes. */
+/** Splits the bytes of a stream into messages without their five-byte prefixes. */
 export function splitMessages(bytes: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let at = 0; at < bytes.length;) {

@@ -7,7 +7,7 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import type { InferenceRequest } from "../inference/index.ts";
 import type { Engine } from "../engine/index.ts";
 import { FakeEngine } from "./fake-engine.ts";
-import { acrossSeam } from "./seam/across-seam.ts";
+import { connectOverMessages } from "./seam/across-seam.ts";
 import { usualKeepalive } from "./grpc-listener/keepalive-fixture.ts";
 import { defaultGrpcLimits } from "./grpc-listener/limits.ts";
 import { usualHttpLimits } from "./http-listener/limits-fixture.ts";
@@ -40,7 +40,7 @@ async function sentInTwoParts(send: (engine: Engine, between: () => Promise<void
   });
   const beforeNs = systemClock.monotonicNs();
   let betweenNs = 0;
-  await send(acrossSeam(engine).engine, async () => {
+  await send(connectOverMessages(engine).engine, async () => {
     while (engine.openCount === 0) await new Promise((resolve) => setImmediate(resolve));
     betweenNs = systemClock.monotonicNs();
   });

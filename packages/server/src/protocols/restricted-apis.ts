@@ -1,4 +1,4 @@
-/** Groups of operations that --http-restricted-api and --grpc-restricted-protocol can name. */
+/** Groups of operations that --http-restricted-api and --grpc-restricted-protocol can restrict. */
 export type RestrictedApi =
   | "health"
   | "metadata"
@@ -10,7 +10,7 @@ export type RestrictedApi =
   | "trace"
   | "logging";
 
-/** The header that requests to a restricted API must have, and its value. */
+/** The header, and its value, that requests to a restricted group must have. */
 export interface Restriction {
   readonly header: string;
   readonly value: string;

@@ -1,16 +1,16 @@
 import { basename, dirname, join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { readConfigText } from "../modelconfig/index.ts";
-import { directoriesIn, readConfigFile } from "./directories.ts";
+import { listDirectories, readConfigFile } from "./directories.ts";
 import { versionOfDirectory } from "./version-policy.ts";
 
-/** The model that an unpacked archive stands for: its repository and directory, for a load through the container API. */
+/** The model that an unpacked archive contains, located in its repository; loaded through the container API. */
 export interface ArchiveModel {
   readonly repositoryDirectory: string;
   readonly modelDirectoryName: string;
 }
 
-/** A directory of an archive: `steps` are the models that its ensemble needs, null when it is not an ensemble. */
+/** A directory of an archive. `steps` are the models that its ensemble needs; null when it is not an ensemble. */
 export interface ArchiveCandidate {
   readonly directoryName: string;
   readonly steps: readonly string[] | null;
@@ -24,7 +24,7 @@ export interface ArchiveCandidate {
 export async function findArchiveModel(directory: string): Promise<ArchiveModel> {
   const itself = { repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) };
   if ((await readConfigFile(join(directory, "config.pbtxt"))) !== null) return itself;
-  const names = (await directoriesIn(directory)).filter((name) => !name.startsWith(".") && name !== "__MACOSX");
+  const names = (await listDirectories(directory)).filter((name) => !name.startsWith(".") && name !== "__MACOSX");
   const candidates = await Promise.all(
     names.map(async (directoryName): Promise<ArchiveCandidate & { configured: boolean }> => {
       const text = await readConfigFile(join(directory, directoryName, "config.pbtxt"));
@@ -36,7 +36,7 @@ export async function findArchiveModel(directory: string): Promise<ArchiveModel>
   return { repositoryDirectory: directory, modelDirectoryName: chooseArchiveModel(candidates) };
 }
 
-/** Chooses the one ensemble that no other uses, or the only directory. */
+/** Returns the directory to serve: the only directory, or the one ensemble that no other ensemble uses. */
 export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): string {
   const [only] = candidates;
   if (only === undefined) throw refusal("the archive contains no model directory");
@@ -64,8 +64,8 @@ export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): str
 }
 
 /**
- * Returns the steps of an ensemble's configuration, null for another model. A configuration that does not parse is judged by its platform
- * line.
+ * Returns the steps of an ensemble's configuration; null for another model. In a configuration that does not parse, only the `platform`
+ * line is searched for.
  */
 function stepsIn(text: string): readonly string[] | null {
   const { message } = readConfigText(text);

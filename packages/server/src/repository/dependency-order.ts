@@ -1,8 +1,8 @@
-import { circularText, stepNotLoadedText, unavailableStepsText } from "./failure-texts.ts";
+import { circularDependencyText, stepNotLoadedText, unavailableStepsText } from "./failure-texts.ts";
 
 /**
- * The order in which models depend on each other. `rounds` have the models whose steps are all in earlier rounds; `failures` have the
- * reasons of models in no round.
+ * Models sorted by their dependencies. In `rounds`, the steps of every model are in earlier rounds. `failures` has the reason of each model
+ * that is in no round.
  */
 export interface DependencyOrder {
   readonly rounds: readonly (readonly string[])[];
@@ -10,8 +10,8 @@ export interface DependencyOrder {
 }
 
 /**
- * Orders models. `steps`: every model with the models that its ensemble needs (none for others). Texts are Triton's; models are ordered
- * by name.
+ * Sorts models by their dependencies. `steps` maps every model to the models that its ensemble needs (none for others). Within a round,
+ * models are sorted by name. The reasons of failures are Triton's texts.
  */
 export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): DependencyOrder {
   const failures = new Map<string, string>();
@@ -37,10 +37,10 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
   for (const name of names.filter(isLeft)) {
     const circle = circleThrough(name, steps);
     if (circle === null) continue;
-    failures.set(name, circularText(circle));
+    failures.set(name, circularDependencyText(circle));
     circular.add(name);
   }
-  // Each of the others is above a failure, directly or through others of them.
+  // Each remaining model depends, directly or through others, on a model that failed.
   for (let left = names.filter(isLeft); left.length > 0; left = left.filter(isLeft)) {
     for (const name of left) {
       const step = steps.get(name)!.find((each) => failures.has(each));
@@ -53,7 +53,7 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
   return { rounds, failures };
 }
 
-/** Returns the shortest path from a model back to itself; null when there is none. */
+/** Returns the shortest dependency cycle of a model, which begins and ends with the model; null when there is none. */
 function circleThrough(name: string, steps: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
   const cameFrom = new Map<string, string>();
   let edge = [name];

@@ -8,7 +8,7 @@ const entriesMax = 100_000;
 const misnamedMax = 8;
 
 /** Returns the names of the directories in a directory (links to directories included), sorted; [] when it does not exist. */
-export async function directoriesIn(directory: string): Promise<readonly string[]> {
+export async function listDirectories(directory: string): Promise<readonly string[]> {
   const names: string[] = [];
   for (const entry of await entriesOf(directory)) {
     if (entry.isDirectory()) names.push(entry.name);
@@ -18,7 +18,7 @@ export async function directoriesIn(directory: string): Promise<readonly string[
 }
 
 /** Returns all names in a directory, sorted; [] when it does not exist. */
-export async function entryNames(directory: string): Promise<readonly string[]> {
+export async function listEntries(directory: string): Promise<readonly string[]> {
   return (await entriesOf(directory)).map((entry) => entry.name).sort();
 }
 
@@ -50,7 +50,7 @@ export async function readConfigFile(path: string): Promise<string | null> {
     const entry = await stat(path);
     const refusal = (why: string) =>
       new InferenceError("INVALID_ARG", `failed to read text proto from ${path}: ${why}`);
-    // Reading a pipe or a device might never end.
+    // Only regular files are read: reading a pipe or a device might never end.
     if (!entry.isFile()) throw refusal("it is not a file");
     if (entry.size > configTextBytesMax) throw refusal(`longer than ${configTextBytesMax} bytes`);
     return await readFile(path, "utf8");
@@ -61,28 +61,30 @@ export async function readConfigFile(path: string): Promise<string | null> {
 }
 
 /**
- * Returns the version numbers of a model's directories, ascending, and names of ignored directories that may be meant as versions:
- * those that look like numbers, or every directory where none is a version.
+ * Returns the version numbers of a model's directories, ascending, and the names of ignored directories that may be meant as versions.
+ * Those are names that look like numbers; without any version, all directories.
  */
-export async function versionsIn(
+export async function listVersions(
   modelDirectory: string,
 ): Promise<{ readonly present: readonly number[]; readonly misnamed: readonly string[] }> {
-  const names = await directoriesIn(modelDirectory);
+  const names = await listDirectories(modelDirectory);
   const present = names.map(versionOfDirectory).filter((version) => version !== null);
   const misnamed = present.length === 0 ? names : names.filter(isMisnamedVersion);
   return { present: present.sort((a, b) => a - b), misnamed: misnamed.slice(0, misnamedMax) };
 }
 
-/** Returns whether a directory is a model and not a repository: it holds a configuration or versions, and its directories hold neither. */
+/**
+ * Returns whether a directory is a model, not a repository: it contains a configuration or versions, and its directories contain neither.
+ */
 export async function isModelDirectory(directory: string): Promise<boolean> {
   if (!(await looksLikeModel(directory))) return false;
-  for (const name of await directoriesIn(directory)) if (await looksLikeModel(join(directory, name))) return false;
+  for (const name of await listDirectories(directory)) if (await looksLikeModel(join(directory, name))) return false;
   return true;
 }
 
 async function looksLikeModel(directory: string): Promise<boolean> {
   if ((await readConfigFile(join(directory, "config.pbtxt"))) !== null) return true;
-  return (await versionsIn(directory)).present.length > 0;
+  return (await listVersions(directory)).present.length > 0;
 }
 
 function isAbsent(error: unknown): boolean {

@@ -1,29 +1,29 @@
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
-import { directoriesIn, isDirectory } from "./directories.ts";
+import { listDirectories, isDirectory } from "./directories.ts";
 import { readModel, type FoundModel, type ModelLocation, type ReadOptions } from "./model-files.ts";
 import { OverrideFiles } from "./override-files.ts";
 
-/** The configuration and files of a load, used instead of those on disk. */
+/** The configuration and files that the client of a load sends instead of those on disk. */
 export interface ModelOverride {
   /** ModelConfig as JSON text. */
   readonly configJson: string | null;
-  /** Contents by path inside the model directory. */
+  /** File contents by path inside the model directory. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
 export interface CatalogOptions extends ReadOptions {
   /** `--model-repository`, in order; absolute. */
   readonly repositoryDirectories: readonly string[];
-  /** Serves one directory under another name (a registered archive); null outside archives. */
+  /** Serves one directory under another name, for an archive registered through the container API; null otherwise. */
   readonly mapping: { readonly directoryName: string; readonly servedName: string } | null;
-  /** Parent of the directories for `file:` overrides. */
+  /** Parent of the directories that contain the files of `file:` parameters. */
   readonly overrideDirectory: string;
-  /** Disk space for these directories. */
+  /** Limit of the disk space of these directories. */
   readonly overrideBytesMax: number;
 }
 
-/** Rejects names that could reach outside a repository, with Triton's texts. */
+/** Rejects model names that lead outside of a repository, with Triton's texts. */
 export function checkModelName(name: string): void {
   if (name === "") {
     throw new InferenceError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.");
@@ -36,23 +36,23 @@ export function checkModelName(name: string): void {
   }
 }
 
-/** Model repositories on disk, read at every call. Disposing it removes the directories of overrides. */
+/** Model repositories on disk, read at every call. Disposing it removes the files of `file:` parameters. */
 export class DirectoryCatalog implements AsyncDisposable {
   readonly #options: CatalogOptions;
   readonly #overrides: OverrideFiles;
 
   constructor(options: CatalogOptions) {
-    // A repository that is named twice counts once; otherwise its models would be duplicates.
+    // A repository that is given twice is used once; otherwise all its models would be duplicates.
     this.#options = { ...options, repositoryDirectories: [...new Set(options.repositoryDirectories)] };
     const { overrideDirectory: parent, overrideBytesMax: bytesMax } = options;
     this.#overrides = new OverrideFiles({ parent, bytesMax });
   }
 
-  /** Returns every model directory under its served name, in order of name. As in Triton, hidden directories are models too. */
+  /** Returns every model directory under its served name, sorted by name. As in Triton, hidden directories are models too. */
   async names(): Promise<readonly { readonly name: string; readonly duplicate: boolean }[]> {
     const counts = new Map<string, number>();
     for (const repository of this.#options.repositoryDirectories) {
-      for (const directory of await directoriesIn(repository)) {
+      for (const directory of await listDirectories(repository)) {
         const name = this.#servedName(directory);
         counts.set(name, (counts.get(name) ?? 0) + 1);
       }
@@ -61,8 +61,8 @@ export class DirectoryCatalog implements AsyncDisposable {
   }
 
   /**
-   * Returns a model with its completed configuration. NOT_FOUND when no repository has the name, or several have it; other errors
-   * describe the problem.
+   * Returns a model with its completed configuration. Throws NOT_FOUND when no repository contains the name, or several do; other errors
+   * describe what is invalid.
    */
   async find(name: string, override: ModelOverride | null): Promise<FoundModel> {
     // The served name of an archive is not a path: TargetModel may contain slashes.
@@ -111,7 +111,7 @@ export class DirectoryCatalog implements AsyncDisposable {
     return mapping !== null && mapping.directoryName === directoryName ? mapping.servedName : directoryName;
   }
 
-  /** Returns null for a directory that is served under another name only. */
+  /** Returns the directory of a served name; null when the directory is only served under another name. */
   #directoryName(servedName: string): string | null {
     const { mapping } = this.#options;
     if (mapping === null) return servedName;

@@ -8,20 +8,20 @@
 export { findArchiveModel } from "./archive-model.ts";
 export { DirectoryCatalog } from "./directory-catalog.ts";
 export {
-  circularText,
-  noVersionText,
-  notPolledText,
-  requiredVersionText,
+  circularDependencyText,
+  noVersionErrorText,
+  pollErrorText,
+  missingVersionText,
   stepNotLoadedText,
   unavailableStepsText,
   versionFailedText,
 } from "./failure-texts.ts";
 export { composingModels, type FoundModel } from "./model-files.ts";
-export { refusedRepository } from "./refused-repository.ts";
+export { checkRepositoryPath } from "./refused-repository.ts";
 export {
   validateRepository,
   type BackendCheck,
   type CheckedByBackend,
   type VersionProblem,
 } from "./validate-repository.ts";
-export { chooseVersions, ignoredVersion } from "./version-policy.ts";
+export { chooseVersions, ignoredDirectoryWarning } from "./version-policy.ts";

@@ -8,23 +8,23 @@ import {
   type ModelConfig,
   type ModelConfigMessage,
 } from "../modelconfig/index.ts";
-import { entryNames, readConfigFile, versionsIn } from "./directories.ts";
+import { listEntries, readConfigFile, listVersions } from "./directories.ts";
 import { chooseVersions } from "./version-policy.ts";
 
-/** A model on disk: its completed configuration and the versions to serve. Has the shape that the engine reads. */
+/** A model on disk: its completed configuration and the versions to serve. Compatible with the engine's `CatalogModel`. */
 export interface FoundModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending; empty when the policy selects none of those on disk. */
+  /** Ascending; empty when the version policy selects no version on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
-  /** Directories that are ignored because their names (`v1`) are not version numbers. */
+  /** Names of directories, such as `v1`, that are ignored because they are not version numbers. */
   readonly misnamedVersions: readonly string[];
 }
 
 export interface ModelLocation {
   readonly modelDirectory: string;
-  /** Null for a model that is mapped to its served name. */
+  /** Name of the directory, which the configuration's name must equal; null when the model is served under another name. */
   readonly directoryName: string | null;
   readonly servedName: string;
 }
@@ -32,7 +32,7 @@ export interface ModelLocation {
 export interface ReadOptions {
   /** `--model-config-name`: `configs/<name>.pbtxt` is tried before config.pbtxt; "" for none. */
   readonly configName: string;
-  /** False requires a configuration file (`--disable-auto-complete-config`). */
+  /** False if models without a configuration file are rejected (`--disable-auto-complete-config`). */
   readonly autoComplete: boolean;
   readonly gpuCount: number;
   /** See `CompletionContext`. */
@@ -47,7 +47,7 @@ export async function readModel(
 ): Promise<FoundModel> {
   const message =
     overrideJson === null ? await readMessage(place.modelDirectory, options) : parseConfigOverride(overrideJson);
-  const { present, misnamed } = await versionsIn(place.modelDirectory);
+  const { present, misnamed } = await listVersions(place.modelDirectory);
   const { gpuCount } = options;
   const cpuBackends = gpuCount === 0 ? undefined : await options.cpuBackends?.();
   return completeModel(place, {
@@ -59,7 +59,7 @@ export async function readModel(
   });
 }
 
-/** Returns the path of the configuration file: the selected variant if it exists, else config.pbtxt. */
+/** Returns the path of the configuration file: the one of `--model-config-name` if it exists, otherwise config.pbtxt. */
 export async function configFileOf(
   modelDirectory: string,
   configName: string,
@@ -81,7 +81,7 @@ async function readMessage(modelDirectory: string, options: ReadOptions): Promis
   return parseConfigText(text ?? "", path);
 }
 
-/** Completes a parsed configuration from the files beside it and applies its version policy. */
+/** Completes a parsed configuration from the files next to it and applies its version policy. */
 export async function completeModel(
   place: ModelLocation,
   parsed: Pick<CompletionContext, "gpuCount" | "cpuBackends"> & {
@@ -96,13 +96,13 @@ export async function completeModel(
     completeConfig(parsed.message, {
       directoryName: place.directoryName,
       servedName: place.servedName,
-      versionEntries: version === undefined ? [] : await entryNames(directoryOf(version)),
+      versionEntries: version === undefined ? [] : await listEntries(directoryOf(version)),
       gpuCount: parsed.gpuCount,
       ...(parsed.cpuBackends === undefined ? {} : { cpuBackends: parsed.cpuBackends }),
     });
   let config = await complete(newest);
   const versions = chooseVersions(config.versionPolicy, parsed.present);
-  // The files of the highest served version are used, not those of a newer version that is not served.
+  // The configuration is completed from the highest served version, not from a higher one that is not served.
   if (versions.length > 0 && versions.at(-1) !== newest) config = await complete(versions.at(-1));
   return {
     servedName: place.servedName,
@@ -113,7 +113,7 @@ export async function completeModel(
   };
 }
 
-/** Returns the models that an ensemble's steps name, each once; [] for every other model. */
+/** Returns the distinct models of an ensemble's steps; [] for every other model. */
 export function composingModels(config: ModelConfig): readonly string[] {
   if (config.scheduling.kind !== "ensemble") return [];
   return [...new Set(config.scheduling.steps.map((step) => step.modelName))];

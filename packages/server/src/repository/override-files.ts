@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { InferenceError } from "@galatea/base";
 
-/** Directories of one model that may be in use at once: the one that loads and the one that drains. */
+/** Number of directories that one model may use at once: the loading version's and the draining version's. */
 const keptPerModel = 2;
-/** One block and one directory entry: even an empty file takes space. */
+/** Disk space that even an empty file takes: one block and one directory entry. */
 const entryBytes = 4096;
 
 interface MadeDirectory {
@@ -13,13 +13,13 @@ interface MadeDirectory {
 }
 
 export interface OverrideFilesOptions {
-  /** Created when it is needed. */
+  /** Created when it is first needed. */
   readonly parent: string;
-  /** Limit of all directories together: a model may load others from its own files, under any number of names. */
+  /** Limit of all directories together. Without it, a model that loads others from its own files could fill the disk. */
   readonly bytesMax: number;
 }
 
-/** Model directories created from the `file:` parameters of loads; all are removed when this is disposed. */
+/** Directories with the files that clients send in `file:` parameters of loads. All are removed when this is disposed. */
 export class OverrideFiles implements AsyncDisposable {
   readonly #options: OverrideFilesOptions;
   readonly #made = new Map<string, MadeDirectory[]>();
@@ -29,9 +29,12 @@ export class OverrideFiles implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Writes the files into a new directory, which is used instead of the repository's. UNAVAILABLE when there is no space. */
+  /**
+   * Writes the files to a new directory, from which the model is loaded instead of from the repository. Throws UNAVAILABLE when there is
+   * not enough space.
+   */
   async write(modelName: string, files: ReadonlyMap<string, Uint8Array>): Promise<string> {
-    const paths = [...files].map(([path, content]) => ({ path: pathInside(path), content }));
+    const paths = [...files].map(([path, content]) => ({ path: normalizeOverridePath(path), content }));
     const bytes = paths.reduce((sum, { content }) => sum + content.length + entryBytes, entryBytes);
     this.#take(modelName, bytes);
     let path: string | null = null;
@@ -53,7 +56,7 @@ export class OverrideFiles implements AsyncDisposable {
     return path;
   }
 
-  /** Removes a directory whose load failed. */
+  /** Removes a directory whose load has failed. */
   async remove(modelName: string, path: string): Promise<void> {
     const made = this.#made.get(modelName) ?? [];
     const removed = made.find((each) => each.path === path);
@@ -84,8 +87,8 @@ export class OverrideFiles implements AsyncDisposable {
   }
 }
 
-/** Returns the path of a `file:` parameter inside its model directory; rejects one that leaves it. */
-export function pathInside(path: string): string {
+/** Returns the normalized path of a `file:` parameter. Rejects a path that leads outside of the model directory. */
+export function normalizeOverridePath(path: string): string {
   const normalized = normalize(path);
   if (normalized.startsWith("/") || normalized.split("/")[0] === ".." || normalized === "." || path.includes("\0")) {
     throw new InferenceError(

@@ -2,18 +2,15 @@ import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isModelDirectory } from "./directories.ts";
 
-/** Object stores from which tritonserver reads repositories, by the prefixes of their addresses. */
+/** Object stores from which tritonserver reads repositories, by URL prefix. They are not supported here. */
 const remoteStores: readonly (readonly [string, string])[] = [
   ["s3://", "S3"],
   ["gs://", "Google Cloud Storage"],
   ["as://", "Azure Storage"],
 ];
 
-/**
- * Returns the reason why a path or address cannot be served as a model repository, with Triton's code and text if it has one; null when
- * it can.
- */
-export async function refusedRepository(repository: string): Promise<string | null> {
+/** Returns why a path or URL cannot be served as a model repository, with Triton's code and text if it has one; null when it can. */
+export async function checkRepositoryPath(repository: string): Promise<string | null> {
   for (const [scheme, store] of remoteStores)
     if (repository.startsWith(scheme))
       return `Unsupported - model repositories in ${store} are not supported: copy '${repository}' to a local directory and give that`;

@@ -7,7 +7,7 @@ import { chooseArchiveModel, findArchiveModel } from "./archive-model.ts";
 import { dependencyOrder } from "./dependency-order.ts";
 import { DirectoryCatalog } from "./directory-catalog.ts";
 import { composingModels } from "./model-files.ts";
-import { refusedRepository } from "./refused-repository.ts";
+import { checkRepositoryPath } from "./refused-repository.ts";
 import { validateRepository, type BackendCheck } from "./validate-repository.ts";
 import { chooseVersions, versionOfDirectory } from "./version-policy.ts";
 
@@ -358,7 +358,7 @@ test("what is no repository is refused with what to give in its place", async (t
     "empty/": "",
     file: "",
   });
-  const told = async (path: string) => (await refusedRepository(path))?.replaceAll(root, "");
+  const told = async (path: string) => (await checkRepositoryPath(path))?.replaceAll(root, "");
   for (const good of ["models", "numbered", "stray", "empty"])
     assert.equal(await told(join(root, good)), undefined, good);
   assert.equal(

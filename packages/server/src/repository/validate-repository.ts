@@ -6,25 +6,25 @@ import {
   configProblems,
   parseConfigText,
   readConfigText,
-  refuseUnbuilt,
-  unbuiltFields,
+  rejectUnsupported,
+  unsupportedFields,
   type CompletionContext,
   type ModelConfig,
 } from "../modelconfig/index.ts";
 import { dependencyOrder } from "./dependency-order.ts";
-import { directoriesIn, readConfigFile, versionsIn } from "./directories.ts";
+import { listDirectories, readConfigFile, listVersions } from "./directories.ts";
 import {
-  notPolledText,
-  noVersionText,
-  requiredVersionText,
+  pollErrorText,
+  noVersionErrorText,
+  missingVersionText,
   stepNotLoadedText,
   unavailableStepsText,
   versionFailedText,
 } from "./failure-texts.ts";
 import { completeModel, composingModels, type FoundModel, type ReadOptions } from "./model-files.ts";
-import { ignoredVersion } from "./version-policy.ts";
+import { ignoredDirectoryWarning } from "./version-policy.ts";
 
-/** A problem in a repository. Line and column count from 1 and are the position at which the file first names the problem. */
+/** A problem in a repository. Line and column count from 1, and are the first position in the file that matches the problem. */
 export interface RepositoryProblem {
   readonly file: string;
   readonly line: number;
@@ -37,28 +37,31 @@ interface Checked {
   readonly file: string;
   readonly text: string;
   readonly found: FoundModel | null;
-  /** True if the configurations of ensembles above it can be compared with its own. */
+  /** True if ensembles that use the model can be checked against its configuration. */
   readonly isComparable: boolean;
-  /** True if it has no errors and only a load can complete its configuration. */
+  /** True if it has no errors but its configuration is completed only by a load. */
   readonly isOpen: boolean;
-  /** The error of a load: at `poll`, before its versions are read, or at `load`. Null when no error was found. */
+  /**
+   * The first error that a load would report; null when none was found. `poll`: before the versions are read; `load`: when a version is
+   * loaded.
+   */
   readonly failure: { readonly at: "poll" | "load"; readonly why: string } | null;
 }
 
-/** An error of a version that a load ends with. */
+/** A version with the error that its load would fail with. */
 export interface VersionProblem {
   readonly version: number;
   readonly error: InferenceError;
 }
 
-/** The outcome of a backend's check of a model. */
+/** The result of a backend's check of a model. */
 export interface CheckedByBackend {
   readonly problems: readonly VersionProblem[];
-  /** The configuration as a load would complete it; null when only a load completes it. */
+  /** The configuration as a load would complete it; null when it cannot be completed without a load. */
   readonly completion: ModelConfig | null;
 }
 
-/** Opens a model as a load does, without running its code. */
+/** Checks a model as a load does, without running its code. */
 export type BackendCheck = (found: FoundModel) => Promise<CheckedByBackend>;
 
 export interface RepositoryReport {
@@ -67,8 +70,8 @@ export interface RepositoryReport {
 }
 
 /**
- * Returns the errors and warnings of a repository that can be found without running a model's code. Configurations are completed for
- * the machine that `machine` describes.
+ * Returns the errors and warnings of a repository that can be found without running a model's code. `machine` describes the machine for
+ * which configurations are completed.
  */
 export async function validateRepository(
   directory: string,
@@ -80,7 +83,7 @@ export async function validateRepository(
   const cpuBackends = machine.gpuCount === 0 ? undefined : await machine.cpuBackends?.();
   const gpus = { gpuCount: machine.gpuCount, ...(cpuBackends && { cpuBackends }) };
   const checked = new Map<string, Checked>();
-  for (const name of await directoriesIn(directory)) {
+  for (const name of await listDirectories(directory)) {
     checked.set(name, await validateModel(join(directory, name), { name, problems, backendCheck, gpus }));
   }
   if (checked.size === 0) say("this model repository contains no model directory");
@@ -102,8 +105,8 @@ async function validateModel(
   const file = join(modelDirectory, "config.pbtxt");
   const say = (severity: RepositoryProblem["severity"], message: string, text: string) =>
     problems.push({ file, ...placeOf(message, text), severity, message });
-  const { present, misnamed } = await versionsIn(modelDirectory);
-  for (const entry of misnamed) say("warning", ignoredVersion(entry), "");
+  const { present, misnamed } = await listVersions(modelDirectory);
+  for (const entry of misnamed) say("warning", ignoredDirectoryWarning(entry), "");
   let text = "";
   try {
     text = (await readConfigFile(file)) ?? "";
@@ -118,19 +121,19 @@ async function validateModel(
     const found = await completeModel(place, { message: read.message, present, misnamed, ...gpus });
     const sayRefusals = (config: ModelConfig) => {
       for (const message of configProblems(config)) say("error", message, text);
-      for (const field of unbuiltFields(config.message))
+      for (const field of unsupportedFields(config.message))
         say("error", `'${field}' is not supported by this server yet; the model would not be loaded`, text);
     };
-    if (found.versions.length === 0) say("error", noVersionText(name, []), text);
+    if (found.versions.length === 0) say("error", noVersionErrorText(name, []), text);
     const refusal = refusalOf(found.config);
     sayRefusals(found.config);
     const unpolled = errorOf(() => checkFoundConfig(found.config));
     if (unpolled !== null) return { ...failed, found, failure: { at: "poll", why: unpolled.message } };
     if (found.versions.length === 0) {
-      const failure = { at: "load", why: noVersionText(name, misnamed) } as const;
+      const failure = { at: "load", why: noVersionErrorText(name, misnamed) } as const;
       return { ...failed, found, isComparable: refusal === null, failure };
     }
-    // A backend opens the model, with the files and libraries that it names.
+    // The backend's check opens the model, with files and libraries that the configuration names; it runs only on accepted configurations.
     if (refusal !== null) return { ...failed, found, failure: versionsFailed(found, () => refusal) };
     const { problems: wrong, completion } = await backendCheck(found);
     for (const message of new Set(wrong.map(({ error }) => error.message))) say("error", message, text);
@@ -149,11 +152,11 @@ async function validateModel(
   }
 }
 
-/** Returns the error with which a load rejects a configuration; null when it accepts it. */
+/** Returns the error with which a load rejects a configuration; null for an accepted one. */
 function refusalOf(config: ModelConfig): InferenceError | null {
   const [first] = configProblems(config);
   return (
-    errorOf(() => refuseUnbuilt(config)) ?? (first === undefined ? null : new InferenceError("INVALID_ARG", first))
+    errorOf(() => rejectUnsupported(config)) ?? (first === undefined ? null : new InferenceError("INVALID_ARG", first))
   );
 }
 
@@ -166,7 +169,7 @@ function errorOf(check: () => void): InferenceError | null {
   }
 }
 
-/** Returns the failure of a load with the error of each version; null when no version has one. */
+/** Returns the failure of a load with the errors of its versions; null when no version has an error. */
 function versionsFailed(
   { versions }: FoundModel,
   errorOfVersion: (version: number) => InferenceError | null,
@@ -185,7 +188,7 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
   for (const [name, { found, isComparable, failure }] of checked) {
     if (found !== null && isComparable) configs.set(name, found.config);
     if (failure !== null) failed.set(name, failure);
-    // The errors of a model's own configuration were reported already; its dependents treat it as present.
+    // Errors of a model's own configuration were reported already; its dependents are checked as if it were present.
     steps.set(name, found === null ? [] : composingModels(found.config));
   }
   const say = (name: string, message: string, severity: RepositoryProblem["severity"] = "error") => {
@@ -209,14 +212,14 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
       if (checked.get(step)!.isOpen)
         say(
           name,
-          `step '${step}' is completed by its own program when it is loaded: only a load can check that it fits`,
+          `step '${step}' completes its configuration in its own code when it is loaded: only a load can check that the step fits`,
           "warning",
         );
-    // Steps without tensors are completed when they are loaded; until then they cannot be compared.
+    // Models without inputs or outputs are completed when they are loaded; until then ensembles cannot be checked against them.
     const isKnown = ({ inputs, outputs }: ModelConfig) => inputs.length > 0 && outputs.length > 0;
     if (!composing.every((step) => configs.has(step) && isKnown(configs.get(step)!))) continue;
     try {
-      // Completed from its steps, for ensembles that use it.
+      // Stored with the properties derived from its steps, for ensembles that use this one.
       configs.set(name, checkEnsembleModels(config, configs));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
@@ -227,10 +230,10 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
 
 function stepFailureText(ensemble: string, step: string, { at, why }: NonNullable<Checked["failure"]>): string {
   if (at === "load") return stepNotLoadedText(ensemble, step, why);
-  return `${unavailableStepsText(ensemble, [step])}\n${notPolledText(step, why)}`;
+  return `${unavailableStepsText(ensemble, [step])}\n${pollErrorText(step, why)}`;
 }
 
-/** Returns the errors of steps that name a version which would not be served, with the texts of a load. */
+/** Returns an error for each step that requires a version which is not served, with the text of a load. */
 function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<string, Checked>): readonly string[] {
   if (scheduling.kind !== "ensemble") return [];
   return scheduling.steps.flatMap(({ modelName, modelVersion }) => {
@@ -238,11 +241,11 @@ function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<
     if (modelVersion === -1 || found === null) return [];
     return found.versions.some(({ version }) => version === modelVersion)
       ? []
-      : [requiredVersionText(name, modelName, modelVersion)];
+      : [missingVersionText(name, modelName, modelVersion)];
   });
 }
 
-/** Returns the position at which a file first contains one of the names that a message quotes; else its beginning. */
+/** Returns the first position in the file of a name that the message quotes; without one, the beginning of the file. */
 function placeOf(message: string, text: string): { line: number; column: number } {
   for (const [, quoted] of message.matchAll(/'([^']+)'/g)) {
     const word = quoted!.split(".").at(-1)!;

@@ -1,7 +1,8 @@
 import type { VersionPolicy } from "../modelconfig/index.ts";
 
 /**
- * Returns a version directory's number: decimal without leading zeros. Null for every other name, which Triton ignores with a warning.
+ * Returns the number of a version directory: decimal without leading zeros. Returns null for every other name, which Triton ignores with a
+ * warning.
  */
 export function versionOfDirectory(name: string): number | null {
   if (!/^(?:0|[1-9][0-9]*)$/.test(name)) return null;
@@ -10,19 +11,19 @@ export function versionOfDirectory(name: string): number | null {
 }
 
 /**
- * Returns whether a directory's name resembles a version number without being one: `v1`, `01`. Directories of other names belong to the
- * model.
+ * Returns whether a directory name resembles a version number without being one: `v1`, `01`. Directories with other names may be files of
+ * the model.
  */
 export function isMisnamedVersion(name: string): boolean {
   return /^v?[0-9]/i.test(name) && versionOfDirectory(name) === null;
 }
 
-/** Returns the warning about such a directory. */
-export function ignoredVersion(name: string): string {
+/** Returns the warning about a directory that resembles a version but is ignored. */
+export function ignoredDirectoryWarning(name: string): string {
   return `directory '${name}' is ignored: its name is not a version number (digits without leading zeros)`;
 }
 
-/** Returns the present versions that the policy selects, ascending. A specific version that is absent is not served. */
+/** Returns the versions on disk that the policy selects, ascending. Specific versions that are not on disk are omitted. */
 export function chooseVersions(policy: VersionPolicy, present: readonly number[]): readonly number[] {
   const ascending = present.toSorted((a, b) => a - b);
   switch (policy.kind) {

@@ -1,24 +1,23 @@
-/** Minimum fixed cost of an execution for which a batch waits. */
+/** A batch waits only when the estimated fixed cost of an execution is at least this. */
 const fixedCostMinNs = 500_000;
-/** Weight of an observation after the next one. */
+/** Factor by which the weight of earlier observations shrinks with each new one. */
 const memory = 0.97;
-/**
- * Share of an execution's fixed cost that a batch may wait for more requests when they are on time, and in addition when they are late.
- */
+/** Maximum wait, as shares of the fixed cost: up to the expected return of the clients, and additionally when they are late. */
 const usualShare = 0.8;
 const lateShare = 0.2;
-/** Number of distinct batch sizes; larger batches count as the largest. */
+/** Number of batch sizes that are told apart; larger batches count as the largest. */
 const sizesMax = 256;
 
 /**
- * Estimates whether it pays to let a free instance wait for a moment.
+ * Estimates whether a free instance should wait for more requests.
  *
- * Clients that send one request after another return soon after their batch has ended. When they return at two different times, two
- * groups alternate at the instance for ever, and each execution pays the cost that does not depend on the batch (reading the weights,
- * waking threads): the MiniLM encoder takes 2.9 ms for one sentence and 5.5 ms for eight.
+ * Clients that send one request after another return soon after their batch has ended. When they return at two different times, two groups
+ * alternate at the instance for ever. Each execution then pays the cost that does not depend on the batch, such as reading weights and
+ * waking threads: MiniLM takes 2.9 ms for one sentence and 5.5 ms for eight.
  *
- * The cost of an execution is therefore fitted as fixed + perRequest * requests, and the time is recorded after which as many requests as
- * a batch had have arrived again. A batch waits for those that are due when that takes less than the fixed cost that it saves.
+ * The estimator fits the cost of an execution as fixed + perRequest * requests. It also measures how long it takes until as many requests
+ * as the last batch had have arrived again. A batch waits for returning clients when the expected wait is shorter than the fixed cost that
+ * it saves.
  */
 export class BatchDelayEstimator {
   /** Sums of weights, sizes, durations, squared sizes, and sizes times durations. */
@@ -27,7 +26,7 @@ export class BatchDelayEstimator {
   #durations = 0;
   #squares = 0;
   #products = 0;
-  /** Time after which as many requests as a batch had have arrived again, by that number; 0 when unknown. */
+  /** By batch size: time in nanoseconds after which as many requests as a batch had have arrived again; 0 when unknown. */
   readonly #returnNs = new Float64Array(sizesMax);
   #endedNs = 0;
   #endedCount = 0;
@@ -62,7 +61,7 @@ export class BatchDelayEstimator {
     this.#returnNs[this.#place()] = usual === 0 ? returnNs : usual * 0.75 + returnNs * 0.25;
   }
 
-  /** Returns the time until which a batch waits for requests that are due; null when it does not wait. */
+  /** Returns the time until which a batch waits for returning clients; null when it does not wait. */
   waitUntilNs(nowNs: number): number | null {
     const usual = this.#usualReturnNs();
     if (this.#missing === 0 || usual === 0) return null;
@@ -71,7 +70,7 @@ export class BatchDelayEstimator {
     if (fixed < fixedCostMinNs || dueNs - nowNs > fixed * usualShare) return null;
     const untilNs = dueNs + Math.min(usual, fixed) * lateShare;
     if (nowNs < untilNs) return untilNs;
-    // The requests did not return: their clients are slower now, or gone.
+    // The clients did not return in the expected time: they are slower now, or gone.
     this.#returnNs[this.#place()] = usual * 2;
     this.#missing = 0;
     return null;
@@ -85,7 +84,7 @@ export class BatchDelayEstimator {
     return Math.min(this.#endedCount, sizesMax - 1);
   }
 
-  /** Returns the fitted cost for size 0. While all sizes are equal, the previous value. */
+  /** Returns the fitted cost of an execution of size 0; the previous value while all observed sizes are equal. */
   #fixedCostNs(): number {
     const spread = this.#weight * this.#squares - this.#sizes * this.#sizes;
     if (spread < 0.01 * this.#weight * this.#squares) return this.#fixedNs;

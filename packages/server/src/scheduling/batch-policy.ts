@@ -21,7 +21,7 @@ export function batchPolicy(config: ModelConfig, scheduling: DynamicBatchingConf
   };
 }
 
-/** Returns whether the order or the time of leaving the queue matters: because of a limit, a timeout, or priorities. */
+/** Returns whether requests can leave the queue out of order or before execution: there is a queue limit, a timeout, or priorities. */
 export function hasQueueRules(scheduling: DynamicBatchingConfig): boolean {
   const policies = [scheduling.defaultQueuePolicy, ...scheduling.priorityQueuePolicy.values()];
   return scheduling.priorityLevels > 1 || policies.some(hasRules);
@@ -43,16 +43,16 @@ export interface CandidateQueue<Candidate extends BatchCandidate> {
   after(candidate: Candidate): Candidate | null;
 }
 
-/** `complete`: waiting cannot improve the batch: it is full, or has reached the largest preferred size. */
+/** `complete`: waiting cannot improve the batch, because it is full or has reached the largest preferred size. */
 export type BatchDecision =
   | { readonly kind: "send"; readonly requestCount: number; readonly complete: boolean }
   | { readonly kind: "wait"; readonly untilNs: number };
 
 /**
- * Chooses a batch by Triton's rule. Scans the longest prefix that fits the largest batch and agrees in shape, and notes its largest
- * preferred size. Sends a preferred size while the oldest request's delay lasts. Otherwise sends everything scanned when it cannot grow,
- * when it has reached the largest preferred size, or when no delay is left; else the batch waits for the rest of its oldest request's
- * delay. Preferred sizes are not upper bounds. The queue must not be empty.
+ * Chooses a batch by Triton's rule. It scans waiting requests, in order, while they fit the largest batch and agree in shape. A scanned
+ * prefix of a preferred size is sent while the oldest request may still wait. Otherwise everything scanned is sent when it cannot grow,
+ * when it has reached the largest preferred size, or when the oldest request may not wait any longer; else the batch waits. Preferred sizes
+ * are not upper bounds. The queue must not be empty.
  */
 export function chooseBatch<Candidate extends BatchCandidate>(
   queue: CandidateQueue<Candidate>,
@@ -93,9 +93,9 @@ export function chooseBatch<Candidate extends BatchCandidate>(
 }
 
 /**
- * Returns the time until which a request may wait, Infinity without a limit: the policy's timeout from its arrival in this queue. A
- * request's own earlier deadline counts if overriding is allowed, also when the policy has no timeout (Triton compares with a timeout of
- * 0 and so ignores it).
+ * Returns the time until which a request may wait; Infinity without a limit. The policy's timeout counts from the arrival in this queue. An
+ * earlier deadline of the request itself counts if the policy allows it, even when the policy has no timeout (Triton compares with a
+ * timeout of 0 and so ignores the request's deadline).
  */
 export function queueDeadlineNs(policy: QueuePolicy, queuedNs: number, requestDeadlineNs: number): number {
   const { defaultTimeoutUs, allowTimeoutOverride } = policy;
@@ -103,7 +103,7 @@ export function queueDeadlineNs(policy: QueuePolicy, queuedNs: number, requestDe
   return allowTimeoutOverride ? Math.min(ownNs, requestDeadlineNs) : ownNs;
 }
 
-/** An input in which two requests might differ, so that they must not share a batch. */
+/** An input that must agree (in shape or presence) in all requests of a batch. */
 export interface BatchKeyRule {
   readonly name: string;
   readonly comparesShape: boolean;

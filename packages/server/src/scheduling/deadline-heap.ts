@@ -1,6 +1,6 @@
 import type { QueuedRequest } from "./queued-request.ts";
 
-/** A heap of requests by deadline, the earliest on top. Removing any element is as cheap as removing the top. */
+/** A heap of requests by deadline, the earliest on top. Removing any element costs O(log n). */
 export class DeadlineHeap {
   readonly #heap: QueuedRequest[] = [];
 

@@ -4,13 +4,13 @@ import { Drain } from "./drain.ts";
 import { InstancePool, type PoolEvents } from "./instance-pool.ts";
 import type { SchedulerOptions } from "./options.ts";
 import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
-import { queueFull, requestCancelled, stopping } from "./refusals.ts";
+import { queueFullError, requestCancelled, schedulerStoppingError } from "./refusals.ts";
 import { RequestList } from "./request-list.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 
 /**
- * Creates a scheduler that runs each request alone, in order of arrival, on the least loaded instance. A queue timeout is not applied, as
- * in Triton; it is only forwarded to the backend.
+ * Creates a scheduler that runs each request alone, in order of arrival, on the least loaded instance. As in Triton, a queue timeout has no
+ * effect here; it is only passed to the backend.
  */
 export function createDirectScheduler(instances: readonly Instance[], options: SchedulerOptions): Scheduler {
   return new DirectScheduler(instances, options);
@@ -55,7 +55,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#pool.abandon(error);
   }
 
-  givenUp(request: QueuedRequest, was: UnsettledState): void {
+  requestAbandoned(request: QueuedRequest, was: UnsettledState): void {
     if (was !== "queued") return;
     this.#queue.remove(request);
     this.#drainIfIdle();
@@ -89,10 +89,10 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   #refusal(request: InferenceRequest): InferenceError | null {
-    if (this.#drain.closing) return stopping(request);
+    if (this.#drain.closing) return schedulerStoppingError(request);
     if (request.signal?.aborted) return requestCancelled(request);
     const waitingCount = this.#queue.length + this.#pool.answeringCount;
-    return waitingCount >= this.#options.queueLengthMax ? queueFull(request) : null;
+    return waitingCount >= this.#options.queueLengthMax ? queueFullError(request) : null;
   }
 
   #isIdle(): boolean {

@@ -1,4 +1,4 @@
-/** The shutdown of a scheduler: may be requested several times, and resolves when the last request in flight has ended. */
+/** The shutdown of a scheduler. It may be requested several times and resolves when the last running request has ended. */
 export class Drain {
   closing = false;
   readonly #ended = Promise.withResolvers<void>();

@@ -15,7 +15,7 @@ import { InstancePool, type EndedExecution, type PoolEvents } from "./instance-p
 import type { SchedulerOptions } from "./options.ts";
 import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
-import { queueFull, requestCancelled, stopping, timedOut } from "./refusals.ts";
+import { queueFullError, requestCancelled, schedulerStoppingError, queueTimeoutError } from "./refusals.ts";
 import { BatchDelayEstimator } from "./batch-delay-estimator.ts";
 import { ResponseOrder } from "./response-order.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
@@ -110,7 +110,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#pool.abandon(error);
   }
 
-  givenUp(request: QueuedRequest, was: UnsettledState): void {
+  requestAbandoned(request: QueuedRequest, was: UnsettledState): void {
     if (was === "queued") this.#queue.remove(request);
     this.#order?.left(was);
     this.#drainIfIdle();
@@ -144,12 +144,12 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   }
 
   #refusal(request: InferenceRequest, level: number): InferenceError | null {
-    if (this.#drain.closing) return stopping(request);
+    if (this.#drain.closing) return schedulerStoppingError(request);
     if (request.signal?.aborted) return requestCancelled(request);
     if (!this.#isFull(level)) return null;
-    // Requests of this event loop tick count as waiting only if no instance is free for them.
+    // Requests of this event loop tick count as pending only if no instance is free for them.
     if (this.#forming !== null) this.#formBatches();
-    return this.#isFull(level) ? queueFull(request) : null;
+    return this.#isFull(level) ? queueFullError(request) : null;
   }
 
   #isFull(level: number): boolean {
@@ -181,7 +181,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#delayOver[Symbol.dispose]();
   }
 
-  /** Returns whether the batch waits for requests that are due, which requires that each of its requests may wait. */
+  /** Returns whether the batch waits for returning clients, which requires that each of its requests may wait. */
   #gathers(nowNs: number): boolean {
     const untilNs = this.#delayEstimator?.waitUntilNs(nowNs) ?? null;
     if (untilNs === null || this.#queue.nextDeadlineNs() !== null) return false;
@@ -203,14 +203,14 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     const expired = this.#queue.expire(nowNs);
     if (expired.length === 0) return;
     for (const request of expired) {
-      request.reject(timedOut());
+      request.reject(queueTimeoutError());
       request.releaseInputs();
       this.#order?.left("queued");
     }
     this.#drainIfIdle();
   }
 
-  /** Timers have a resolution of milliseconds; one that was set for a request that has left is set again. */
+  /** Timers have a resolution of milliseconds. A timer whose request has left the queue is set again for the next one. */
   #armExpiry(): void {
     const atNs = this.#queue.nextDeadlineNs();
     if (atNs === null || (this.#expiry !== null && this.#expiry.atNs <= atNs)) return;

@@ -15,23 +15,26 @@ export interface FrameRun {
 }
 
 /**
- * The state of an ensemble for its request, or for one response of a decoupled step: the tensors, and the steps that must end before
- * others can start. The request's frame is the root; the frame of a response is a child of the one that the step ran in. A frame reads
- * only its own tensors, because no step reads from two levels.
+ * The state of an ensemble for its request, or for one response of a decoupled step: tensors, and which steps have not ended. The request's
+ * frame is the root. The frame of a response is a child of the frame in which the decoupled step ran. A frame reads only its own tensors,
+ * because no step reads tensors of two levels.
  */
 export class EnsembleFrame {
   readonly level: number;
   readonly parent: EnsembleFrame | null;
-  /** True if the response that opened the frame had the final flag. */
+  /** True if the response that created this frame had the final flag. */
   readonly isFinal: boolean;
-  /** Number of running and waiting steps, and of unfinished child frames. */
+  /** Number of running and waiting steps, plus unfinished child frames. */
   openCount = 0;
   readonly #run: FrameRun;
   readonly #tensors: (StoredTensor | null)[];
   readonly #waitsFor: number[];
-  /** Returns the credit to the step that sent the response. */
+  /** Acknowledges the response to the step that sent it, which may then send another one. */
   #taken: (() => void) | null;
-  /** Holders of the credit: this frame until it is over, its own response until it is sent, and child frames with credit. */
+  /**
+   * Number of reasons to withhold the acknowledgement: this frame until it has ended, its response until it is sent, and child frames that
+   * are not acknowledged.
+   */
   #creditHolders = 1;
 
   constructor(
@@ -55,7 +58,7 @@ export class EnsembleFrame {
     return this.#run.plan.firstSteps[this.level] ?? noSteps;
   }
 
-  /** Takes ownership of a tensor, and keeps it while a step or output will read it. */
+  /** Takes ownership of a tensor, and keeps it until the last step or output that needs it has read it. */
   store(index: number, tensor: Tensor, makerBatches: boolean): void {
     const usesLeft = this.#run.plan.useCounts[index] as number;
     if (usesLeft > 0 && this.#tensors[index] === null) {
@@ -72,14 +75,14 @@ export class EnsembleFrame {
     }
   }
 
-  /** Records the end of a step that `step` waits for; returns whether it was the last one. */
+  /** Records that one of the steps before `step` has ended; returns whether `step` can start now. */
   isReached(step: number): boolean {
     const waitsFor = (this.#waitsFor[step] as number) - 1;
     this.#waitsFor[step] = waitsFor;
     return waitsFor === 0;
   }
 
-  /** Returns the inputs of a step, with references of their own. */
+  /** Returns the inputs of a step, each with a new reference. */
   inputsOf(step: GraphStep): readonly Tensor[] {
     const inputs: Tensor[] = [];
     for (const { name, dims, tensor: from } of step.inputs) {
@@ -100,7 +103,7 @@ export class EnsembleFrame {
     stored.tensor.block?.release();
   }
 
-  /** Returns the requested outputs that exist, with references of their own. */
+  /** Returns the requested outputs that were produced, each with a new reference. */
   outputs(): readonly Tensor[] {
     const { graph, plan } = this.#run;
     const outputs: Tensor[] = [];
@@ -123,14 +126,14 @@ export class EnsembleFrame {
     this.#creditHolders++;
   }
 
-  /** Removes one holder; after the last one the step may send another response. */
+  /** Removes one reason to withhold the acknowledgement; after the last one, acknowledges the response. */
   releaseCredit(): void {
     if (--this.#creditHolders > 0) return;
     this.#giveCredit();
     this.parent?.releaseCredit();
   }
 
-  /** Ends the frame when its results are not needed any more. */
+  /** Ends the frame early, because its results are not needed any more. */
   discard(): void {
     this.releaseTensors();
     this.#giveCredit();

@@ -1,26 +1,29 @@
 import { assert } from "@galatea/base";
 import type { ModelConfig } from "../modelconfig/index.ts";
 
-/** A tensor of an ensemble, by its number in the graph. */
+/** Index of a tensor in an ensemble's graph. */
 type TensorIndex = number;
 
 export interface GraphStep {
-  /** Position in the configuration. */
+  /** Index in the configuration. */
   readonly index: number;
   readonly modelName: string;
   /** -1 for the latest version. */
   readonly modelVersion: number;
   readonly batches: boolean;
-  /** True if it sends any number of responses; its readers run once for each. */
+  /** True if the model is decoupled: it sends any number of responses, and the steps that read them run once for each response. */
   readonly isDecoupled: boolean;
-  /** Number of decoupled steps before it. It runs once for each response of the last of them, and once per request at level 0. */
+  /**
+   * Number of decoupled steps before this one. At level 0 a step runs once for each request; otherwise once for each response of the
+   * nearest decoupled step before it.
+   */
   readonly level: number;
   readonly inputs: readonly { readonly name: string; readonly dims: readonly number[]; readonly tensor: TensorIndex }[];
   /** Tensors by the step's output names. */
   readonly outputs: ReadonlyMap<string, TensorIndex>;
 }
 
-/** An ensemble as a data flow graph. Every tensor comes from the request or from one step. */
+/** An ensemble as a data flow graph. Every tensor comes from the request or from exactly one step. */
 export interface EnsembleGraph {
   readonly name: string;
   readonly batches: boolean;
@@ -34,12 +37,12 @@ export interface EnsembleGraph {
   readonly steps: readonly GraphStep[];
 }
 
-/** The part of a graph that a selection of outputs needs. Arrays are indexed by step or by tensor. */
+/** The part of a graph that produces the requested outputs. Arrays are indexed by step or by tensor. */
 export interface EnsemblePlan {
   readonly outputs: EnsembleGraph["outputs"];
-  /** Level of the steps that produce the outputs; all have the same. */
+  /** Level of the steps that produce the outputs; it is the same for all outputs. */
   readonly outputLevel: number;
-  /** By level: the steps that can start when the request, or a response of the level's decoupled step, arrives. */
+  /** By level: the steps that can start when the request (level 0) or a response of a decoupled step arrives. */
   readonly firstSteps: readonly (readonly number[])[];
   /** Number of steps of the same level that must end before this one can start. */
   readonly waitsFor: readonly number[];
@@ -52,7 +55,7 @@ export interface EnsemblePlan {
   readonly isLinear: boolean;
 }
 
-/** Builds the graph. `config` is an ensemble's, checked; `stepConfigs` are its steps' models' in order. */
+/** Builds the graph of a checked ensemble configuration. `stepConfigs` are the configurations of its steps' models, in order. */
 export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelConfig[]): EnsembleGraph {
   assert(config.scheduling.kind === "ensemble", `model '${config.name}' is not an ensemble`);
   const { steps } = config.scheduling;
@@ -93,7 +96,7 @@ export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelCo
   };
 }
 
-/** Returns the steps with their levels. A checked configuration has no circles, and no step that reads from two levels. */
+/** Sets the levels of the steps. A checked configuration has no cycles, and no step that reads tensors of two levels. */
 function levelled(steps: readonly GraphStep[]): readonly GraphStep[] {
   const producers = producersOf(steps);
   const levels = new Map<number, number>();
@@ -111,8 +114,8 @@ function levelled(steps: readonly GraphStep[]): readonly GraphStep[] {
   return steps.map((step) => ({ ...step, level: levelOf(step.index) }));
 }
 
-/** Removes the steps that produce only unrequested outputs; null selects all outputs. */
-export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly string[] | null): EnsemblePlan {
+/** Returns the part of the graph that produces the requested outputs; null selects all outputs. */
+export function selectEnsembleSteps(graph: EnsembleGraph, requestedOutputs: readonly string[] | null): EnsemblePlan {
   const outputs =
     requestedOutputs === null
       ? graph.outputs
@@ -131,7 +134,7 @@ export function planEnsemble(graph: EnsembleGraph, requestedOutputs: readonly st
     const before = new Set<number>();
     for (const input of step.inputs) {
       const producer = producers.get(input.tensor);
-      // The response is present when this step's level begins.
+      // A decoupled step is not waited for: its response is present when a frame of this step's level begins.
       if (producer !== undefined && !graph.steps[producer]?.isDecoupled) before.add(producer);
     }
     for (const producer of before) dependents[producer]?.push(index);
@@ -194,9 +197,9 @@ function neededSteps(
 }
 
 /**
- * Converts a tensor's shape when its reader batches and its producer does not, or the reverse; otherwise returns it. Wire shapes include
- * the batch axis. A reader that batches gets a leading 1 when the shape is exactly its dims, else the first axis is the batch. One that
- * does not gets the whole shape when that fits its dims, else a batch of 1 loses its axis.
+ * Converts a tensor's shape between a producer and a reader of which only one batches; otherwise returns it unchanged. Shapes include the
+ * batch axis. For a reader that batches, a shape that equals its dims gets a leading 1; in any other shape the first axis is the batch. A
+ * reader that does not batch gets the whole shape when that fits its dims; otherwise a batch axis of 1 is removed.
  */
 export function adaptShape(
   shape: readonly number[],

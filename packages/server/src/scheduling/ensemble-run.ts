@@ -3,7 +3,7 @@ import {
   newRecord,
   noParameters,
   releaseResponse,
-  type AnswerSink,
+  type ResponseSink,
   type InferenceRequest,
   type InferenceResponse,
   type Outcome,
@@ -13,7 +13,7 @@ import {
 import { EnsembleFrame, type FrameRun } from "./ensemble-frame.ts";
 import type { EnsembleGraph, EnsemblePlan, GraphStep } from "./ensemble-graph.ts";
 import type { StepModels } from "./options.ts";
-import { requestCancelled, timedOut } from "./refusals.ts";
+import { requestCancelled, queueTimeoutError } from "./refusals.ts";
 import type { Settlement } from "./scheduler.ts";
 import { StepGates, WaitingStep } from "./step-gate.ts";
 
@@ -28,26 +28,25 @@ export interface EnsembleShared {
   readonly ended: (run: EnsembleRun) => void;
 }
 
-/** One message of a decoupled step. */
-interface StepAnswer {
+/** One response of a decoupled step. */
+interface StepResponse {
   readonly outcome: Outcome | null;
   readonly isFinal: boolean;
   readonly taken: () => void;
 }
 
-/**
- * Responses of one request that were sent but not consumed; when there are this many, later responses and the steps that produce them
- * wait.
- */
-const untakenMax = 16;
-/** Concurrent requests to one decoupled step for one ensemble request; each has responses ahead of its reader. */
+/** Limit of unacknowledged responses to one request. At the limit, further responses and the steps that produce them wait. */
+const unacknowledgedMax = 16;
+/** Limit of concurrent requests to one decoupled step for one ensemble request; each may produce responses faster than they are read. */
 const streamsMax = 16;
 
 /**
- * One request on its way through an ensemble. Its one response, the first failure, or cancellation settles it. With decoupled steps, it
- * sends responses to the request's sink as they are produced, and settles with the last one. Steps that still run then are aborted by
- * their signal, and their results are released. The request's inputs are released at once: the run has its own references to those that
- * steps read, so that the last step to read a tensor is its only holder and may write to it.
+ * One request that an ensemble executes. The request settles with its only response, the first failure, or a cancellation. With decoupled
+ * steps, responses go to the request's sink as they are produced, and the request settles with the last one. Steps that still run when the
+ * request settles are aborted by their signal, and their results are released.
+ *
+ * The request's inputs are released at the start: the run has its own references to inputs that steps read. The last step that reads a
+ * tensor is therefore its only holder and may write to it.
  */
 export class EnsembleRun implements FrameRun {
   readonly graph: EnsembleGraph;
@@ -57,15 +56,15 @@ export class EnsembleRun implements FrameRun {
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
   readonly #root: EnsembleFrame;
-  /** Frames of unfinished responses; null without decoupled steps. */
+  /** Frames of responses that are not finished; null without decoupled steps. */
   readonly #frames: Set<EnsembleFrame> | null;
-  /** Number of running requests of each decoupled step; null when no decoupled step reads from another. */
+  /** Limits the running requests of each decoupled step; null when no decoupled step reads from another one. */
   readonly #streams: StepGates | null;
   /** Aborts the other steps when one fails; null when steps never run concurrently. */
   readonly #controller: AbortController | null;
-  /** Frames whose responses are complete and wait until earlier ones are consumed. */
-  #made: EnsembleFrame[] | null = null;
-  #isGiving = false;
+  /** Frames with a complete response that is not sent yet, because earlier ones are not acknowledged. */
+  #completeFrames: EnsembleFrame[] | null = null;
+  #isSending = false;
   #isFinalGiven = false;
   #untakenCount = 0;
   #resolve!: (settlement: Settlement) => void;
@@ -73,7 +72,7 @@ export class EnsembleRun implements FrameRun {
   #state: "running" | "answered" | "settled" = "running";
   /** Number of requests to steps that have not ended. */
   #stepCount = 0;
-  /** Steps that wait for a slot. */
+  /** Steps that wait for a slot of a step's concurrency limit. */
   #waiting: Set<WaitingStep> | null = null;
   /** Fires at the request's deadline; null when no step has waited. */
   #expiry: Disposable | null = null;
@@ -113,12 +112,12 @@ export class EnsembleRun implements FrameRun {
     this.#endIfIdle();
   }
 
-  /** Handles the abort event. Ignored after the last response. */
+  /** Handles the abort event: cancels the request unless it has settled. */
   handleEvent(): void {
     if (this.#state === "running") this.abandon(requestCancelled(this.#request));
   }
 
-  /** Settles the request with the error; results of running steps are released when they arrive. */
+  /** Settles the request with the error. Results of running steps are released when they arrive. */
   abandon(error: InferenceError): void {
     if (this.#state === "settled") return;
     this.#fail(error);
@@ -130,13 +129,13 @@ export class EnsembleRun implements FrameRun {
     this.#advance(frame);
   }
 
-  /** Called when all steps that this one waits for have ended. */
+  /** Starts a step, because all steps before it have ended; the step may have to wait for a slot. */
   #reach(frame: EnsembleFrame, index: number): void {
     if (this.#state !== "running") return;
     frame.openCount++;
     const { gates } = this.#shared;
     const streams = this.#streamsOf(this.graph.steps[index] as GraphStep);
-    // Allocates nothing for a step that finds a free slot, as nearly all do.
+    // The usual case, a step that finds a free slot, allocates nothing.
     if (streams === null && gates.enter(index)) return this.#run(frame, index);
     const waiting = new WaitingStep(index, streams === null ? [gates] : [streams, gates], () => {
       this.#waiting?.delete(waiting);
@@ -156,7 +155,7 @@ export class EnsembleRun implements FrameRun {
     this.#expiry = clock.timer(delayMs, () => {
       this.#expiry = null;
       if (this.#waiting === null || this.#waiting.size === 0) return;
-      this.#stepFailed(timedOut());
+      this.#stepFailed(queueTimeoutError());
       this.#endIfIdle();
     });
   }
@@ -168,7 +167,7 @@ export class EnsembleRun implements FrameRun {
     else void this.#infer(frame, step);
   }
 
-  /** One async function for the whole step: a chain of two would cost every step a microtask. */
+  /** One async function for the whole step: two nested ones would cost every step a microtask. */
   async #infer(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     try {
       const request = this.#stepRequest(frame, step);
@@ -188,7 +187,7 @@ export class EnsembleRun implements FrameRun {
   }
 
   async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
-    const answers: AnswerSink = {
+    const answers: ResponseSink = {
       respond: (outcome, isFinal, taken) => this.#onAnswer(frame, step, { outcome, isFinal, taken }),
     };
     const request = Object.assign(this.#stepRequest(frame, step), { answers });
@@ -199,19 +198,19 @@ export class EnsembleRun implements FrameRun {
     this.#stepOver(step);
   }
 
-  /** Called when the request to the step has been released, and has had its last response. */
+  /** Called when a step has released its request and has sent its last response. */
   #stepOver(step: GraphStep): void {
     this.#stepCount--;
     this.#shared.gates.leave(step.index);
     this.#endIfIdle();
   }
 
-  /** Returns the limit of a step that runs several times with many responses each. */
+  /** Returns the concurrency limit of a decoupled step that runs several times; null for other steps. */
   #streamsOf({ isDecoupled, level }: GraphStep): StepGates | null {
     return isDecoupled && level > 0 ? this.#streams : null;
   }
 
-  #onAnswer(frame: EnsembleFrame, step: GraphStep, answer: StepAnswer): void {
+  #onAnswer(frame: EnsembleFrame, step: GraphStep, answer: StepResponse): void {
     const { outcome, isFinal, taken } = answer;
     if (this.#state !== "running") {
       if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
@@ -221,7 +220,7 @@ export class EnsembleRun implements FrameRun {
       this.#stepFailed(outcome);
       return taken();
     }
-    // Counted first, so that a result of this response can be the ensemble's last.
+    // The step is counted as ended before the response is processed, so that a result of this response can be the ensemble's last one.
     if (isFinal) frame.openCount--;
     if (outcome === null) return this.#advance(frame);
     const below = new EnsembleFrame(this, frame, { taken, isFinal });
@@ -265,8 +264,8 @@ export class EnsembleRun implements FrameRun {
     if (frame.openCount > 0 || this.#state !== "running") return;
     if (frame.level < this.plan.outputLevel) return this.#close(frame);
     if (this.#request.answers === undefined) return this.#finish(frame);
-    (this.#made ??= []).push(frame);
-    this.#giveMade();
+    (this.#completeFrames ??= []).push(frame);
+    this.#sendComplete();
   }
 
   /** Closes the frame and releases its remaining tensors. */
@@ -275,25 +274,25 @@ export class EnsembleRun implements FrameRun {
     frame.releaseTensors();
     this.#frames?.delete(frame);
     frame.releaseCredit();
-    if (parent === null) return this.#answered();
+    if (parent === null) return this.#endResponses();
     parent.openCount--;
     this.#advance(parent);
   }
 
-  // Responses to a sink.
+  // The methods from here on send responses to a sink.
 
-  /** Sends complete responses while earlier ones are consumed. */
-  #giveMade(): void {
-    // A sink may consume a response at once, and a step then send more.
-    if (this.#isGiving) return;
-    this.#isGiving = true;
-    while (this.#state === "running" && this.#untakenCount < untakenMax) {
-      const frame = this.#made?.shift();
+  /** Sends complete responses until the limit of unacknowledged ones is reached. */
+  #sendComplete(): void {
+    // A sink may acknowledge a response during `respond`, which calls this method again.
+    if (this.#isSending) return;
+    this.#isSending = true;
+    while (this.#state === "running" && this.#untakenCount < unacknowledgedMax) {
+      const frame = this.#completeFrames?.shift();
       if (frame === undefined) break;
       this.#give(frame);
       if (this.#state === "running") this.#close(frame);
     }
-    this.#isGiving = false;
+    this.#isSending = false;
   }
 
   #give(frame: EnsembleFrame): void {
@@ -306,20 +305,20 @@ export class EnsembleRun implements FrameRun {
   #onTaken(frame: EnsembleFrame): void {
     frame.releaseCredit();
     this.#untakenCount--;
-    this.#giveMade();
+    this.#sendComplete();
   }
 
   /**
-   * Ends the responses of a request with a sink. The request settles when its steps have been released, because their times are part of
+   * Ends the responses of a request with a sink. The request itself settles after its steps were released, because their times are part of
    * its record.
    */
-  #answered(): void {
+  #endResponses(): void {
     this.#state = "answered";
     if (!this.#isFinalGiven) this.#request.answers?.respond(null, true, () => {});
     this.#endIfIdle();
   }
 
-  // A single response.
+  // The methods from here on settle a request that has a single response.
 
   #finish(frame: EnsembleFrame): void {
     const response = this.#response(frame);
@@ -346,7 +345,7 @@ export class EnsembleRun implements FrameRun {
   #stepFailed(error: InferenceError): void {
     const { code, message, reason } = error;
     const told = `in ensemble '${this.graph.name}', ${message}`;
-    // A step's rejection is a failure of the ensemble's execution: the ensemble itself was accepted and has run.
+    // A rejected step counts as a failure of the ensemble's execution, not as a rejection: the ensemble accepted the request and ran.
     const own = reason === "request-refused" ? null : reason;
     this.#fail(new InferenceError(code, told, { cause: error, reason: own }));
   }
@@ -360,7 +359,7 @@ export class EnsembleRun implements FrameRun {
     this.#root.discard();
     for (const frame of this.#frames ?? []) frame.discard();
     this.#frames?.clear();
-    this.#made = null;
+    this.#completeFrames = null;
     this.#reject(error);
   }
 
@@ -370,14 +369,14 @@ export class EnsembleRun implements FrameRun {
     this.#request.signal?.removeEventListener("abort", this);
   }
 
-  /** Settles the request if no step is left to wait for. */
+  /** Settles the request when no step is running any more. */
   #endIfIdle(): void {
     if (this.#stepCount > 0 || this.#state === "running") return;
     if (this.#state === "answered") this.#succeed("sent");
     this.#shared.ended(this);
   }
 
-  /** Returns the sequence flags, set or not, which Triton sends with an ensemble's response. */
+  /** Returns the sequence flags as parameters, which Triton sends with every ensemble response, set or not. */
   #parameters(): ReadonlyMap<string, ParameterValue> {
     const { sequence } = this.#request;
     return new Map<string, ParameterValue>([
@@ -389,8 +388,8 @@ export class EnsembleRun implements FrameRun {
 }
 
 /**
- * Returns whether this frame's response is the ensemble's last one: no other frame is open, and every response in its chain had the final
- * flag. If a step sends its final flag in an empty response, the ensemble also ends with an empty final response.
+ * Returns whether the response of this frame is the ensemble's last one: no other frame is open, and this frame's response and those of its
+ * parents had the final flag. When a step sends its final flag in an empty response, the ensemble ends with an empty final response too.
  */
 function isLast(frame: EnsembleFrame): boolean {
   for (let at: EnsembleFrame = frame; at.parent !== null; at = at.parent)
@@ -398,5 +397,5 @@ function isLast(frame: EnsembleFrame): boolean {
   return true;
 }
 
-/** Initial state of the first frame, which holds the request's inputs and results from no response. */
+/** Initial state of the root frame, which results from the request and not from a response. */
 const firstAnswer = { taken: null, isFinal: true };

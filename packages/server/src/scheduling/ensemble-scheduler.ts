@@ -2,27 +2,26 @@ import { assert, type InferenceError } from "@galatea/base";
 import type { InferenceRequest, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import { Drain } from "./drain.ts";
-import { ensembleGraph, planEnsemble, type EnsemblePlan } from "./ensemble-graph.ts";
+import { ensembleGraph, selectEnsembleSteps, type EnsemblePlan } from "./ensemble-graph.ts";
 import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
 import type { EnsembleOptions, StepModels } from "./options.ts";
-import { queueFull, requestCancelled, stopping } from "./refusals.ts";
+import { queueFullError, requestCancelled, schedulerStoppingError } from "./refusals.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
 
-/** Number of cached plans; plans over this number are built for each request. */
+/** Maximum number of cached plans. When the cache is full, the plan of another selection of outputs is built for each request. */
 const plansMax = 64;
 
 /**
- * Creates a scheduler that runs a graph of models under one name. A step starts as soon as the steps that it reads from have ended, and
- * tensors are passed by reference. Steps that produce only unrequested outputs do not run (Triton 2.51 fails such requests with its
- * deadlock text).
+ * Creates a scheduler that runs an ensemble. A step starts as soon as the steps that it reads from have ended, and tensors are passed by
+ * reference. Steps that produce only unrequested outputs do not run (Triton 2.51 fails such requests with its deadlock text).
  *
- * `record.startedNs - record.queuedNs` is the sum of the successful steps' times in queues. The compute durations are sums, too. They can
- * exceed the wall time when branches overlap.
+ * `record.startedNs - record.queuedNs` is the sum of the successful steps' times in queues. The compute durations are sums over the steps,
+ * too, and can exceed the wall time when branches overlap.
  *
- * The readers of a decoupled step run once for each of its responses, and each result is a response of the ensemble, in the order in
- * which they are produced. A step gets its credit for a response back when all its results were consumed, so a slow reader stops every
- * step before it.
+ * Steps that read from a decoupled step run once for each of its responses. Each result is a response of the ensemble, in the order in
+ * which they are produced. A response of a step is acknowledged when all results of it were consumed: a slow client therefore slows down
+ * all steps.
  */
 export function createEnsembleScheduler(
   config: ModelConfig,
@@ -46,7 +45,7 @@ class EnsembleScheduler implements Scheduler {
     assert(config.scheduling.kind === "ensemble", `model '${config.name}' is not an ensemble`);
     const graph = ensembleGraph(config, stepConfigs);
     this.#options = options;
-    this.#planForAll = planEnsemble(graph, null);
+    this.#planForAll = selectEnsembleSteps(graph, null);
     this.#shared = {
       graph,
       gates: new StepGates(graph.steps.length, config.scheduling.inflightRequestsMax),
@@ -89,9 +88,9 @@ class EnsembleScheduler implements Scheduler {
   }
 
   #refusal(request: InferenceRequest): InferenceError | null {
-    if (this.#drain.closing) return stopping(request);
+    if (this.#drain.closing) return schedulerStoppingError(request);
     if (request.signal?.aborted) return requestCancelled(request);
-    return this.#active.size >= this.#options.queueLengthMax ? queueFull(request) : null;
+    return this.#active.size >= this.#options.queueLengthMax ? queueFullError(request) : null;
   }
 
   #planFor({ requestedOutputs }: InferenceRequest): EnsemblePlan {
@@ -99,7 +98,7 @@ class EnsembleScheduler implements Scheduler {
     const key = requestedOutputs.join("\n");
     let plan = this.#plans.get(key);
     if (plan === undefined) {
-      plan = planEnsemble(this.#shared.graph, requestedOutputs);
+      plan = selectEnsembleSteps(this.#shared.graph, requestedOutputs);
       if (this.#plans.size < plansMax) this.#plans.set(key, plan);
     }
     return plan;

@@ -1,9 +1,9 @@
 /**
  * Schedulers: each queues the requests of one model version and runs them on its instances, or on the models of an ensemble's steps.
- * - `createDirectScheduler(instances, options)`: each request alone, first come first served, on the least loaded instance.
- * - `createDynamicBatchScheduler(instances, config, options)`: batches of waiting requests; `config.scheduling.kind` is `dynamic`.
- * - `createEnsembleScheduler(config, stepConfigs, models, options)`: `config.scheduling` is of kind `ensemble`; `stepConfigs` are the
- *   completed configurations of the steps' models, in the order of the steps.
+ * - `createDirectScheduler(instances, options)`: each request alone, in order of arrival, on the least loaded instance.
+ * - `createDynamicBatchScheduler(instances, config, options)`: batches of waiting requests; requires `config.scheduling.kind` `dynamic`.
+ * - `createEnsembleScheduler(config, stepConfigs, models, options)`: requires kind `ensemble`; `stepConfigs` are the completed
+ * configurations of the steps' models, in the order of the steps.
  *
  * A scheduler borrows the instances; their owner disposes them after `close()` has resolved. `record.startedNs` stays 0 for a request that
  * no instance received. An ensemble sets it on arrival.

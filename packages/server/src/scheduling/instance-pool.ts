@@ -2,7 +2,7 @@ import { InferenceError, type Clock } from "@galatea/base";
 import {
   ExecutionNotStarted,
   releaseResponse,
-  SentAnswers,
+  DeferredResponses,
   type Execution,
   type InferenceRequest,
   type Instance,
@@ -14,9 +14,9 @@ import type { Settlement } from "./scheduler.ts";
 /** An instance and its unfinished executions. */
 export interface Slot {
   readonly instance: Instance;
-  /** Executions in order; the instance executes the first. */
+  /** Batches that were handed to the instance and have not ended, in order; it executes the first one. */
   readonly batches: (readonly QueuedRequest[])[];
-  /** True if the pool waits for the next change of its state. */
+  /** True if the pool already waits for the next change of the instance's state. */
   isAwaited: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface PoolEvents {
   handedBack(requests: readonly QueuedRequest[]): void;
   /** Called when an instance has recovered, and queued requests should be offered to the instances again. */
   recovered(): void;
-  /** Settles a request of an ended batch, in the batch's order. Abandoned requests were settled before. */
+  /** Settles a request of an ended batch, in the batch's order. Abandoned requests have settled before. */
   settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
   /** Called when nothing executes and no responses are pending. */
   idle(): void;
@@ -43,7 +43,7 @@ export interface PoolEvents {
 
 export interface PoolOptions {
   readonly clock: Clock;
-  /** True if an executing instance may be handed more batches. Those have left the queue, and its rules no longer apply to them. */
+  /** True if an executing instance may be handed further batches. Queue rules (priorities, timeouts) no longer apply to those. */
   readonly handsAhead: boolean;
 }
 
@@ -56,11 +56,11 @@ export class InstancePool {
   readonly #handsAhead: boolean;
   readonly #clock: Clock;
   readonly #events: PoolEvents;
-  /** The search starts after the instance used last (round robin among equals). */
+  /** Index after the instance that was used last, where the search for the next one starts (round robin among equally loaded ones). */
   #turn = 0;
   #executingCount = 0;
   /** Responses still to come, of requests that their instances have released; null for those that no request receives. */
-  readonly #answering = new Map<SentAnswers, QueuedRequest | null>();
+  readonly #answering = new Map<DeferredResponses, QueuedRequest | null>();
 
   constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
     this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
@@ -89,8 +89,8 @@ export class InstancePool {
   }
 
   /**
-   * Returns the least loaded instance that takes another execution. When no instance has a worker, or will have one, returns any
-   * instance: it fails the batch.
+   * Returns the least loaded instance that can take another execution. When no instance has a worker, or will have one, returns any
+   * instance, which then fails the batch.
    */
   free(): Slot | null {
     const slots = this.#slots;
@@ -115,7 +115,7 @@ export class InstancePool {
     }
     if (best === null && dormant !== null) {
       dormant.needed();
-      // It starts now, and takes the batch when it is up.
+      // A dormant instance starts now, and takes the batch when it is running.
       if (dormant.state !== "dormant") return null;
     }
     return upCount === 0 ? failed : best;
@@ -131,7 +131,7 @@ export class InstancePool {
     });
   }
 
-  /** Hands over a batch, whose requests have left their queue. */
+  /** Hands a batch to an instance. Its requests have left the queue. */
   start(slot: Slot, batch: readonly QueuedRequest[]): void {
     slot.batches.push(batch);
     this.#executingCount++;
@@ -141,7 +141,7 @@ export class InstancePool {
     void this.#run(slot, batch);
   }
 
-  /** Settles running requests with the error. */
+  /** Settles all running requests with the error. */
   abandon(error: InferenceError): void {
     for (const { batches } of this.#slots)
       for (const batch of batches) for (const request of batch) request.abandon(error);
@@ -193,18 +193,18 @@ export class InstancePool {
         record.computeInferNs = execution.computeInferNs;
         record.computeOutputNs = execution.computeOutputNs;
         record.executedBatchSize = batchSize;
-        // An execution that failed before it began, without a worker, does not count.
+        // A batch that failed because there was no worker does not count as executed.
         const isExecuted = !(outcome instanceof InferenceError) || execution.computeInferNs > 0;
         record.countsExecution = isExecuted && !counted;
         counted ||= isExecuted;
       }
-      if (outcome instanceof SentAnswers) void this.#answered(outcome, request);
+      if (outcome instanceof DeferredResponses) void this.#answered(outcome, request);
       else this.#end(request, outcome);
     }
   }
 
   /** Settles the request with the last of its responses; without a request, releases it. */
-  async #answered(answers: SentAnswers, request: QueuedRequest | null): Promise<void> {
+  async #answered(answers: DeferredResponses, request: QueuedRequest | null): Promise<void> {
     request?.releaseInputs();
     this.#answering.set(answers, request);
     const last = await answers.ended;
@@ -218,7 +218,7 @@ export class InstancePool {
   #wrongCount(execution: Execution, requestCount: number): InferenceError {
     const got = execution.outcomes.length;
     for (const outcome of execution.outcomes) {
-      if (outcome instanceof SentAnswers) void this.#answered(outcome, null);
+      if (outcome instanceof DeferredResponses) void this.#answered(outcome, null);
       else if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
     }
     return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);

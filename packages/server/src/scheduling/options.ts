@@ -12,14 +12,14 @@ export interface SchedulerOptions {
 }
 
 /**
- * The models of an ensemble's steps, by position in its configuration. Each step is an ordinary request to its model, which owns the
- * input tensors in every outcome, as in the engine's `infer`; the caller owns responses. The step's times are written to `record`, and
- * the ensemble adds them to its own.
+ * Runs the steps of an ensemble; a step is identified by its index in the configuration. Each step is an ordinary request to its model: the
+ * model takes ownership of the input tensors, the caller owns responses. The step's times are written to `record`; the ensemble adds them
+ * to its own.
  */
 export interface StepModels {
   infer(step: number, request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse>;
   /**
-   * Runs a decoupled step: its responses go to the request's sink, the last one in every outcome. Resolves when the request has also been
+   * Runs a decoupled step. Responses go to the request's sink, which always receives a final one. Resolves when the request was also
    * released; never rejects.
    */
   stream(step: number, request: StreamedRequest, record: RequestRecord): Promise<void>;

@@ -7,7 +7,7 @@ import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest } from "./queued-request.ts";
 import { HandInstance, noPolicy, requestOf } from "./scheduling-fixtures.ts";
 
-const owner = { givenUp: () => {} };
+const owner = { requestAbandoned: () => {} };
 
 /** A request of the model: the lists that the queue keeps, in the plainest form. */
 interface Modelled {

@@ -31,7 +31,7 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     this.#defaultLevel = scheduling.priorityLevels > 0 ? scheduling.defaultPriorityLevel - 1 : 0;
   }
 
-  /** Returns the priority level of a request; the default level for 0 and for unknown levels. */
+  /** Returns the priority level of a request. Priority 0, and unknown levels, select the default level. */
   levelOf(request: InferenceRequest): number {
     const inRange = request.priority >= 1 && request.priority <= this.#levels.length;
     return inRange ? request.priority - 1 : this.#defaultLevel;
@@ -42,7 +42,7 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     return policy.queueLengthMax > 0 && waiting.length + delayed.length >= policy.queueLengthMax;
   }
 
-  /** Returns null when no timeout applies. */
+  /** Returns the earliest deadline; null when no waiting request has one. */
   nextDeadlineNs(): number | null {
     return this.#deadlines.top?.deadlineNs ?? null;
   }

@@ -10,12 +10,12 @@ export type UnsettledState = "queued" | "executing" | "ended";
 /** The interface of a scheduler to its requests. */
 export interface RequestOwner {
   /** Called after a request was cancelled or abandoned and has been rejected. A waiting request must leave the queue now. */
-  givenUp(request: QueuedRequest, was: UnsettledState): void;
+  requestAbandoned(request: QueuedRequest, was: UnsettledState): void;
 }
 
 /**
- * One request in a scheduler: its position in the queue, its promise, its abort listener. A class whose constructor creates all fields,
- * and an `EventListener` itself, because one is created per request.
+ * A request in a scheduler: its state in the queue, its promise and its abort listener. All fields are created in the constructor, and the
+ * object is its own `EventListener`, because one is created for every request.
  */
 export class QueuedRequest {
   readonly request: InferenceRequest;
@@ -29,11 +29,11 @@ export class QueuedRequest {
   next: QueuedRequest | null = null;
   /** Index of its priority level. */
   level = 0;
-  /** Requests whose keys differ cannot share a batch. */
+  /** Requests with different keys cannot share a batch. */
   batchKey = "";
-  /** On the clock of `record.queuedNs`; Infinity where no timeout applies. */
+  /** Time of the clock that `record.queuedNs` uses; Infinity when no timeout applies. */
   deadlineNs = Number.POSITIVE_INFINITY;
-  /** Index in the heap of deadlines, -1 outside. */
+  /** Index in the heap of deadlines; -1 when it is not in the heap. */
   heapIndex = -1;
   /** The instance to which it was handed; null while it waits in the queue. */
   instance: Instance | null = null;
@@ -77,15 +77,15 @@ export class QueuedRequest {
     this.abandon(requestCancelled(this.request));
   }
 
-  /** Rejects the request with the error; does nothing when it has settled. */
+  /** Rejects the request with the error. Does nothing when it has settled. */
   abandon(error: InferenceError): void {
     const was = this.at;
     if (was === "settled") return;
-    if (was === "executing") this.instance?.givenUp(this.request);
+    if (was === "executing") this.instance?.abandonRequest(this.request);
     if (was === "ended") releaseOutcome(this.outcome);
     this.outcome = null;
     this.reject(error);
-    this.#owner.givenUp(this, was);
+    this.#owner.requestAbandoned(this, was);
     if (was === "queued") this.releaseInputs();
   }
 
@@ -112,7 +112,7 @@ export class QueuedRequest {
     this.#reject(error);
   }
 
-  /** Called when nothing reads the inputs any more: at once for a queued request, after the execution for one that executed. */
+  /** Called when the inputs are no longer read: at once for a queued request, after the execution for an executed one. */
   releaseInputs(): void {
     const release = this.#releaseInputs;
     this.#releaseInputs = null;

@@ -1,16 +1,16 @@
 import { InferenceError } from "@galatea/base";
 import type { InferenceRequest } from "../inference/index.ts";
 
-/** Returns the prefix of Triton's core messages. */
+/** Returns the prefix with the request id, with which messages of Triton's core begin. */
 export function requestPrefix(request: InferenceRequest): string {
   return `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
 }
 
-export function queueFull(request: InferenceRequest): InferenceError {
+export function queueFullError(request: InferenceRequest): InferenceError {
   return refused(`${requestPrefix(request)}Exceeds maximum queue size`);
 }
 
-export function stopping(request: InferenceRequest): InferenceError {
+export function schedulerStoppingError(request: InferenceRequest): InferenceError {
   const text = "Server is stopping, scheduler for model has stopped accepting new inference requests";
   return refused(`${requestPrefix(request)}${text}`);
 }
@@ -19,8 +19,8 @@ function refused(message: string): InferenceError {
   return new InferenceError("UNAVAILABLE", message, { reason: "request-refused" });
 }
 
-/** Returns the error without a prefix, as in Triton. */
-export function timedOut(): InferenceError {
+/** Returns the error of a request that waited too long. As in Triton, it has no prefix. */
+export function queueTimeoutError(): InferenceError {
   return new InferenceError("UNAVAILABLE", "Request timeout expired");
 }
 

@@ -1,5 +1,5 @@
 /** The links of a request in a list. */
-export interface Listed<R extends Listed<R>> {
+export interface LinkedRequest<R extends LinkedRequest<R>> {
   /** The list that it is in, or was removed from. */
   list: RequestList<R> | null;
   /** Its number of arrival in that list. */
@@ -8,8 +8,8 @@ export interface Listed<R extends Listed<R>> {
   next: R | null;
 }
 
-/** Requests in order of arrival: a linked list through the requests themselves, so that removing any of them is cheap. */
-export class RequestList<R extends Listed<R>> {
+/** Requests in order of arrival. A linked list, because any request can be removed from it in constant time. */
+export class RequestList<R extends LinkedRequest<R>> {
   first: R | null = null;
   last: R | null = null;
   length = 0;

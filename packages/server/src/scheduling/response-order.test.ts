@@ -111,7 +111,7 @@ test("property: responses leave in order of arrival as soon as no earlier reques
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 300 }), async (steps) => {
       const order = new ResponseOrder();
-      const owner = { givenUp: (_: QueuedRequest, was: UnsettledState) => order.left(was) };
+      const owner = { requestAbandoned: (_: QueuedRequest, was: UnsettledState) => order.left(was) };
       const settled: number[] = [];
       const requests: QueuedRequest[] = [];
       const states: ("waiting" | "ended" | "left")[] = [];

@@ -3,8 +3,8 @@ import type { QueuedRequest, UnsettledState } from "./queued-request.ts";
 import type { Settlement } from "./scheduler.ts";
 
 /**
- * Sends responses in the order in which their requests were enqueued (`preserve_ordering`). A request gets its position on arrival, so
- * the order is the same across instances. A cancelled or timed-out request leaves its position, and settles by itself.
+ * Sends responses in the order in which their requests arrived (`preserve_ordering`), across all instances. A cancelled or timed-out
+ * request leaves the order and settles at once.
  */
 export class ResponseOrder {
   #places: QueuedRequest[] = [];

@@ -8,22 +8,22 @@ export type Settlement = InferenceResponse | "sent";
  * The scheduler of one model version: queues its requests and runs them on instances.
  *
  * `infer` resolves with the response, or rejects with an InferenceError (queue full, timeout, cancelled, the model's own error). For a
- * decoupled model the request has a sink, which receives the responses as they are produced; `infer` resolves with "sent" after the
- * last one. When it rejects, no final response has been sent: the caller of `infer` sends the error to the sink.
+ * decoupled model the request has a sink, which receives the responses as they are produced; `infer` then resolves with "sent" after the
+ * last one. When it rejects, no final response was sent: the caller of `infer` sends the error to the sink.
  *
- * It borrows the request's input tensors until it settles *and* the execution that used them has ended. A scheduler whose request is
- * cancelled while it executes settles at once and calls `releaseInputs` later, exactly once, in every outcome. The caller owns the
- * response. Times are written to `record` before it settles.
+ * The scheduler borrows the request's input tensors until the request has settled and its execution has ended, and then calls
+ * `releaseInputs` exactly once. A request that is cancelled while it executes settles before that. The caller owns the response. Times are
+ * written to `record` before the request settles.
  */
 export interface Scheduler {
   infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement>;
   /** Number of requests that wait in the queue or behind others at an instance (the gauge nv_inference_pending_request_count). */
   readonly pendingCount: number;
-  /** Rejects new requests (UNAVAILABLE) and resolves when the last one in flight has ended. */
+  /** Rejects new requests (UNAVAILABLE) and resolves when the last running request has ended. */
   close(): Promise<void>;
   /**
-   * Rejects every unfinished request with the error, executing ones included. Their instances are notified (`Instance.givenUp`); steps of
-   * an ensemble without branches run on. `close` resolves when the executions have ended; an ensemble's resolves at once, because its
+   * Rejects every unfinished request with the error, including running ones, whose instances are notified (`Instance.abandonRequest`). Steps of an
+   * ensemble without branches continue. `close` then resolves when the executions have ended; for an ensemble it resolves at once, because
    * running steps release their own tensors.
    */
   abandon(error: InferenceError): void;

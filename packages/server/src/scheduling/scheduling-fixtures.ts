@@ -2,7 +2,7 @@ import type { Clock } from "@galatea/base";
 import {
   newRecord,
   noParameters,
-  SentAnswers,
+  DeferredResponses,
   newInferenceRequest,
   type Execution,
   type InferenceRequest,
@@ -140,7 +140,7 @@ export class HandInstance implements Instance {
     return this.#open.length;
   }
 
-  givenUp(request: InferenceRequest): void {
+  abandonRequest(request: InferenceRequest): void {
     this.left.push(request.id);
   }
 
@@ -159,7 +159,7 @@ export class HandInstance implements Instance {
   /** Ends the oldest execution with these outcomes, each of which comes when its promise resolves. */
   async release(ends: readonly Promise<Outcome | null>[]): Promise<void> {
     const execution = this.#open.shift();
-    const outcomes = ends.map((end) => new SentAnswers(end));
+    const outcomes = ends.map((end) => new DeferredResponses(end));
     execution?.end({ outcomes, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 });
     await turn();
   }
@@ -287,10 +287,10 @@ export class CountedMemory {
       byteOffset: 0,
       byteLength,
       bytes: new Uint8Array(byteLength),
-      get holderCount() {
+      get referenceCount() {
         return references;
       },
-      part: (at, partBytes) => new BlockSegment(block, at, partBytes),
+      segment: (at, partBytes) => new BlockSegment(block, at, partBytes),
       retain: () => {
         if (references === 0) this.faults.push("retained after its end");
         references++;

@@ -1,16 +1,16 @@
-/** A caller that waits for a slot at a step. */
+/** A caller that waits for a slot of a step. */
 export interface GateWaiter {
-  /** Called when the slot is the waiter's; the waiter releases it with `leave`. */
+  /** Called when the waiter has got the slot, which it releases with `leave`. */
   admitted(): void;
 }
 
-/** Limits the concurrent requests of each step of an ensemble. Others wait in order of arrival. */
+/** Limits the concurrent requests to each step of an ensemble. Further requests wait in order of arrival. */
 export class StepGates {
   readonly #inflightMax: number;
   readonly #counts: number[];
   readonly #waiting: readonly Set<GateWaiter>[];
 
-  /** `inflightMax` 0: no limit. */
+  /** `inflightMax` is the limit of each step; 0 for none. */
   constructor(stepCount: number, inflightMax: number) {
     this.#inflightMax = inflightMax === 0 ? Number.POSITIVE_INFINITY : inflightMax;
     this.#counts = Array.from({ length: stepCount }, () => 0);
@@ -23,7 +23,7 @@ export class StepGates {
     return count;
   }
 
-  /** Takes a slot if there is one. */
+  /** Takes a slot if one is free; returns whether it did. */
   enter(step: number): boolean {
     const count = this.#counts[step] as number;
     if (count >= this.#inflightMax) return false;
@@ -31,7 +31,7 @@ export class StepGates {
     return true;
   }
 
-  /** Waits for a slot, after earlier waiters. */
+  /** Waits for a slot, in order of arrival. */
   wait(step: number, waiter: GateWaiter): void {
     this.#waiting[step]?.add(waiter);
   }
@@ -46,17 +46,17 @@ export class StepGates {
     this.#counts[step] = (this.#counts[step] as number) - 1;
   }
 
-  giveUp(step: number, waiter: GateWaiter): void {
+  cancelWait(step: number, waiter: GateWaiter): void {
     this.#waiting[step]?.delete(waiter);
   }
 }
 
-/** A step that passes several gates, one after another. */
+/** A step that needs slots of several limits, which it acquires one after another. */
 export class WaitingStep implements GateWaiter {
   readonly #step: number;
   readonly #gates: readonly StepGates[];
   readonly #admit: () => void;
-  /** Number of gates passed. */
+  /** Number of acquired slots. */
   #passedCount = 0;
 
   constructor(step: number, gates: readonly StepGates[], admit: () => void) {
@@ -79,8 +79,8 @@ export class WaitingStep implements GateWaiter {
     this.begin();
   }
 
-  /** Stops waiting. Slots already acquired are not released: they belong to gates of the ended run. */
+  /** Stops waiting. Acquired slots are not released, because the run that the limits belong to has ended. */
   giveUp(): void {
-    this.#gates[this.#passedCount]?.giveUp(this.#step, this);
+    this.#gates[this.#passedCount]?.cancelWait(this.#step, this);
   }
 }

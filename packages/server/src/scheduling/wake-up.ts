@@ -1,12 +1,12 @@
 import type { Clock } from "@galatea/base";
 
-/** Longer delays use a timer. Shorter ones poll the event loop, because timers have a resolution of milliseconds. */
+/** Delays from this length on use a timer. Shorter ones poll the event loop, because timers have a resolution of milliseconds. */
 const timerMsMin = 1.5;
 
 /**
- * A wake-up call at a time of the monotonic clock, accurate to well under a millisecond. Queue delays of 100 us are common, and a timer
- * alone would make them 1 to 2 ms. I/O continues while the event loop is polled; an instance is idle meanwhile, so the polling takes no
- * core from it.
+ * Calls back at a time of the monotonic clock, accurate to well under a millisecond. A queue delay is often 100 us, which a timer alone
+ * would extend to 1 or 2 ms. I/O continues while the event loop is polled. Polling takes no processor from instances, because one is idle
+ * whenever a batch waits.
  */
 export class WakeUp implements Disposable {
   readonly #clock: Clock;

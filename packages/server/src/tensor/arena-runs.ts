@@ -1,13 +1,13 @@
 import { assert } from "@galatea/base";
 
 /**
- * The free granules of an arena: runs in segregated lists by size; neighbors are joined on release. A run is `dirty` when its memory may
- * have pages, `clean` when it has none. The two are never joined, so that the resident size stays exact. Dirty runs are used first: their
- * pages are warm. Only bookkeeping; the owner releases the pages.
+ * The free granules of an arena, as runs of adjacent granules in lists by size. Adjacent free runs are merged. A `dirty` run may have
+ * resident memory pages, a `clean` one has none; the two are never merged, so that the resident size stays exact. Dirty runs are used
+ * first, because their pages are resident. The owner releases the pages; this class only does the bookkeeping.
  */
 export class GranuleRuns {
   readonly #granuleCount: number;
-  /** Free runs by first granule, and by the granule after the last. */
+  /** Free runs by their first granule, and by the granule after their last one. */
   readonly #byStart = new Map<number, Run>();
   readonly #byEnd = new Map<number, Run>();
   readonly #dirtyBins: Set<Run>[] = [];
@@ -28,8 +28,8 @@ export class GranuleRuns {
     return this.#dirtyGranules;
   }
 
-  /** Takes a run of exactly `length`; returns its first granule, or -1 when no free run is long enough. */
-  take(length: number): number {
+  /** Allocates a run of exactly `length` granules. Returns its first granule, or -1 when no free run is long enough. */
+  allocate(length: number): number {
     const run = findRun(this.#dirtyBins, length) ?? findRun(this.#cleanBins, length);
     if (run === null) return -1;
     this.#remove(run);
@@ -37,15 +37,15 @@ export class GranuleRuns {
     return run.start;
   }
 
-  /** Returns a run as dirty. */
+  /** Frees a run, which is dirty from then on. */
   release(start: number, length: number): void {
     assert(start >= 0 && length > 0 && start + length <= this.#granuleCount, "a run outside the arena");
     this.#join({ start, length, dirty: true });
   }
 
   /**
-   * Makes up to `granulesMax` dirty granules clean, of the longest runs first, and calls `punch` for each run, which releases its pages.
-   * Returns their number.
+   * Makes up to `granulesMax` dirty granules clean, the longest runs first. Calls `punch` for each run to release its pages. Returns the
+   * number of granules.
    */
   clean(granulesMax: number, punch: (start: number, length: number) => void): number {
     let cleaned = 0;
@@ -99,19 +99,19 @@ interface Run {
   dirty: boolean;
 }
 
-/** Number of runs that are examined in the bin with both fitting and unfitting lengths, before a larger bin is used. */
-const looksMax = 8;
+/** A list may contain runs that are too short. Number of its runs that are examined before the next larger list is used. */
+const probesMax = 8;
 
 function findRun(bins: readonly Set<Run>[], length: number): Run | null {
   const first = binOf(length);
   let looks = 0;
   for (const run of bins[first]!) {
     if (run.length >= length) return run;
-    if (++looks === looksMax) break;
+    if (++looks === probesMax) break;
   }
   for (let bin = first + 1; bin < bins.length; bin++) for (const run of bins[bin]!) return run;
-  // The rest of the first bin is searched last: an arena is full only when no run fits.
-  if (looks === looksMax) for (const run of bins[first]!) if (run.length >= length) return run;
+  // The rest of the first list is searched last: an arena counts as full only when no run fits.
+  if (looks === probesMax) for (const run of bins[first]!) if (run.length >= length) return run;
   return null;
 }
 

@@ -1,28 +1,28 @@
 import type { Clock } from "@galatea/base";
 
-/** Time for which a peak of usage is remembered. Memory that the peak needed stays warm that long, and at most twice as long. */
+/** Window in which the peak of usage is measured. Memory that the peak needed stays resident for one to two windows. */
 const windowMs = 1000;
-/** Memory is released in steps of this size, each a millisecond or two of processor time. */
+/** Memory is released in steps of this size; a step takes a millisecond or two of processor time. */
 const stepBytesMax = 4 * 1024 * 1024;
 const stepPauseMs = 5;
 
 export interface WarmthOptions {
-  /** Free memory that always stays warm. */
+  /** Free memory that always stays resident. */
   readonly warmBytesMin: number;
   readonly clock: Clock;
   readonly memory: {
     readonly usedBytes: () => number;
-    /** Returns the free bytes that may have pages. */
+    /** Returns the number of free bytes that may be resident. */
     readonly freeWarmBytes: () => number;
-    /** Releases about this many of these bytes to the system. */
+    /** Releases about this many free bytes to the system. */
     readonly cool: (bytes: number) => void;
   };
 }
 
 /**
- * Decides when the free memory of an arena is released to the system. A client that sends tensors of 16 MB one after another would get
- * cold pages each time if free memory were released at once (each page costs a fault in every process that maps it). Memory that was in
- * use at the same time during the last second or two stays warm, and the rest is released in steps with pauses.
+ * Decides when the free memory of an arena is released to the system. If it were released at once, a client that sends tensors of 16 MB one
+ * after another would get pages that are not resident each time, and each page costs a fault in every process that maps it. Memory that was
+ * in use during the last second or two therefore stays resident; the rest is released in steps with pauses.
  */
 export class ArenaWarmth implements Disposable {
   readonly #options: WarmthOptions;
@@ -40,7 +40,7 @@ export class ArenaWarmth implements Disposable {
     if (bytes > this.#peakBytes) this.#peakBytes = bytes;
   }
 
-  /** Schedules a release after memory became free. */
+  /** Schedules a release, because memory became free. */
   freed(): void {
     const { warmBytesMin, memory } = this.#options;
     if (this.#timer === null && memory.freeWarmBytes() > warmBytesMin) this.#wake(windowMs);
@@ -86,7 +86,7 @@ export interface WarmMemory {
   readonly warmBytesMin: number;
 }
 
-/** Returns the free warm memory that would not be needed if usage rose to its recent peak again. */
+/** Returns the free resident memory that would not be needed if usage rose to its recent peak again. */
 export function spareWarmBytes({ freeWarmBytes, usedBytes, peakBytes, warmBytesMin }: WarmMemory): number {
   return Math.max(0, freeWarmBytes - Math.max(warmBytesMin, peakBytes - usedBytes));
 }

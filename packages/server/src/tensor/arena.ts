@@ -1,6 +1,6 @@
 import type { Block } from "./tensor.ts";
 
-/** An allocator of tensor memory: the part of an arena that front ends use. */
+/** An allocator of tensor memory: the interface of an arena for the protocols. */
 export interface BlockSource {
   /** Number of allocated bytes. */
   readonly usedBytes: number;
@@ -9,12 +9,12 @@ export interface BlockSource {
 }
 
 /**
- * Shared memory of one namespace, allocated by the server only. Created by `createArena` over an anonymous memory file; workers map the
- * same file. `allocate` throws InferenceError("UNAVAILABLE", ...) when the arena is full: it never grows.
+ * Shared memory of one namespace over an anonymous memory file, which workers map too. Only the server allocates from it. Created by
+ * `createArena`. Its capacity is fixed: `allocate` throws InferenceError("UNAVAILABLE", ...) when the arena is full.
  */
 export interface Arena extends BlockSource, Disposable {
   readonly id: number;
-  /** The memory file's descriptor in this process, which children inherit. */
+  /** File descriptor of the memory file in this process, which child processes inherit. */
   readonly fd: number;
   readonly capacityBytes: number;
 }

@@ -1,7 +1,7 @@
 import { assert } from "@galatea/base";
 import type { Block } from "./tensor.ts";
 
-/** A segment of a block. It has one reference to the whole block while it has references itself. */
+/** A segment of a block. While the segment has references, it holds one reference to the block. */
 export class BlockSegment implements Block {
   readonly #whole: Block;
   readonly #at: number;
@@ -34,7 +34,7 @@ export class BlockSegment implements Block {
     return this.#bytes;
   }
 
-  get holderCount(): number {
+  get referenceCount(): number {
     return this.#references;
   }
 
@@ -48,7 +48,7 @@ export class BlockSegment implements Block {
     if (--this.#references === 0) this.#whole.release();
   }
 
-  part(byteOffset: number, byteLength: number): Block {
+  segment(byteOffset: number, byteLength: number): Block {
     return new BlockSegment(this, byteOffset, byteLength);
   }
 }

@@ -27,14 +27,14 @@ export function splitBytesElements(data: Uint8Array): Uint8Array[] {
   return elements;
 }
 
-/** Returns the number of elements in `data` without creating views. Throws as `splitBytesElements` does. */
+/** Returns the number of elements of a BYTES tensor without creating views. Throws INVALID_ARG when a length exceeds the data. */
 export function countBytesElements(data: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < data.length; at = elementEnd(data, at)) count++;
   return count;
 }
 
-/** Returns the end of the element whose length field is at `at`. */
+/** Returns the end of the element whose length field is at offset `at`. */
 export function elementEnd(data: Uint8Array, at: number): number {
   if (at + 4 > data.length) {
     throw new InferenceError("INVALID_ARG", `incomplete string length indicator at byte ${at} of ${data.length}`);

@@ -14,7 +14,7 @@ function normalized(power: number): { significand: bigint; exponent: number } {
   const numerator = power >= 0 ? 10n ** BigInt(power) : 1n;
   const denominator = power >= 0 ? 1n : 10n ** BigInt(-power);
   const bits = (value: bigint) => value.toString(2).length;
-  // Scaled so that the quotient has 65 or 66 bits; the lowest ones only round the others.
+  // Scaled so that the quotient has 65 or 66 bits; the bits below the 64th only decide the rounding.
   const shift = 65 - (bits(numerator) - bits(denominator));
   const scaled = shift >= 0 ? (numerator << BigInt(shift)) / denominator : numerator / (denominator << BigInt(-shift));
   const extra = bits(scaled) - 64;

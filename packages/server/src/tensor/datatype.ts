@@ -30,7 +30,7 @@ const byConfigNumber = new Map<number, Datatype>(
   Object.entries(datatypes).map(([name, row]) => [row.configNumber, name as Datatype]),
 );
 
-/** Returns the datatype of a protobuf enum number, which is also the code on the worker's wire. */
+/** Returns the datatype of a protobuf enum number. Messages of Python workers use the same numbers. */
 export function datatypeOfNumber(configNumber: number): Datatype | undefined {
   return byConfigNumber.get(configNumber);
 }

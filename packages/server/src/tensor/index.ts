@@ -6,14 +6,14 @@ export { BlockSegment } from "./block-segment.ts";
 export { elementCount, releaseTensors, type Block, type ArenaRange, type Tensor, type TensorHead } from "./tensor.ts";
 export { countBytesElements, elementEnd, joinBytesElements, splitBytesElements } from "./bytes-elements.ts";
 export {
-  JsonDataReading,
+  JsonDataReader,
   jsonBytesLengthMax,
   jsonElementsMax,
   readJsonElement,
   type JsonDataTarget,
 } from "./json-data.ts";
-export { JsonDataPrinting } from "./json-print.ts";
+export { JsonDataPrinter } from "./json-print.ts";
 export { JsonScanner, JsonSyntaxError } from "./json-scanner.ts";
 export { JsonWalk } from "./json-walk.ts";
 export { JsonSink } from "./json-sink.ts";
-export { bytesSpell, readJsonString } from "./json-string.ts";
+export { equalsAscii, readJsonString } from "./json-string.ts";

@@ -6,21 +6,22 @@ import { unescapeJsonString } from "./json-string.ts";
 
 export interface JsonDataTarget {
   readonly datatype: Exclude<Datatype, "FP16" | "BF16">;
-  /** Number of elements that the shape requires. For BYTES Triton counts later, in its core: any number is read here. */
+  /** Number of elements that the shape requires. Not checked for BYTES, whose elements Triton's core counts later. */
   readonly count: number;
-  /** Destination: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
+  /** Buffer for the elements: `count` times the element size; for BYTES at least `jsonBytesLengthMax`. */
   readonly into: Uint8Array;
 }
 
 /**
- * Returns an upper bound of the length of a BYTES tensor read from `textLength` bytes of JSON. An element of n bytes takes at least n + 3
- * bytes of JSON (quotes and a comma) and n + 4 in the tensor, so it grows by one byte at most, and there are at most textLength / 3.
+ * Returns an upper bound of the size of a BYTES tensor read from `textLength` bytes of JSON. An element of n bytes takes at least n + 3
+ * bytes of JSON (quotes and a comma) and n + 4 bytes in the tensor. It grows by at most one byte, and there are at most textLength / 3
+ * elements.
  */
 export function jsonBytesLengthMax(textLength: number): number {
   return textLength + Math.ceil(textLength / 3);
 }
 
-/** Returns the maximum number of elements in `textLength` bytes of JSON: an array's brackets, and an element and a comma each. */
+/** Returns the maximum number of elements in `textLength` bytes of JSON: besides the brackets, each takes a byte and a comma. */
 export function jsonElementsMax(textLength: number): number {
   return textLength >>> 1;
 }
@@ -41,11 +42,11 @@ interface Run {
 }
 
 /**
- * Reads the `data` array at the scanner's position, flat or nested to any shape, into `target.into`, in chunks; numbers are written
- * without becoming objects. The JSON must have been checked before, and the scanner must not be moved meanwhile. Throws Triton's texts
- * without their `Unable to parse 'data': ` prefix: INTERNAL for a wrong JSON type or count.
+ * Reads the `data` array at the scanner's position, flat or nested, into `target.into`, in chunks and without creating objects for the
+ * numbers. The JSON must have been checked, and the scanner must not be moved by others. Throws INTERNAL for a wrong JSON type or count,
+ * with Triton's text except for its prefix `Unable to parse 'data': `.
  */
-export class JsonDataReading {
+export class JsonDataReader {
   readonly #run: Run;
   readonly #target: JsonDataTarget;
 
@@ -70,7 +71,10 @@ export class JsonDataReading {
   }
 }
 
-/** Reads the element at the scanner's position, outside of any array. A string takes at most two bytes more than its text. */
+/**
+ * Reads the single element at the scanner's position, outside of any array. A string takes at most two bytes more in the tensor than in the
+ * JSON.
+ */
 export function readJsonElement(scanner: JsonScanner, target: Omit<JsonDataTarget, "count">): number {
   const run = newRun(scanner, { ...target, count: 1 });
   run.write(run);
@@ -93,7 +97,7 @@ function newRun(scanner: JsonScanner, target: JsonDataTarget): Run {
   };
 }
 
-/** Reads the values of an array until the text at `untilAt`, or the end of the outermost array: then returns true. */
+/** Reads array elements up to the offset `untilAt`; returns true when it has reached the end of the outermost array. */
 function readElements(run: Run, untilAt: number): boolean {
   const { scanner } = run;
   while (run.depth > 0) {
@@ -115,7 +119,7 @@ function readElements(run: Run, untilAt: number): boolean {
   return true;
 }
 
-/** Reads FP32 numbers of common forms; `writeFloat32` reads all others. */
+/** Reads FP32 numbers in their usual forms; `writeFloat32` reads all others. */
 function readFloats(run: Run, untilAt: number): void {
   const target = { view: run.view, offset: run.offset, countMax: run.count - run.index };
   const count = readPlainFloats(run.scanner, target, untilAt);
@@ -143,7 +147,7 @@ function writeFloat32(run: Run): void {
   scanner.number();
   let value = scanner.value;
   if (!scanner.exact) {
-    // The approximation is exact to 2^-50, so when both ends of that interval round to one float, that float is correct.
+    // The approximation is exact to 2^-50: when both ends of that interval round to the same float32, that is the correct result.
     const low = Math.fround(value * (1 - 2 ** -49));
     value = low === Math.fround(value * (1 + 2 ** -49)) ? low : scanner.exactDouble(start);
   }
@@ -178,7 +182,7 @@ const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 const uint64Max = 2n ** 64n - 1n;
 
-/** Reads an integer; returns undefined when a double represents it exactly (then it is `scanner.value`). */
+/** Reads an integer. Returns undefined when a double represents it exactly; the value is then `scanner.value`. */
 function readInteger(run: Run, signed: boolean): bigint | undefined {
   const { scanner } = run;
   const expected = signed ? "signed-integer" : "unsigned-integer";
@@ -226,7 +230,7 @@ function narrow(
   return (run) => {
     const long = readInteger(run, min < 0);
     const { value } = run.scanner;
-    // tritonserver 2.51 truncates it silently: 300 for INT8 is 44.
+    // tritonserver 2.51 silently truncates such a value: 300 for INT8 becomes 44.
     if (long !== undefined || value < min || value > max)
       throw new InferenceError("INVALID_ARG", `value ${long ?? value} is out of range for datatype ${datatype}`);
     set(run.view, run.offset, value);

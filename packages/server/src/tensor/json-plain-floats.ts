@@ -3,19 +3,19 @@ import type { JsonScanner } from "./json-scanner.ts";
 
 export interface FloatsTarget {
   readonly view: DataView;
-  /** The offset of the first number. */
+  /** Byte offset of the first number in the buffer. */
   readonly offset: number;
   readonly countMax: number;
 }
 
-/** The relative error bound of an integer of up to 18 digits divided by a power of ten that a double represents exactly. */
+/** Bound of the relative error when an integer of up to 18 digits is divided by an exact power of ten. */
 const error = 2 ** -49;
 
 /**
- * Reads FP32 numbers of an array as `JsonScanner.number` does, each with the comma and the space after it, until one begins at `untilAt`
- * or later, and returns their count. Stops before any element that needs the full scanner: the array's last element, other white space,
- * more than 18 digits, exponents, decimals close to the middle between two floats, and elements that are not numbers. Takes half the time
- * of a call of the scanner for each number (bench/rows/large-messages.ts).
+ * Reads FP32 numbers of an array up to the offset `untilAt`, each with the comma and the space after it, and returns their count. Stops
+ * before any element that needs `JsonScanner.number`: the array's last element, other white space, more than 18 digits, exponents, decimals
+ * close to the middle between two floats, and elements that are not numbers. Takes half the time of `JsonScanner.number`
+ * (bench/rows/large-messages.ts).
  */
 export function readPlainFloats(
   scanner: JsonScanner,

@@ -2,8 +2,8 @@
 export const scalePowersOf10: readonly number[] = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
 
 /**
- * Returns whether a number with this many digits is exact in a double, so that scaling it once by an exact power is correctly rounded
- * (Clinger's case).
+ * Returns whether an integer of this many digits is exact in a double. Multiplying or dividing it once by an exact power of ten is then
+ * correctly rounded (Clinger's fast path).
  */
 export function isPlainDouble(digits: number): boolean {
   return digits <= 15;

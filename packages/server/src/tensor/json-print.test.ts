@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { printJsonData } from "./json-data-fixture.ts";
-import { JsonDataPrinting } from "./json-print.ts";
+import { JsonDataPrinter } from "./json-print.ts";
 import { JsonSink } from "./json-sink.ts";
 
 function print(datatype: "FP32" | "FP64", values: Float32Array | Float64Array): string[] {
@@ -30,7 +30,7 @@ test("long tensors, whose texts are kept while they come again, print as each nu
   first.set(many.subarray(0, 20_000), 20_000);
   for (const values of [few, many, first]) {
     const sink = new JsonSink();
-    const printing = new JsonDataPrinting(sink, { datatype: "FP32", data: new Uint8Array(values.buffer) });
+    const printing = new JsonDataPrinter(sink, { datatype: "FP32", data: new Uint8Array(values.buffer) });
     while (!printing.advance(4000));
     const text = Buffer.concat(sink.take() as readonly Buffer[]).toString("latin1");
     // Short tensors keep no texts.

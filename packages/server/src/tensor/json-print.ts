@@ -6,20 +6,20 @@ import type { NumberTexts } from "./number-texts.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
- * Prints a tensor's bytes as a flat JSON array, in chunks; a string may span several. FP32 is printed as a double (0.1 as
- * 0.10000000149011612), NaN and infinities are literals, both as tritonserver 2.51 does. FP16 and BF16 throw Triton's INVALID_ARG. The
- * sink must have no other writer meanwhile. Without brackets, a single element is a plain value.
+ * Prints a tensor as a flat JSON array, in chunks; a chunk may end inside a string. As in tritonserver 2.51, FP32 is printed as a double
+ * (0.1 as 0.10000000149011612), and NaN and infinities are literals. Throws Triton's INVALID_ARG for FP16 and BF16. The sink must have no
+ * other writer until the end. Without brackets, a single element is printed as a plain value.
  */
-export class JsonDataPrinting {
+export class JsonDataPrinter {
   readonly datatype: Datatype;
   readonly #sink: JsonSink;
   readonly #printer: Printer | "strings";
   readonly #data: Uint8Array;
   readonly #brackets: boolean;
   #at = 0;
-  /** End of the string that is being printed; 0 between strings. */
+  /** Offset of the end of the string that is being printed; 0 between strings. */
   #stringEnd = 0;
-  /** Null when caching texts does not pay. */
+  /** Cache of printed numbers; null when caching does not pay. */
   #texts: NumberTexts | null;
 
   constructor(sink: JsonSink, { datatype, data }: Pick<Tensor, "datatype" | "data">, brackets: "[]" | "" = "[]") {
@@ -32,28 +32,31 @@ export class JsonDataPrinting {
     if (this.#brackets) sink.byte(0x5b);
   }
 
-  /** Prints about `dataBytes` more of the tensor, up to the end of a number; returns true at the end. */
+  /** Prints about `dataBytes` more of the tensor, up to the end of a number; returns true at the end of the tensor. */
   advance(dataBytes: number): boolean {
     const until = this.#at + dataBytes;
     if (this.#printer === "strings") this.#printStrings(until);
-    else if (this.#texts !== null) this.#printKeptFloats(this.#texts, until);
+    else if (this.#texts !== null) this.#printCachedFloats(this.#texts, until);
     else this.#at = printNumbers(this.#sink, this.#printer, this.#data, { at: this.#at, until });
     const isOver = this.#at >= this.#data.length && this.#stringEnd === 0;
     if (isOver && this.#brackets) this.#sink.byte(0x5d);
     return isOver;
   }
 
-  /** Prints with cached texts, and stops caching when a chunk has more new texts than known ones: the rest will be alike. */
-  #printKeptFloats(texts: NumberTexts, until: number): void {
+  /**
+   * Prints with cached texts. When a chunk has more new numbers than cached ones, caching stops, because the rest of the tensor is probably
+   * alike.
+   */
+  #printCachedFloats(texts: NumberTexts, until: number): void {
     texts.foundCount = 0;
-    texts.keptCount = 0;
+    texts.addedCount = 0;
     const data = this.#data;
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     const end = data.length - (data.length % 4);
     const to = Math.min(end, Math.ceil(until / 4) * 4);
-    this.#sink.keptFloats(view, this.#at, to);
+    this.#sink.cachedFloats(view, this.#at, to);
     this.#at = to === end ? data.length : to;
-    if (texts.foundCount <= texts.keptCount) this.#texts = null;
+    if (texts.foundCount <= texts.addedCount) this.#texts = null;
   }
 
   #printStrings(until: number): void {
@@ -75,9 +78,9 @@ export class JsonDataPrinting {
   }
 }
 
-/** Smaller tensors are printed at once; filling the cache would not pay for them. */
+/** Tensors below this size are printed without a cache; filling the cache would not pay. */
 const keptFromBytes = 64 * 1024;
-/** Length field before each string of a tensor. */
+/** Size of the length field before each string of a tensor. */
 const lengthBytes = 4;
 
 function printerOf(datatype: Datatype): Printer | "strings" {

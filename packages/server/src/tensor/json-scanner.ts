@@ -25,7 +25,7 @@ interface WalkedValue {
 /** The kind of a number: an integer that is exact in a double, a longer integer, or a number with fraction, exponent or literal. */
 export type NumberKind = "safeInteger" | "longInteger" | "double";
 
-/** A shorter number without an exponent does not overflow a double. */
+/** A number of this length without an exponent cannot overflow a double. */
 const plainBytesMax = 300;
 
 /** The `data` of an input may nest 99 deep and is itself three levels deep. */
@@ -45,21 +45,21 @@ const kindOfByte: readonly (JsonKind | null)[] = Array.from({ length: 256 }, (_,
 const simpleEscapes = new Set(Array.from('"\\/bfnrt', (letter) => letter.charCodeAt(0)));
 
 /**
- * Walks JSON text as bytes without building values: at a value, the caller asks for its kind, and skips or reads it. Accepts Triton's
- * extensions of the standard: NaN, Inf, Infinity (signed too), a byte order mark, bytes that are not UTF-8, a NUL that ends the document.
- * Comments and trailing commas are rejected. Depth is bounded.
+ * Walks JSON text as bytes without building values: at each value, the caller queries its kind, and skips or reads it. Accepts Triton's
+ * extensions of the standard: NaN, Inf, Infinity (signed too), a byte order mark, bytes that are not UTF-8, and a NUL byte as the end of
+ * the document. Rejects comments and trailing commas. Nesting depth is bounded.
  */
 export class JsonScanner {
   readonly bytes: Uint8Array;
   readonly end: number;
   at: number;
-  /** Set by `number()`. For a longInteger, or when `exact` is false, `value` is within 2^-50 of the true value. */
+  /** The last number, set by `number()`. For a longInteger, or when `exact` is false, it is within 2^-50 of the true value. */
   value = 0;
   exact = true;
-  /** Number of values visited one by one, which callers may limit. */
+  /** Number of values that the scanner has visited; callers may limit it. */
   visitedCount = 0;
   #depth = 0;
-  /** Ends of arrays and objects that were walked before, by their start. */
+  /** Ends and sizes of arrays and objects that were walked before, by their start offset. */
   #walked: Map<number, WalkedValue> | null = null;
 
   constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
@@ -96,7 +96,10 @@ export class JsonScanner {
     return kind ?? this.fail("Invalid value.", this.at);
   }
 
-  /** Enters an object or array; returns true when it has a first member. Followed by `key()` or a value, then `more(close)`. */
+  /**
+   * Enters an object or array; returns whether it has a first member. The caller then calls `key()` (object) and reads the value, then
+   * calls `more(close)`.
+   */
   open(close: number): boolean {
     if (++this.#depth > jsonDepthMax) {
       throw new InferenceError("INVALID_ARG", "JSON nesting depth exceeds maximum allowed limit (100)");
@@ -108,7 +111,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** After a member: consumes `,` and returns true, or consumes the closing byte and returns false. */
+  /** Called after a member: consumes `,` and returns true, or consumes the closing byte and returns false. */
   more(close: number): boolean {
     const byte = this.peek();
     if (byte === 0x2c) {
@@ -124,7 +127,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** Skips a member's name and colon; the name is at `[result, nameEnd)` without its quotes. */
+  /** Skips a member's name and colon. The name without quotes is at `[result, nameEnd)`. */
   key(): number {
     if (this.peek() !== 0x22) this.fail("Missing a name for object member.", this.at);
     const start = this.at + 1;
@@ -137,19 +140,22 @@ export class JsonScanner {
 
   nameEnd = 0;
 
-  /** Checks that only white space follows the root value (a NUL counts as the end, as in Triton). */
+  /** Checks that only white space follows the root value. As in Triton, a NUL byte counts as the end. */
   finish(): void {
     const byte = this.peek();
     if (byte > 0) this.fail("The document root must not be followed by other values.", this.at);
   }
 
-  /** Records the end of the array or object of `count` elements that began at `startAt`, so that it is skipped at once next time. */
+  /** Records the end of the array or object of `count` elements that began at `startAt`, so that the next walk skips it at once. */
   noteEnd(startAt: number, count: number): void {
     this.#walked ??= new Map();
     this.#walked.set(startAt, { endAt: this.at, count });
   }
 
-  /** Skips the array or object at the scanner's position if its end was recorded; returns its number of elements, null otherwise. */
+  /**
+   * Skips the array or object at the scanner's position if its end was recorded, and returns its number of elements; otherwise returns
+   * null.
+   */
   skipWalked(): number | null {
     const walked = this.#walked?.get(this.at);
     if (walked === undefined) return null;
@@ -158,8 +164,8 @@ export class JsonScanner {
   }
 
   /**
-   * Skips numbers of an array, each with the comma and the space after it, until one begins at `untilAt` or later, and returns their
-   * count. Stops before any element that needs a full scan: other white space, long numbers, exponents, elements that are not numbers.
+   * Skips numbers of an array up to the offset `untilAt`, each with the comma and the space after it, and returns their count. Stops before
+   * any element that needs `number()`: other white space, long numbers, exponents, elements that are not numbers.
    */
   skipPlainNumbers(untilAt: number): number {
     const { bytes } = this;
@@ -259,7 +265,7 @@ export class JsonScanner {
     return at + 12;
   }
 
-  /** Reads the four hexadecimal digits at `at`; an error reports the position `escapeAt`. */
+  /** Reads the four hexadecimal digits at `at`. An error reports the position `escapeAt`. */
   hexUnit(escapeAt: number, at: number): number {
     let unit = 0;
     for (let i = at; i < at + 4; i++) {
@@ -279,8 +285,8 @@ export class JsonScanner {
   }
 
   /**
-   * Skips the number at the scanner's position and sets `value` and `exact`, without allocating for numbers of up to 18 digits with small
-   * exponents: digits are collected in two integers, joined in a double and scaled once by an exact power of ten.
+   * Skips the number at the scanner's position and sets `value` and `exact`. Allocates nothing for numbers of up to 18 digits with small
+   * exponents: the digits are collected in two integers, joined in a double and scaled once by an exact power of ten.
    */
   number(): NumberKind {
     const { bytes, end } = this;
@@ -291,14 +297,14 @@ export class JsonScanner {
     let byte = at < end ? bytes[at]! : 0;
     if (byte === 0x4e || byte === 0x49) return this.#notFinite(at, negative);
     if (byte < 0x30 || byte > 0x39) this.fail("Invalid value.", at);
-    // The first nine digits, and the next nine: integer products take a third of the time of products of doubles.
+    // The first nine digits, and the next nine. Products of integers take a third of the time of products of doubles.
     let high = 0;
     let low = 0;
     let digits = 0;
     let scale = 0;
     let integer = true;
     if (byte === 0x30) {
-      // A digit after a leading zero is not part of this number, so that the caller rejects 01.
+      // A digit after a leading zero does not belong to this number; the caller then rejects `01`.
       byte = ++at < end ? bytes[at]! : 0;
     } else {
       do {

@@ -1,20 +1,20 @@
 import { NumberTexts } from "./number-texts.ts";
 import { ShortestDouble } from "./shortest-double.ts";
 
-/** Size of a chunk; a text that fits the first one costs no allocation except its copy. */
+/** Size of a chunk. A text that fits the first chunk needs no allocation except for its copy. */
 const pieceBytes = 64 * 1024;
 
-/** Doubles below this are subnormal, which the fast algorithm does not print. */
+/** Smaller doubles are subnormal, which the fast algorithm does not print. */
 const normalMin = 2 ** -1022;
 
-/** More than the longest text and the bytes that ShortestDouble overwrites after it. */
+/** More than the longest printed double, including the bytes after it that ShortestDouble overwrites. */
 const doubleBytesMax = 48;
 
 const upperHex = "0123456789ABCDEF";
 
 /**
- * Writes JSON text as bytes, in the forms that the parser library inside tritonserver prints. Reusable: `take` empties it. The first
- * chunk is scratch memory of the sink; results of `take` do not alias it.
+ * Writes JSON text as bytes, in the same forms as tritonserver's JSON library. Reusable: `take` returns the text and empties the sink.
+ * Results of `take` are copies, or have buffers of their own.
  */
 export class JsonSink {
   readonly #shortest = new ShortestDouble();
@@ -26,17 +26,17 @@ export class JsonSink {
   #at = 0;
   #texts: NumberTexts | null = null;
 
-  /** Texts of float32 numbers, cached over several uses of this sink. */
+  /** Cache of printed float32 numbers, kept over several uses of this sink. */
   get texts(): NumberTexts {
     return (this.#texts ??= new NumberTexts());
   }
 
-  /** Bytes written so far. */
+  /** Number of bytes written since the last `take`. */
   get byteLength(): number {
     return this.#piecesBytes + this.#at;
   }
 
-  /** Ensures space for `byteLength` more bytes in one chunk. */
+  /** Ensures space for `byteLength` more bytes in the current chunk. */
   #reserve(byteLength: number): void {
     if (this.#at + byteLength <= this.#bytes.length) return;
     const written = this.#bytes.subarray(0, this.#at);
@@ -48,8 +48,8 @@ export class JsonSink {
   }
 
   /**
-   * Returns everything written, as one latin1 string when it fits the first chunk, else as chunks with their own buffers; empties the
-   * sink.
+   * Returns everything written and empties the sink: one latin1 string if the text fits the first chunk, otherwise chunks with their own
+   * buffers.
    */
   take(): string | readonly Buffer[] {
     const text =
@@ -60,7 +60,7 @@ export class JsonSink {
     return text;
   }
 
-  /** Discards everything written; called when writing failed half way. */
+  /** Discards everything written, after a failure in the middle of a text. */
   reset(): void {
     this.#pieces = [];
     this.#piecesBytes = 0;
@@ -100,7 +100,7 @@ export class JsonSink {
     this.#at = at;
   }
 
-  /** Writes a quoted string from bytes, which need not be UTF-8: they are written unchanged, as in Triton. */
+  /** Writes a quoted string from bytes. As in Triton, bytes that are not UTF-8 are written unchanged. */
   stringBytes(text: Uint8Array, start = 0, end = text.length): void {
     this.byte(0x22);
     this.stringPart(text, start, end);
@@ -163,10 +163,10 @@ export class JsonSink {
   }
 
   /**
-   * Writes the float32 numbers at `[from, to)`, each as a double, with a comma before all but the one at 0; known texts are copied. One
-   * loop for all of them takes two thirds of the time of a call for each.
+   * Writes the float32 numbers at `[from, to)`, each as a double with a comma before it, except before the one at 0. Cached texts are
+   * copied. One loop for all numbers takes two thirds of the time of one call for each.
    */
-  keptFloats(view: DataView, from: number, to: number): void {
+  cachedFloats(view: DataView, from: number, to: number): void {
     const { texts } = this;
     let [at, into] = [this.#at, this.#view];
     for (let next = from; next < to; next += 4) {
@@ -187,7 +187,7 @@ export class JsonSink {
       }
       this.#at = at;
       this.double(value);
-      if (!isWhole) texts.keep(bits, { from: into, at, length: this.#at - at });
+      if (!isWhole) texts.add(bits, { from: into, at, length: this.#at - at });
       at = this.#at;
     }
     this.#at = at;
@@ -195,7 +195,7 @@ export class JsonSink {
 
   /**
    * Writes a double in a short form that reads back as the same double (see ShortestDouble): `1.0`, `0.1`, `1e21`, `1e-7`, `-0.0`, `NaN`,
-   * `Infinity`. The thresholds between plain and exponent form are the same in JavaScript and in Triton.
+   * `Infinity`. JavaScript and Triton switch to the exponent form at the same values.
    */
   double(value: number): void {
     this.#reserve(doubleBytesMax);
@@ -217,7 +217,7 @@ export class JsonSink {
   }
 }
 
-/** Copies to a separate buffer: Node's pool would share one with other data. */
+/** Copies bytes to a separate buffer. Node's pooled buffers would share memory with other data. */
 function ownCopy(bytes: Uint8Array): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   copy.set(bytes);

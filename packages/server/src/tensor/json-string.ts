@@ -18,8 +18,8 @@ const escapeValues: readonly number[] = (() => {
 })();
 
 /**
- * Writes the string at the scanner's position into `into` at `offset` as bytes (UTF-8 unchanged, escapes resolved) and returns the offset
- * after them. Never writes more bytes than the string has between its quotes. The string must have been checked.
+ * Decodes the string at the scanner's position into `into` at `offset`: UTF-8 is copied unchanged, escapes are resolved. Returns the offset
+ * after the last byte. Writes at most as many bytes as the string has between its quotes. The string must have been checked.
  */
 export function unescapeJsonString(scanner: JsonScanner, into: Uint8Array, offset: number): number {
   const { bytes } = scanner;
@@ -70,7 +70,9 @@ function writeCodePoint(point: number, into: Uint8Array, offset: number): number
 const decoder = new TextDecoder();
 const shortStringLength = 40;
 
-/** Returns the checked string at `scanner.at` as a JavaScript string; the scanner is then after it. */
+/**
+ * Returns the string at the scanner's position, which must have been checked, as a JavaScript string. Moves the scanner behind the string.
+ */
 export function readJsonString(scanner: JsonScanner): string {
   const start = scanner.at + 1;
   const { bytes } = scanner;
@@ -93,8 +95,8 @@ export function readJsonString(scanner: JsonScanner): string {
   return decoder.decode(unescaped.subarray(0, length));
 }
 
-/** Returns true when the bytes `[start, end)` spell `word` (ASCII). Callers compare names with escapes by `readJsonString`. */
-export function bytesSpell(bytes: Uint8Array, start: number, end: number, word: string): boolean {
+/** Returns whether the bytes `[start, end)` equal `word` (ASCII). For names with escapes, callers use `readJsonString`. */
+export function equalsAscii(bytes: Uint8Array, start: number, end: number, word: string): boolean {
   if (end - start !== word.length) return false;
   for (let i = 0; i < word.length; i++) if (bytes[start + i] !== word.charCodeAt(i)) return false;
   return true;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { printJsonData, readJsonData } from "./json-data-fixture.ts";
-import { JsonDataReading } from "./json-data.ts";
-import { JsonDataPrinting } from "./json-print.ts";
+import { JsonDataReader } from "./json-data.ts";
+import { JsonDataPrinter } from "./json-print.ts";
 import { JsonScanner } from "./json-scanner.ts";
 import { JsonSink } from "./json-sink.ts";
 import { JsonWalk } from "./json-walk.ts";
@@ -87,13 +87,13 @@ test("data read and printed in pieces is what it is when read and printed at onc
       const whole = new Uint8Array(4 * count);
       readJsonData(new JsonScanner(bytes), target(whole));
       const pieced = new Uint8Array(4 * count);
-      const reading = new JsonDataReading(new JsonScanner(bytes), target(pieced));
+      const reading = new JsonDataReader(new JsonScanner(bytes), target(pieced));
       while (!reading.advance(pieceBytes));
       assert.deepEqual([reading.byteLength, pieced], [4 * count, whole]);
 
       const sinks = [new JsonSink(), new JsonSink()] as const;
       printJsonData(sinks[0], "FP32", whole);
-      const printing = new JsonDataPrinting(sinks[1], { datatype: "FP32", data: whole });
+      const printing = new JsonDataPrinter(sinks[1], { datatype: "FP32", data: whole });
       while (!printing.advance(pieceBytes));
       assert.equal(sinks[1].take(), sinks[0].take());
     }),
@@ -107,7 +107,7 @@ test("strings are printed in pieces, whichever of their bytes a piece ends with"
       const data = Buffer.concat(elements.flatMap((element) => [Buffer.of(element.length, 0, 0, 0), element]));
       const sinks = [new JsonSink(), new JsonSink()] as const;
       printJsonData(sinks[0], "BYTES", data);
-      const printing = new JsonDataPrinting(sinks[1], { datatype: "BYTES", data });
+      const printing = new JsonDataPrinter(sinks[1], { datatype: "BYTES", data });
       let pieceCount = 1;
       for (; !printing.advance(pieceBytes); pieceCount++) assert.ok(pieceCount < 1000);
       assert.equal(sinks[1].take(), sinks[0].take());
@@ -120,7 +120,7 @@ test("strings are printed in pieces, whichever of their bytes a piece ends with"
 test("a tensor without brackets is a value of its own where it has one element", () => {
   const sink = new JsonSink();
   const data = Buffer.from("\x03\0\0\0abc", "latin1");
-  const printing = new JsonDataPrinting(sink, { datatype: "BYTES", data }, "");
+  const printing = new JsonDataPrinter(sink, { datatype: "BYTES", data }, "");
   while (!printing.advance(2));
   assert.equal(sink.take(), '"abc"');
 });

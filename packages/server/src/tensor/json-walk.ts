@@ -1,37 +1,37 @@
 import type { JsonScanner } from "./json-scanner.ts";
 
-/** Shorter arrays and objects are skipped faster than their recorded ends are found. */
+/** The ends of shorter arrays and objects are not recorded: skipping them again is faster than looking the end up. */
 const notedBytesMin = 16 * 1024;
 
 interface Open {
   readonly startAt: number;
   readonly close: number;
-  /** Number of elements or members so far. */
+  /** Number of elements or members walked so far. */
   count: number;
 }
 
 /**
- * Skips one JSON value of any size in chunks, and records the ends and sizes of its long arrays and objects in the scanner: a later walk
- * of the same text with the same scanner skips each of them at once. Performs the checks of `JsonScanner.skipValue`.
+ * Skips one JSON value of any size in chunks, with the checks of `JsonScanner.skipValue`. Records the ends and sizes of its long arrays and
+ * objects in the scanner, so that a later walk of the same text skips each of them at once.
  */
 export class JsonWalk {
   readonly #scanner: JsonScanner;
   readonly #startAt: number;
   readonly #open: Open[] = [];
 
-  /** The scanner is at the value, and is there again when the walk has ended. */
+  /** `scanner` is at the value. After the walk it is at the same position again. */
   constructor(scanner: JsonScanner) {
     this.#scanner = scanner;
     this.#startAt = scanner.at;
   }
 
   /**
-   * Walks about `textBytes` more, up to the end of a string; returns true when the value has ended. Throws as `skipValue` does; the
-   * scanner is then unusable.
+   * Walks about `textBytes` more, up to the end of a string; returns true when the value has ended. Throws as `skipValue` does; the scanner
+   * is unusable after that.
    */
   advance(textBytes: number): boolean {
     const scanner = this.#scanner;
-    // The caller reports an empty document.
+    // An empty document is not an error here; the caller reports it.
     if (scanner.peek() === -1 && this.#open.length === 0) return true;
     const untilAt = scanner.at + textBytes;
     do {
@@ -48,7 +48,7 @@ export class JsonWalk {
     return false;
   }
 
-  /** Enters a non-empty array or object and stands at its first value; returns false when the value was skipped. */
+  /** Enters an array or object and moves to its first value. Returns false when the value was skipped instead. */
   #enter(): boolean {
     const scanner = this.#scanner;
     const kind = scanner.kind();

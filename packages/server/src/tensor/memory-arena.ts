@@ -7,27 +7,27 @@ import { BlockSegment } from "./block-segment.ts";
 import type { Block } from "./tensor.ts";
 
 export interface ArenaOptions {
-  /** Rounded up to whole granules of 64 KiB. Sparse: takes address space, not memory. */
+  /** Rounded up to granules of 64 KiB. The memory file is sparse: it takes address space, not memory. */
   readonly capacityBytes: number;
-  /** Free memory that stays warm when it is not needed; default 16 MiB, at most a sixteenth of the capacity. */
+  /** Free memory that stays resident; default 16 MiB, at most a sixteenth of the capacity. */
   readonly warmBytesMax?: number;
-  /** Budget of the blocks of all arenas together with everything else in flight; default: no limit except the capacity. */
+  /** Budget for the blocks of all arenas and for other memory of requests; default: no limit except the capacity. */
   readonly budget?: ByteBudget;
   readonly clock?: Clock;
 }
 
 const granuleBytes = 64 * 1024;
-/** Blocks of this size and larger are runs of granules; smaller ones are slots of a slab. */
+/** Blocks of at least this size are runs of granules; smaller ones are slots of a slab. */
 const largeBytesMin = 1024 * 1024;
 const slotBytesMin = 256;
 const slotsPerSlabMin = 8;
 
-/** Views overlap when runs of different lengths began at different offsets; over this size the views are created again. */
+/** Cached views overlap when runs began at different offsets. When they cover more than this, they are discarded and created again. */
 const spareViewBytesMax = 256 * 1024 * 1024;
 
 let lastArenaId = 0;
 
-/** Bytes of every small size class: four steps per doubling, so that at most a fifth of a slot is wasted. */
+/** Slot sizes of the size classes for small blocks: four for each doubling, so that at most a fifth of a slot is wasted. */
 const classBytes: readonly number[] = (() => {
   const sizes: number[] = [];
   for (let base = slotBytesMin; base < largeBytesMin; base *= 2)
@@ -43,13 +43,13 @@ function classOf(byteLength: number): number {
   return (doubling - 8) * 4 + (quarter & 3) + 1;
 }
 
-/** The slots of a slab are consecutive; `free` has the indices of free ones. */
+/** A run of granules that is divided into slots of one size; `free` has the indices of free slots. */
 interface Slab {
   readonly byteOffset: number;
   readonly slotClass: number;
   readonly slotCount: number;
   readonly free: number[];
-  /** Index in its class's list of slabs with free slots; -1 when full. */
+  /** Index in the list of slabs with free slots of the same size; -1 when the slab is full. */
   partialIndex: number;
 }
 
@@ -63,15 +63,15 @@ class MemoryArena implements Arena {
   readonly capacityBytes: number;
   readonly #memory: SharedMemory;
   readonly #runs: GranuleRuns;
-  /** Views of runs of granules, by offset. Cached: the same runs are allocated again and again. */
+  /** Views of runs of granules, by offset. They are cached because the same runs are allocated again and again. */
   readonly #views = new Map<number, ArrayBuffer>();
   #viewBytes = 0;
   readonly #budget: ByteBudget;
   readonly #idleMemory: Disposable;
   readonly #warmth: ArenaWarmth;
-  /** Granules that may have pages: allocated ones and dirty free ones. */
+  /** Number of granules that may be resident: allocated ones and dirty free ones. */
   #residentGranules = 0;
-  /** Slabs with a free slot, by size class; the fullest is usually last. */
+  /** Slabs with a free slot, by size class. The fullest one is usually last. */
   readonly #partial: Slab[][] = classBytes.map(() => []);
   #usedBytes = 0;
   #blockCount = 0;
@@ -132,7 +132,7 @@ class MemoryArena implements Arena {
   #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
     this.#usedBytes += reservedBytes;
     this.#warmth.use(this.#usedBytes);
-    // The memory was counted as idle, as warm memory or as part of the run just taken; the budget was checked before.
+    // The memory was counted as idle until now (resident and free, or part of the run just allocated). The budget was checked before.
     this.#budget.addIdleBytes(-reservedBytes);
     this.#budget.reserveUnchecked(reservedBytes);
     this.#blockCount++;
@@ -160,7 +160,7 @@ class MemoryArena implements Arena {
     this.#viewBytes = 0;
   }
 
-  /** Called by a block that has no references left. */
+  /** Frees a block that has no references left. */
   free(place: Place): void {
     this.#usedBytes -= place.reservedBytes;
     this.#budget.release(place.reservedBytes);
@@ -176,7 +176,7 @@ class MemoryArena implements Arena {
     slab.free.push((byteOffset - slab.byteOffset) / slotBytes);
     const partial = this.#partial[slab.slotClass]!;
     if (slab.partialIndex === -1) slab.partialIndex = partial.push(slab) - 1;
-    // One slab per class always stays: allocating and releasing a single block in a loop does not open a slab each time.
+    // The last slab of a class stays: otherwise allocating and freeing one block in a loop would create a slab each time.
     if (slab.free.length < slab.slotCount || partial.length === 1) return;
     this.#leavePartial(slab);
     this.#releaseGranules(slab.byteOffset, slabBytes(slab.slotClass));
@@ -204,13 +204,13 @@ class MemoryArena implements Arena {
 
   #takeGranules(granules: number, byteLength: number): number {
     let dirtyBefore = this.#runs.dirtyGranules;
-    let start = this.#runs.take(granules);
+    let start = this.#runs.allocate(granules);
     if (start === -1) {
-      // Adjacent warm and cold free memory may fit together; empty slabs are closed too.
+      // Dirty and clean runs are not merged, and empty slabs are not free runs: both are made clean here and the allocation is tried again.
       this.#closeEmptySlabs();
       this.#punchFree(Infinity);
       dirtyBefore = 0;
-      start = this.#runs.take(granules);
+      start = this.#runs.allocate(granules);
     }
     if (start === -1) {
       throw new InferenceError(
@@ -242,13 +242,13 @@ class MemoryArena implements Arena {
     }
   }
 
-  /** Releases idle memory for other users of the budget. */
+  /** Releases idle memory, because another user of the budget needs it. */
   #reclaim(bytes: number): number {
     this.#closeEmptySlabs();
     return this.#punchFree(Math.ceil(bytes / granuleBytes));
   }
 
-  /** Releases free pages; returns the number of bytes. */
+  /** Releases the pages of free granules; returns the number of bytes. */
   #punchFree(granulesMax: number): number {
     const granules = this.#runs.clean(granulesMax, (start, length) =>
       this.#memory.punch(start * granuleBytes, length * granuleBytes),
@@ -294,7 +294,7 @@ class ArenaBlock implements Block {
     this.#place = place;
   }
 
-  get holderCount(): number {
+  get referenceCount(): number {
     return this.#references;
   }
 
@@ -310,7 +310,7 @@ class ArenaBlock implements Block {
     return this.#place.byteLength;
   }
 
-  /** Created at the first use: a block that is only passed between workers never needs it. */
+  /** Created at the first use: a block that is only passed between workers never needs a view. */
   get bytes(): Uint8Array {
     assert(this.#references > 0, "bytes of a block after its release");
     this.#bytes ??= this.#arena.bytesOf(this.#place);
@@ -327,7 +327,7 @@ class ArenaBlock implements Block {
     if (--this.#references === 0) this.#arena.free(this.#place);
   }
 
-  part(byteOffset: number, byteLength: number): Block {
+  segment(byteOffset: number, byteLength: number): Block {
     return new BlockSegment(this, byteOffset, byteLength);
   }
 }

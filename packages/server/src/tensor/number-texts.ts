@@ -1,6 +1,6 @@
-/** More than the longest text of a float32 that is printed as a double, and a multiple of the copied word. */
+/** More than the longest printed float32, and a multiple of the size of a copied word. */
 const textBytes = 24;
-/** Enough slots for the 256 values n / 255 of a byte n. */
+/** Enough slots for the 256 quotients n / 255 of a byte n. */
 const slotCountLog2 = 13;
 const slotCount = 2 ** slotCountLog2;
 
@@ -13,18 +13,18 @@ export class NumberTexts {
   /** Length 0 marks an empty slot. */
   readonly #lengths = new Uint8Array(slotCount);
   readonly #texts = new DataView(new ArrayBuffer(slotCount * textBytes));
-  /** Number of texts added, and found. */
-  keptCount = 0;
+  /** Number of texts added to the cache, and of texts found in it. */
+  addedCount = 0;
   foundCount = 0;
 
-  /** Copies the text to `at`, and overwrites up to 24 bytes after it; returns its length, or 0 when it is not cached. */
+  /** Copies a cached text to `at`, and overwrites up to 24 bytes after it. Returns the length of the text, or 0 when it is not cached. */
   copy(bits: number, into: DataView, at: number): number {
     const slot = slotOf(bits);
     if (this.#bits[slot] !== bits) return 0;
     this.foundCount += 1;
     const texts = this.#texts;
     const from = slot * textBytes;
-    // Unrolled: a loop takes twice the time.
+    // Unrolled, because a loop takes twice the time.
     into.setInt32(at, texts.getInt32(from));
     into.setInt32(at + 4, texts.getInt32(from + 4));
     into.setInt32(at + 8, texts.getInt32(from + 8));
@@ -34,12 +34,12 @@ export class NumberTexts {
     return this.#lengths[slot] as number;
   }
 
-  /** Adds the text at `at`, which has 24 readable bytes. */
-  keep(
+  /** Adds the text at `at` to the cache. At least 24 bytes from `at` must be readable. */
+  add(
     bits: number,
     { from, at, length }: { readonly from: DataView; readonly at: number; readonly length: number },
   ): void {
-    this.keptCount += 1;
+    this.addedCount += 1;
     const slot = slotOf(bits);
     const texts = this.#texts;
     for (let offset = 0; offset < textBytes; offset += 4)
@@ -49,7 +49,7 @@ export class NumberTexts {
   }
 }
 
-/** Spreads the numbers of a range over all slots (Fibonacci hashing). */
+/** Returns the slot of a number. Fibonacci hashing spreads the numbers of a range over all slots. */
 function slotOf(bits: number): number {
   return Math.imul(bits, 0x9e3779b1) >>> (32 - slotCountLog2);
 }

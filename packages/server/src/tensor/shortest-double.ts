@@ -2,28 +2,26 @@ import { cachedPowers as powers } from "./cached-powers.ts";
 
 const limbBits = 24;
 const limb = 2 ** limbBits;
-/** Divisions by powers of two are exact as products with their inverses, and several times as fast. */
+/** Multiplying by the inverse of a power of two is exact, and several times as fast as dividing. */
 const perLimb = 1 / limb;
 const powersOf2 = Float64Array.from({ length: 54 }, (_, exponent) => 2 ** exponent);
 const inversePowersOf2 = powersOf2.map((power) => 1 / power);
 const powersOf5 = Float64Array.from({ length: 17 }, (_, exponent) => 5 ** exponent);
 const powersOf10 = Int32Array.from({ length: 10 }, (_, exponent) => 10 ** exponent);
 
-/** Fractional digits of the first step: 5^7 times the 36 highest bits still fits the 53 of a double. */
+/** Number of fractional digits of the first step: 5^7 times the 36 highest bits still fits the 53 bits of a double. */
 const firstCount = 7;
 const firstPower = 5 ** firstCount;
-/**
- * Number of fractional digits after which the remainder is inside even the narrowest interval (767), by the number of fractional bits.
- */
+/** Number of fractional digits after which the remainder is inside even the narrowest interval (767), by number of fractional bits. */
 const counts = Uint8Array.from({ length: 61 }, (_, bits) =>
   Math.max(0, Math.ceil((bits - Math.log2(767)) * Math.log10(2))),
 );
-/** The power that brings a double of this biased exponent to 34 to 60 fractional bits. */
+/** Index of the power that scales a double with this biased exponent to 34 to 60 fractional bits. */
 const powerIndexes = Uint8Array.from(
   { length: 2047 },
   (_, biased) => (Math.ceil((1025 - biased) * Math.log10(2) + 347) >> 3) + 1,
 );
-/** With more fractional digits Triton leaves the last digit unrounded. */
+/** Triton does not round the last digit when there are more fractional digits than this. */
 const roundedCountMax = 8;
 
 /**
@@ -40,8 +38,8 @@ export class ShortestDouble {
   readonly #double = new Float64Array(1);
   readonly #words = new Uint32Array(this.#double.buffer);
   /**
-   * The interval's upper end (high * 2^24 + low), its width, the distance of the value below the end, and the remainder after the digits
-   * so far.
+   * The upper end of the interval (high * 2^24 + low), the width of the interval, the distance of the value from the upper end, and the
+   * remainder after the digits so far.
    */
   readonly #left = { high: 0.5, low: 0.5, delta: 0.5, gap: 0.5, rest: 0.5 };
   #dropped = 0;
@@ -100,7 +98,7 @@ export class ShortestDouble {
     let fraction = product0 * perLimb - carry0;
     let low = product1 - carry1 * limb;
     const high = top * powers.high[index]! + carry1;
-    // Adds the product of the lower bits, 2^29 down; an FP32 value has none.
+    // Adds the product of the lower bits, scaled by 2^-29; a value from FP32 has no lower bits.
     if (tail !== 0) {
       const tail0 = tail * powers.low[index]!;
       const tailCarry0 = Math.floor(tail0 * perLimb);
@@ -108,7 +106,7 @@ export class ShortestDouble {
       const tailCarry1 = Math.floor(tail1 * perLimb);
       const tail2 = (tail * powers.high[index]! + tailCarry1) * 2 ** -5;
       const whole = Math.floor(tail2);
-      // The sum of both fractions could need a 54th bit; minus one it does not.
+      // The sum of both fractions could need a 54th bit; after subtracting one it does not.
       fraction -= 1;
       fraction += tail2 - whole + (tail1 - tailCarry1 * limb) * 2 ** -29 + (tail0 - tailCarry0 * limb) * 2 ** -53;
       low += whole;
@@ -153,7 +151,7 @@ export class ShortestDouble {
     }
     this.#dropped = dropped;
     if (count - dropped > roundedCountMax) return kept;
-    // Moves towards the value while that is nearer and inside the interval.
+    // Moves the last digit towards the value while that is nearer and inside the interval.
     const gap = left.gap * powersOf5[count]!;
     while (rest < gap && delta - rest >= step && (rest + step < gap || gap - rest > rest + step - gap)) {
       kept--;
@@ -181,7 +179,7 @@ function writeText(
   const start = lead > 0 ? at + 1 : at + 2 - lead;
   const middle = start + wholeCount + firstCount;
   let end = middle + secondCount;
-  // Each is followed by zeros that the next overwrites: a fixed number of digits needs no loop with an unpredictable end.
+  // Writes nine digits at a time, with trailing zeros that the next write overwrites: loops of variable length mispredict their end.
   write9Digits(text, start, Math.imul(whole, powersOf10[9 - wholeCount]!));
   if (firstCount > 0) write9Digits(text, start + wholeCount, Math.imul(first, powersOf10[9 - firstCount]!));
   if (secondCount > 0) write9Digits(text, middle, Math.imul(second, powersOf10[9 - secondCount]!));
@@ -191,7 +189,7 @@ function writeText(
     for (let i = at + 2; i < start; i++) text.setUint8(i, 0x30);
     return end;
   }
-  // Written one byte further, to leave space for the point.
+  // Written one byte further, to leave space for the decimal point.
   const length = end - start;
   for (let i = 0; i < lead && i < length; i++) text.setUint8(at + i, text.getUint8(start + i));
   if (lead < length) text.setUint8(at + lead, 0x2e);

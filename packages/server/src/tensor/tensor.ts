@@ -1,6 +1,6 @@
 import type { Datatype } from "./datatype.ts";
 
-/** The location of a range of shared memory: the arena and the offset in it. Sent to other threads and processes instead of the bytes. */
+/** A range of shared memory: the arena and the offset in it. Other threads and processes receive this instead of the bytes. */
 export interface ArenaRange {
   readonly arenaId: number;
   readonly byteOffset: number;
@@ -13,15 +13,15 @@ export interface ArenaRange {
  */
 export interface Block extends ArenaRange {
   readonly bytes: Uint8Array;
-  /** Number of references, including those of workers. With 1, only the caller reads these bytes. */
-  readonly holderCount: number;
+  /** Number of references, including those of workers. With 1, the caller is the only user of these bytes. */
+  readonly referenceCount: number;
   retain(): void;
   release(): void;
   /**
-   * Returns a segment of the block with its own references, which keep the whole block. Created with one reference, owned by the caller.
-   * Segments must not overlap, and a block in segments must not be read as a whole.
+   * Returns a segment of the block with its own reference count; while a segment has references, the whole block is kept. Created with one
+   * reference, owned by the caller. Segments must not overlap, and a block with segments must not be read as a whole.
    */
-  part(byteOffset: number, byteLength: number): Block;
+  segment(byteOffset: number, byteLength: number): Block;
 }
 
 /** The description of a tensor without its elements. */
@@ -32,9 +32,9 @@ export interface TensorHead {
 }
 
 /**
- * A tensor. `data` has the elements little-endian, row-major and packed (BYTES: uint32 length + bytes each), as a view of a request body,
- * an arena block, or plain memory. `block` is the arena block of `data`, null elsewhere; then `data` is a sub-view of `block.bytes`.
- * `shape` includes the batch dimension, if any. The owner of a tensor owns one reference to `block`.
+ * A tensor. `data` contains the elements, little-endian, row-major and packed (BYTES: uint32 length + bytes each), as a view of a request
+ * body, an arena block, or plain memory. `block` is the arena block that contains `data`, or null. `shape` includes the batch dimension, if
+ * any. The owner of a tensor owns one reference to `block`.
  */
 export interface Tensor extends TensorHead {
   readonly data: Uint8Array;
@@ -48,7 +48,7 @@ export function elementCount(shape: readonly number[]): number {
   return count;
 }
 
-/** Releases the references of tensors that the caller owns. */
+/** Releases the references that the caller owns. */
 export function releaseTensors(tensors: readonly Tensor[]): void {
   for (const tensor of tensors) tensor.block?.release();
 }

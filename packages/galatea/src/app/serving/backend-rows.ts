@@ -33,8 +33,8 @@ function pythonRow(parts: BackendDependencies): Backend {
   const { python, backendDirectory } = options;
   // The operator's own backends come first, as in Triton.
   const findRunner: FindPythonRunner = async (backend) => {
-    const { frameworkRunners, runnersIn } = await import("@galatea/server/backends/python");
-    const own = backendDirectory === null ? null : await runnersIn(resolve(backendDirectory))(backend);
+    const { frameworkRunners, runnersInDirectory } = await import("@galatea/server/backends/python");
+    const own = backendDirectory === null ? null : await runnersInDirectory(resolve(backendDirectory))(backend);
     const ours = frameworkRunners({
       workers: workerDirectory,
       environments: directories.frameworks,

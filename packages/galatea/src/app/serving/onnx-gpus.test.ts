@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { createLogger } from "@galatea/base";
-import { frameworkNamed, frameworkLocation } from "@galatea/server/backends/python";
+import { frameworkByName, frameworkLocation } from "@galatea/server/backends/python";
 import { backendsWithoutGpus, findOnnxGpuLibrary } from "./onnx-gpus.ts";
 
 let data: string;
@@ -40,7 +40,7 @@ test("the library is found in the environment that was set up, and its processes
     "warning: models of backend 'tensorflow' without KIND_GPU run on the CPU, and on the GPUs after: galatea model add tensorflow-gpu",
   ]);
 
-  const place = await frameworkLocation(frameworks, frameworkNamed("onnxruntime-gpu")!);
+  const place = await frameworkLocation(frameworks, frameworkByName("onnxruntime-gpu")!);
   const packages = join(place.directory, "lib", "python3.11", "site-packages");
   await mkdir(packages, { recursive: true });
   await writeFile(join(place.directory, "ready"), "");

@@ -28,10 +28,10 @@ async function environmentOf(
   { directories }: Pick<Looked, "directories">,
   name: string = frameworkName,
 ): Promise<string | null> {
-  const { frameworkNamed, madeFramework } = await import("@galatea/server/backends/python");
-  const framework = frameworkNamed(name);
+  const { frameworkByName, findFramework } = await import("@galatea/server/backends/python");
+  const framework = frameworkByName(name);
   if (framework === null) return null;
-  return (await madeFramework(directories.frameworks, framework))?.directory ?? null;
+  return (await findFramework(directories.frameworks, framework))?.directory ?? null;
 }
 
 /**
@@ -42,8 +42,8 @@ async function environmentOf(
 export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
   const environment = await environmentOf(looked);
   if (environment === null) {
-    const { notSetUpText } = await import("@galatea/server/backends/python");
-    const missing = notSetUpText(looked.directories.frameworks, { name: frameworkName });
+    const { notInstalledText } = await import("@galatea/server/backends/python");
+    const missing = notInstalledText(looked.directories.frameworks, { name: frameworkName });
     throw new InferenceError("UNAVAILABLE", `ONNX Runtime for GPUs is ${missing}`);
   }
   const packages = await sitePackages(environment);

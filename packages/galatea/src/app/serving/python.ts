@@ -41,9 +41,9 @@ async function packagesDirectory(parts: PythonBackendDependencies, signal: Abort
   const { options, log, directories } = parts;
   const { pythonPackages: packages, python, pythonEnvironmentsBytes: bytesMax } = options;
   if (packages.length === 0) return null;
-  const { KeptDirectories, makePythonEnvironment } = await import("@galatea/server/backends/python");
+  const { DirectoryCache, createPythonEnvironment } = await import("@galatea/server/backends/python");
   const directory = join(directories.root, "python-packages");
-  const kept = new KeptDirectories({ directory, bytesMax, clock: systemClock });
+  const kept = new DirectoryCache({ directory, bytesMax, clock: systemClock });
   const wanted = {
     // The requested packages come first, so that errors are about them.
     packages: [...packages, ...ownPackages],
@@ -52,7 +52,7 @@ async function packagesDirectory(parts: PythonBackendDependencies, signal: Abort
   };
   const name = createHash("sha256").update(JSON.stringify(wanted)).digest("hex").slice(0, 32);
   const make = async (files: string) => {
-    await makePythonEnvironment(files, { ...wanted, ...installing(log), signal });
+    await createPythonEnvironment(files, { ...wanted, ...installing(log), signal });
     return null;
   };
   try {
@@ -90,9 +90,9 @@ async function prepare({ log, directories }: PythonDependencies, wanted: Wanted,
 
 /** Returns the interpreter of the product's own environment; null if it is not created yet. */
 export async function madePython({ root }: DataDirectories): Promise<string | null> {
-  const { madePythonEnvironment } = await import("@galatea/server/backends/python");
+  const { findPythonEnvironment } = await import("@galatea/server/backends/python");
   const own = { packages: ownPackages, pythons: knownPythons, wheelsOnly: false };
-  return madePythonEnvironment({ ...own, dataDirectory: root });
+  return findPythonEnvironment({ ...own, dataDirectory: root });
 }
 
 /** Resolves with whether `findPython` has nothing to create. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { KeptDirectories } from "@galatea/server/backends/python";
+import type { DirectoryCache } from "@galatea/server/backends/python";
 import { assert, systemClock, type Logger } from "@galatea/base";
 import type { PackageKeeper } from "@galatea/runtimes/container-runtimes";
 import type { DataDirectories } from "../../data-directory/index.ts";
@@ -17,15 +17,15 @@ export function scriptPackagesDirectory({ root }: DataDirectories): string {
 export function scriptPackages(parts: {
   readonly directories: DataDirectories;
   readonly log: Logger;
-  /** See KeptDirectories. */
+  /** See DirectoryCache. */
   readonly bytesMax: number;
 }): PackageKeeper {
   const { directories, log, bytesMax } = parts;
-  let kept: KeptDirectories | null = null;
+  let kept: DirectoryCache | null = null;
   return async (name, packages) => {
-    const { addPackages, frameworkNamed, KeptDirectories } = await import("@galatea/server/backends/python");
-    kept ??= new KeptDirectories({ directory: scriptPackagesDirectory(directories), bytesMax, clock: systemClock });
-    const framework = frameworkNamed(name);
+    const { addPackages, frameworkByName, DirectoryCache } = await import("@galatea/server/backends/python");
+    kept ??= new DirectoryCache({ directory: scriptPackagesDirectory(directories), bytesMax, clock: systemClock });
+    const framework = frameworkByName(name);
     assert(framework !== null, `a kind of container names the framework ${name}`);
     return await addPackages({
       framework,

@@ -3,7 +3,7 @@ import type { ConfinementRow } from "@galatea/server/backends/python";
 import { asDiskError, InferenceError, systemClock, type ByteBudget, type Logger } from "@galatea/base";
 import type { EngineCore } from "@galatea/server/engine";
 import type { Listener } from "@galatea/server/protocols";
-import { refusedRepository } from "@galatea/server/repository";
+import { checkRepositoryPath } from "@galatea/server/repository";
 import { ContainerRefusal } from "@galatea/runtimes/container-runtimes";
 import {
   containerFrontEnd,
@@ -179,7 +179,7 @@ const lastLinesMsMax = 1000;
 /** Returns why the first repository that cannot be served is refused; null when all can be served. */
 async function refusalOf(repositories: readonly string[]): Promise<string | null> {
   for (const each of repositories) {
-    const refusal = await refusedRepository(each);
+    const refusal = await checkRepositoryPath(each);
     if (refusal !== null) return refusal;
   }
   return null;

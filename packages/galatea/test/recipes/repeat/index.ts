@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import {
-  onMachine,
+  machineBytes,
   type Backend,
   type LoadContext,
   type LoadedModel,
@@ -43,7 +43,7 @@ export class RepeatBackend implements Backend {
           name: `${servedName}_0`,
           executionsMax: 1,
           supervision: null,
-          givenUp: () => {},
+          abandonRequest: () => {},
           execute: (batch) =>
             Promise.resolve({
               outcomes: batch.map(outcomeOf),
@@ -53,7 +53,7 @@ export class RepeatBackend implements Backend {
             }),
         },
       ],
-      memoryBytes: () => Promise.resolve(onMachine(0)),
+      memoryBytes: () => Promise.resolve(machineBytes(0)),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     });
   }

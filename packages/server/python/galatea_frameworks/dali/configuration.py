@@ -1,4 +1,7 @@
-"""Compares a pipeline's declarations with a model's configuration: one completes the other, and a difference fails the load."""
+"""Compares a pipeline's inputs and outputs with a model's configuration.
+
+The pipeline completes missing parts; a difference fails the load.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
     from .definition import Definition, Tensor
 
-# Datatypes by DALI's numbers.
+# Datatypes of the configuration by DALI's numbers.
 _TYPES = {
     0: "TYPE_UINT8", 1: "TYPE_UINT16", 2: "TYPE_UINT32", 3: "TYPE_UINT64", 4: "TYPE_INT8", 5: "TYPE_INT16", 6: "TYPE_INT32",
     7: "TYPE_INT64", 8: "TYPE_FP16", 9: "TYPE_FP32", 10: "TYPE_FP64", 11: "TYPE_BOOL",
@@ -28,9 +31,9 @@ _CONFIG_BYTES_MAX = 16 << 20
 
 
 def says_unbatched(model_directory: str) -> bool:
-    """Returns whether the file contains `max_batch_size: 0`.
+    """Returns whether the configuration file contains `max_batch_size:
 
-    A file without the field leaves it to the pipeline, and after parsing both are 0.
+    0`. In the parsed configuration, this cannot be told from a file without the field, which leaves the batch size to the pipeline.
     """
     try:
         with open(os.path.join(model_directory, "config.pbtxt"), encoding="utf-8", errors="replace") as file:
@@ -41,7 +44,7 @@ def says_unbatched(model_directory: str) -> bool:
 
 
 def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Completes a configuration from the pipeline. Raises Refused, with Triton's text, when it differs."""
+    """Completes a configuration from the pipeline. Raises Refused, with Triton's text, when they differ."""
     split = split_outputs(config)
     inputs = config.setdefault("input", [])
     _refuse_others(inputs, definition.inputs)
@@ -51,7 +54,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
             found = {"name": tensor.name}
             inputs.append(found)
         _fill(found, tensor, batched=batched, split=False)
-        # Samples of a batch may differ in shape, so requests of a batch may too.
+        # The samples of a batch, and therefore its requests, may differ in shape.
         found["allow_ragged_batch"] = True
     outputs = config.setdefault("output", [])
     tensors = definition.outputs
@@ -109,7 +112,7 @@ def _check_video(config: dict[str, Any], definition: Definition) -> None:
 
 
 def split_outputs(config: dict[str, Any]) -> list[str]:
-    """Returns the outputs whose samples are split along their first axis."""
+    """Returns the names of outputs whose samples are split along their first axis."""
     text = config.get("parameters", {}).get("split_along_outer_axis", {}).get("string_value", "")
     return [name for name in text.split(":") if name]
 
@@ -136,7 +139,7 @@ def _check_one(found: dict[str, Any], tensor: Tensor, *, batched: bool, split: b
 
 
 def _dims_of(tensor: Tensor, configured: str, *, batched: bool, split: bool) -> list[int] | None:
-    """Returns the dimensions of a tensor for a configuration, without the batch's; None when the pipeline declares none."""
+    """Returns the dimensions of a tensor for a configuration, without the batch dimension; None when the pipeline does not declare them."""
     if configured == BYTES:
         return None
     if tensor.dimensions < 0:
@@ -151,7 +154,7 @@ def _given_dims(found: dict[str, Any]) -> list[int]:
 def _same_type(configured: str, tensor: Tensor) -> None:
     if configured in ("", _OPEN) or tensor.datatype not in _TYPES:
         return
-    # An element of BYTES is one sample of bytes.
+    # One element of a BYTES tensor is one sample of bytes.
     if configured == BYTES and tensor.datatype == _UINT8:
         return
     if configured != _TYPES[tensor.datatype]:

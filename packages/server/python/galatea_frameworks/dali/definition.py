@@ -1,4 +1,4 @@
-"""A serialized pipeline: its operators, inputs and outputs. The numbers of fields are those of DALI's `dali.proto`."""
+"""A serialized pipeline: its operators, inputs and outputs. Field numbers are those of DALI's `dali.proto`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FILE_BYTES_MAX = 64 << 20
 OPERATORS_MAX = 10_000
 THREADS_MAX = 1024
-# DALI's number for "no device": a pipeline for the CPU only.
+# DALI's device number for a pipeline without a GPU.
 CPU_ONLY = -99999
 _UNTOLD = -1
 _UINT8 = 0
@@ -37,19 +37,19 @@ class _Argument:
     NAME, TYPE, FLOATS, NUMBERS, TEXTS, BOOLEANS, ELEMENTS, IS_VECTOR = 1, 2, 3, 4, 5, 6, 7, 8
 
 
-# The field with an argument's value, by its type. DALI reads the field even when it is absent.
+# The field that contains an argument's value, by the argument's type. DALI reads the field even when it is absent.
 _VALUES = {
     "string": _Argument.TEXTS,
     "int64": _Argument.NUMBERS,
     "float": _Argument.FLOATS,
     "bool": _Argument.BOOLEANS,
 }
-# Lists of equal length: an entry for each call that created the operator.
+# Names of arguments that are lists of equal length, with an entry for each call that created the operator.
 _ORIGINS = ("_origin_stack_filename", "_origin_stack_lineno", "_origin_stack_name", "_origin_stack_line")
 
 
 class Tensor(NamedTuple):
-    """The declaration of an input or output: -1 for an undeclared datatype or number of dimensions."""
+    """The declaration of an input or output. An undeclared datatype or number of dimensions is -1."""
 
     name: str
     datatype: int
@@ -60,11 +60,11 @@ class Operator:
     """One operator of a pipeline."""
 
     def __init__(self, message: protobuf.Message) -> None:
-        """Raises Refused for an invalid operator, so that no later use does."""
+        """Parses an operator. Raises Refused for an invalid one."""
         self._message = message
         self.name = message.text(_Operator.NAME)
         if self.name == "_ExternalSource":
-            # The operator's name in 2021, which DALI still accepts.
+            # Name of the operator until 2021, which DALI still accepts.
             self.name = "ExternalSource"
         self.instance = message.text(_Operator.INSTANCE)
         self._edges = message.messages(_Operator.INPUT) + message.messages(_Operator.OUTPUT)
@@ -78,36 +78,36 @@ class Operator:
 
     @property
     def shown(self) -> str:
-        """The operator's name in user code: `decoders.image` is `decoders__Image` in a file."""
+        """The operator's name in Python: `decoders__Image` in a file is `decoders.image`."""
         return self.name.replace("__", ".")
 
     @property
     def takes_nothing(self) -> bool:
-        """True if no other operator precedes it."""
+        """True if the operator has no inputs."""
         return not self._message.has(_Operator.INPUT)
 
     @property
     def takes_video(self) -> bool:
-        """True if it is an input that splits a video over several runs."""
+        """True if the operator is an input that splits a video over several runs."""
         return self.name in _VIDEO_INPUTS
 
     def argument(self, name: str) -> protobuf.Message | None:
-        """Returns an argument by its name, None when there is none."""
+        """Returns the argument with this name; None when there is none."""
         found = [one for own, one in self._arguments if own == name]
         return found[-1] if found else None
 
     def number(self, name: str, default: int) -> int:
-        """Returns a numeric argument."""
+        """Returns the value of a numeric argument; `default` when it is absent."""
         found = self.argument(name)
         return default if found is None else found.number(_Argument.NUMBERS, default)
 
     def text(self, name: str) -> str:
-        """Returns a text argument, "" when there is none."""
+        """Returns the value of a text argument; "" when there is none."""
         found = self.argument(name)
         return "" if found is None else found.text(_Argument.TEXTS)
 
     def put_on_cpu(self) -> None:
-        """Makes the operator compute on the CPU, with inputs and outputs there, and without reserved memory."""
+        """Moves the operator, with its inputs and outputs, to the CPU, and removes its reserved GPU memory."""
         device = self.argument("device")
         if device is not None:
             device.set_text(_Argument.TEXTS, "cpu")
@@ -126,10 +126,10 @@ def _check_argument(name: str, argument: protobuf.Message) -> None:
 
 
 class Definition:
-    """A pipeline as declared in its file."""
+    """A pipeline, as declared in its file."""
 
     def __init__(self, data: bytes) -> None:
-        """Raises Refused for an invalid pipeline."""
+        """Parses a pipeline. Raises Refused for an invalid one."""
         if len(data) > FILE_BYTES_MAX:
             raise Refused("it has %d bytes; a pipeline has %d at most" % (len(data), FILE_BYTES_MAX))
         self._message = protobuf.Message(data)
@@ -141,15 +141,15 @@ class Definition:
         self.batch_size = self._message.number(_Pipeline.BATCH_SIZE, 0)
         self.threads = self._message.number(_Pipeline.THREADS, 1)
         self._edges = self._message.messages(_Pipeline.OUTPUT)
-        # The external sources, ordered by name.
+        # The inputs of the pipeline (external sources and videos), sorted by name.
         self.inputs = sorted(_input(one) for one in self.operators if one.name == "ExternalSource" or one.takes_video)
-        # The input whose data last for several runs, None when there is none.
+        # Name of the input whose video lasts for several runs; None when there is none.
         self.video = next((one.instance for one in self.operators if one.takes_video), None)
-        # In the pipeline's own order.
+        # The outputs in the pipeline's own order.
         self.outputs = [_output(one) for one in self._edges]
 
     def put_on_cpu(self) -> None:
-        """Makes the whole pipeline run without a GPU, if all its operators can."""
+        """Moves the whole pipeline to the CPU, if all its operators support that."""
         for operator in self.operators:
             operator.put_on_cpu()
         for edge in self._edges:
@@ -158,11 +158,11 @@ class Definition:
         self._message.clear(_Pipeline.BYTES_HINT)
 
     def put_on_gpu(self, number: int) -> None:
-        """Keeps the devices of the pipeline's operators; those for a GPU run on this one."""
+        """Selects this GPU. Each operator stays on the kind of device that the pipeline declares."""
         self._message.set_number(_Pipeline.DEVICE, number)
 
     def encode(self) -> bytes:
-        """Returns the bytes that DALI reads."""
+        """Returns the serialized pipeline."""
         return self._message.encode()
 
 

@@ -29,7 +29,7 @@ _MODULES_MAX = 100_000
 
 @functools.lru_cache(maxsize=1)
 def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
-    """Returns the pipeline of a version's directory, for the GPU with this number, or for the CPU without one.
+    """Returns the pipeline in a version's directory, for the GPU with this number; for the CPU when `gpu` is None.
 
     Raises Refused with Triton's text when there is no pipeline.
     """
@@ -73,7 +73,7 @@ def _serialized(path: str) -> Definition:
 
 
 def _python(path: str) -> Definition:
-    """Runs the file, which is a program of its author like a model.py, and serializes its one marked pipeline."""
+    """Runs the Python file, which is trusted like a model.py, and serializes its one function marked with @autoserialize."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = module
@@ -82,7 +82,7 @@ def _python(path: str) -> Definition:
         marked = list(_marked(module))
         if len(marked) != 1:
             raise Refused("it has %d functions with @autoserialize, and needs one" % len(marked))
-        # Without a device DALI also serializes operators for a GPU.
+        # Without a device, DALI serializes operators for the GPU too.
         return Definition(bytes(marked[0](device_id=None).serialize()))
     except (MemoryError, Refused):
         raise
@@ -91,7 +91,7 @@ def _python(path: str) -> Definition:
 
 
 def _marked(module: ModuleType) -> Iterator[Any]:
-    """Yields the functions with @autoserialize of a module and of the modules that it has imported."""
+    """Yields the functions with @autoserialize in a module and in modules that it has imported."""
     seen = {id(module)}
     modules = [module]
     while modules:

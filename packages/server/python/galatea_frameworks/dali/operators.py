@@ -1,4 +1,4 @@
-"""Checks the operators of a pipeline: which are allowed, and which need a GPU."""
+"""Checks the operators of a pipeline: whether they are allowed, and whether they need a GPU."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from galatea_worker.failures import Refused
 if TYPE_CHECKING:
     from .definition import Definition, Operator
 
-# The file contains the address of their function in the memory of the process that wrote it.
+# Operators that contain the address of a function in the process that wrote the file.
 _RUN_ADDRESSES = ("PythonFunction", "NumbaFunc", "JaxFunction", "TorchPythonFunction")
 
 
 def check(definition: Definition, *, has_gpu: bool) -> None:
-    """Raises Refused, with the operator's name, for a pipeline that cannot run here or does something that a served pipeline must not."""
-    # Includes the operators of plugins.
+    """Raises Refused, with the operator's name, for a pipeline that cannot run on this device or contains a forbidden operator."""
+    # The operators of plugins are included.
     on_cpu = frozenset(dali.RegisteredCPUOps())
     on_gpu = frozenset((*dali.RegisteredGPUOps(), *dali.RegisteredMixedOps()))
     for operator in definition.operators:

@@ -1,4 +1,4 @@
-"""Libraries with more operators. They are code, so only the operator of the server may name them, not a model."""
+"""Libraries with additional operators (plugins). They are code, so only the server's operator may configure them, not a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEY = "plugin_libs"
 
 
 def refuse_own(config: dict[str, Any]) -> None:
-    """Raises Refused for a model that names libraries itself."""
+    """Raises Refused for a model that configures plugins itself."""
     if _KEY in config.get("parameters", {}):
         raise Refused(
             "parameter '%s' is not read from a model's configuration: only the server's operator may load such libraries, with "
@@ -23,7 +23,7 @@ def refuse_own(config: dict[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def load() -> None:
-    """Loads the operator's libraries into this process. Raises Refused for one that DALI cannot load."""
+    """Loads the configured plugins into this process. Raises Refused for one that DALI cannot load."""
     for path in current_worker.backend_config().get(_KEY, "").split(":"):
         if not path:
             continue

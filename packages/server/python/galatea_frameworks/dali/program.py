@@ -1,4 +1,4 @@
-"""One instance of a model: builds its pipeline, runs batches through it."""
+"""Runs one instance of a model: builds its pipeline and executes batches with it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ if TYPE_CHECKING:
 
 _BATCH_SIZE_MAX = 1 << 20
 _FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
-# Exceptions of DALI's pipelines; pybind11 converts each exception of C++ to one of these.
+# The exception types of DALI's pipelines. pybind11 converts each C++ exception to one of these.
 _RUN_ERRORS = (RuntimeError, IndexError, ValueError, TypeError)
 
 
 class TritonPythonModel:
-    """The Python backend's model class, for any pipeline that DALI serialized."""
+    """The Python backend's model class for serialized DALI pipelines."""
 
     @staticmethod
     def auto_complete_config(config: Any) -> Any:
-        """Inputs are the external sources, outputs are identified by their position; a batch may have samples of different shapes."""
+        """Completes the configuration from the pipeline:
+
+        inputs are its external sources, outputs are identified by their position. Samples of a batch may have different shapes.
+        """
         wanted = config.as_dict()
         directory = pb_utils.get_model_dir()
         plugins.refuse_own(wanted)
-        # The GPU of an instance is determined later; it does not change inputs and outputs.
+        # The GPU of an instance is not known yet. It does not affect inputs and outputs.
         on_gpu = any(one.get("kind") == "KIND_GPU" for one in wanted.get("instance_group", ()))
         definition = files.load(directory, wanted.get("default_model_filename", ""), 0 if on_gpu else None)
         batched = not configuration.says_unbatched(os.path.dirname(directory))
@@ -80,7 +83,10 @@ class TritonPythonModel:
         )
 
     def _told_without_data(self) -> str:
-        """Returns the error of a run without data, by which the end of a video is recognized: a pipeline reports it in no other way."""
+        """Returns the error text of a run without data.
+
+        The end of a video is recognized by this text, because a pipeline reports it in no other way.
+        """
         try:
             self._built().run()
         except _RUN_ERRORS as error:
@@ -100,7 +106,9 @@ class TritonPythonModel:
         return None
 
     def _stream(self, request: InferenceRequest) -> None:
-        """Sends a response for each run of a separate pipeline, until the video has been decoded or the request is cancelled."""
+        """Decodes a video in a separate pipeline and sends a response for each run, until the end of the video or the cancellation of the
+        request.
+        """
         sender = request.get_response_sender()
         try:
             (column,), count = samples.inputs_of(request, self._input_names)
@@ -138,8 +146,8 @@ class TritonPythonModel:
             try:
                 self._run(taken, responses, keep=False)
             except _RUN_ERRORS as error:
-                # One sample that cannot be decoded ends the run of all: each request is then run alone, and fails
-                # alone.
+                # A sample that cannot be decoded fails the run of all requests. Each request is then run alone, so that only the invalid
+                # one fails.
                 pb_utils.Logger.log_verbose(
                     "a batch of %d requests failed, and is run one by one: %s" % (len(taken), error)
                 )
@@ -153,15 +161,15 @@ class TritonPythonModel:
         return responses
 
     def _run(self, taken: Sequence[tuple[int, Any, int]], responses: list[Any], *, keep: bool) -> None:
-        """Runs the requests and responds to them.
+        """Runs the requests and sends their responses.
 
-        Raises DALI's exceptions; the pipeline is built again then, because it is unusable.
+        After an exception of DALI the pipeline is unusable, so it is built again before the exception is raised.
         """
         rows = [count for _, _, count in taken]
         try:
             for place, name in enumerate(self._input_names):
                 self._pipeline.feed_input(name, samples.joined([columns[place] for _, columns, _ in taken]))
-            # Outputs on a GPU are copied to the machine's memory; the others are not copied.
+            # Outputs on a GPU are copied to main memory; other outputs are not copied.
             given = [one.as_cpu() for one in self._pipeline.run()]
         except _RUN_ERRORS:
             self._pipeline = self._built()
@@ -186,7 +194,7 @@ def _answer(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index
 
 
 def _encountered(error: Exception) -> str:
-    """Returns an error's text without the location in the pipeline's source."""
+    """Returns the text of an error without the location in the pipeline's source code."""
     return str(error).rpartition("encountered:")[2]
 
 
@@ -195,7 +203,7 @@ def _failed(message: str) -> InferenceResponse:
 
 
 def _threads(config: dict[str, Any], definition: Definition) -> int:
-    """Returns the parameter's value; -1, or none, selects the pipeline's own number."""
+    """Returns the value of the parameter; None when it is absent or -1, so that the pipeline's own value is used."""
     text = config.get("parameters", {}).get("num_threads", {}).get("string_value", "-1").strip()
     try:
         count = int(text)

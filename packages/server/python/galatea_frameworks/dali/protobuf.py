@@ -1,4 +1,4 @@
-"""Protobuf messages as lists of fields, for a file that is read, changed in a few fields and otherwise passed on unchanged."""
+"""Parses protobuf messages to lists of fields, so that a few fields of a file can be changed while all others are passed on unchanged."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NUMBER_MAX = 2**64
 
 
 class Message:
-    """The fields of one message in order. A field of bytes becomes a message when it is first read as one."""
+    """The fields of one message, in order. The content of a field is parsed when it is first read as a message."""
 
     __slots__ = ("_fields",)
 
     def __init__(self, data: bytes | memoryview = b"") -> None:
-        """Raises Refused for an invalid message."""
+        """Parses a message. Raises Refused for an invalid one."""
         self._fields = list(_fields(memoryview(data)))
 
     def messages(self, number: int) -> list[Message]:
-        """Returns the messages in the fields of this number; changes of them change this message."""
+        """Returns the nested messages in the fields with this number. Changing them changes this message."""
         found = []
         for index, (own, kind, value) in enumerate(self._fields):
             if own != number:
@@ -39,7 +39,7 @@ class Message:
         return found
 
     def text(self, number: int) -> str:
-        """Returns the text of the last field of this number, "" when there is none."""
+        """Returns the text of the last field with this number; "" when there is none."""
         value = self._last(number, BYTES)
         try:
             return "" if value is None else bytes(value).decode("utf-8")
@@ -47,7 +47,7 @@ class Message:
             raise Refused("field %d is not a string" % number) from None
 
     def number(self, number: int, default: int) -> int:
-        """Returns the signed number in the last field of this number."""
+        """Returns the last field with this number as a signed number."""
         value = self._last(number, VARINT)
         if value is None:
             return default
@@ -58,27 +58,27 @@ class Message:
         return any(own == number for own, _, _ in self._fields)
 
     def set_text(self, number: int, text: str) -> None:
-        """Replaces all fields of this number by one."""
+        """Replaces all fields with this number by one text."""
         self.clear(number)
         self._fields.append((number, BYTES, text.encode("utf-8")))
 
     def set_number(self, number: int, value: int) -> None:
-        """Replaces all fields of this number by one."""
+        """Replaces all fields with this number by one number."""
         self.clear(number)
         self._fields.append((number, VARINT, value % _NUMBER_MAX))
 
     def clear(self, number: int) -> None:
-        """Removes the fields of this number."""
+        """Removes all fields with this number."""
         self._fields = [field for field in self._fields if field[0] != number]
 
     def remove(self, number: int, gone: list[Message]) -> None:
-        """Removes those messages from the fields of this number."""
+        """Removes these nested messages from the fields with this number."""
         self._fields = [
             field for field in self._fields if field[0] != number or not any(field[2] is one for one in gone)
         ]
 
     def encode(self) -> bytes:
-        """Returns the message as bytes."""
+        """Returns the encoded message."""
         out = bytearray()
         for number, kind, value in self._fields:
             _write_varint(out, number << 3 | kind)

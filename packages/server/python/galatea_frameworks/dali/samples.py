@@ -1,4 +1,4 @@
-"""Converts tensors of requests to DALI's inputs, sample by sample, and outputs of a pipeline to tensors of responses."""
+"""Converts tensors of requests to DALI's samples, and outputs of a pipeline to tensors of responses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Unfit(Exception):
-    """A request that does not fit into a batch, or whose rows of a batch are not a tensor."""
+    """A request that is invalid in a batch, or whose rows of the results do not form a tensor."""
 
 
 def inputs_of(request: InferenceRequest, names: Sequence[str]) -> tuple[list[np.ndarray | list[np.ndarray]], int]:
-    """Returns the samples of each input, in the order of `names`, and their number. Raises Unfit."""
+    """Returns the samples of each input, in the order of `names`, and the number of samples. Raises Unfit."""
     given = {one.name(): one for one in request.inputs()}
     columns = []
     for name in names:
@@ -38,7 +38,7 @@ def inputs_of(request: InferenceRequest, names: Sequence[str]) -> tuple[list[np.
 
 
 def joined(columns: Sequence[Any]) -> Any:
-    """Concatenates one input of several requests. An array is a batch whose samples have equal shapes."""
+    """Concatenates the samples of one input of several requests. An array contains samples of equal shapes."""
     return columns[0] if len(columns) == 1 else [sample for column in columns for sample in column]
 
 
@@ -57,9 +57,9 @@ def _samples(tensor: Tensor, name: str) -> np.ndarray | list[np.ndarray]:
 
 
 def outputs_of(name: str, given: Any, rows: Sequence[int], *, split: bool, keep: bool) -> list[Tensor | Unfit]:
-    """Returns an output's tensor for each request of a batch, each with some of the `rows`.
+    """Returns the tensor of an output for each request of a batch; `rows` has the number of rows of each request.
 
-    They are in the pipeline's memory, which its next run overwrites; with `keep` they are copies.
+    Tensors refer to the pipeline's memory, which the next run overwrites; with `keep` they are copies.
     """
     whole = np.asarray(given.as_tensor()) if given.is_dense_tensor() else None
     tensors = []

@@ -1,6 +1,7 @@
-"""Imported before workers are forked: does DALI's work for the first pipeline, and for the first image, once here.
+"""Imported by the zygote before workers are forked.
 
-The threads of a pipeline end with it, so that the interpreter has one thread again.
+Runs a first pipeline and decodes a first image, so that all workers share the memory of DALI's initialization. The threads of a pipeline
+end with it, so the zygote has one thread again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Checks a file before PyTorch reads it:
-
-PyTorch's reader checks no checksums, and allocates the sizes that a file declares.
-"""
+"""Checks a model file before PyTorch reads it, because PyTorch's reader verifies no checksums and allocates any size that a file declares."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ EXPORTED = "torch.export"
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _STORED = 0
-# Only code and the maps to its source are compressed. Limit of their total size after decompression:
+# Limit of the decompressed size of all entries together. Only code and its source maps are compressed.
 _INFLATED_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 1 << 20
 
 
 def checked_kind(path: str, name: str) -> str:
-    """Returns the loader for the file, which messages call `name`.
+    """Returns which loader a file needs; `name` is the file's name in errors.
 
     Raises Refused for a file of another kind, a damaged one, or one that would become much larger when it is decompressed.
     """
@@ -58,7 +55,7 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
     if sum(entry.file_size for entry in compressed) > _INFLATED_BYTES_MAX:
         raise Refused("its compressed records would become more than %d MiB" % (_INFLATED_BYTES_MAX >> 20))
     for entry in compressed:
-        # Reads no more than the declared size of the entry, and verifies the checksum.
+        # Reading exactly the declared size also verifies the checksum.
         with opened.open(entry) as stream:
             while stream.read(_PIECE_BYTES):
                 pass
@@ -69,10 +66,7 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
 
 
 def begin_of(entry: zipfile.ZipInfo, local_header: bytes) -> int:
-    """Returns the offset of an entry's bytes, after the local header, which has its own name and extra fields.
-
-    Raises Refused.
-    """
+    """Returns the offset of an entry's content, which follows a local header of variable length. Raises Refused."""
     magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(local_header)
     if magic != b"PK\3\4":
         raise _misplaced(entry)

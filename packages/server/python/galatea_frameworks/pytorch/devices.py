@@ -1,4 +1,4 @@
-"""The device of an instance's module and tensors."""
+"""The device (CPU or GPU) of an instance's module and tensors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _GPU = "cuda:%d"
 
 
 def device_of(kind: str, number: int, model: str) -> str | None:
-    """Returns the device of an instance's kind; None for KIND_MODEL, which leaves it to the model.
+    """Returns the device for an instance kind; None for KIND_MODEL, for which the model chooses.
 
-    Raises Refused when there is no such GPU.
+    Raises Refused when the GPU does not exist.
     """
     if kind == "CPU":
         return "cpu"
@@ -31,10 +31,7 @@ def device_of(kind: str, number: int, model: str) -> str | None:
 
 
 def placed(value: Any, device: str | None) -> Any:
-    """Moves a tensor to the module's device; lists of texts are unchanged.
-
-    Tensors in the machine's memory are not copied for the CPU.
-    """
+    """Moves a tensor to the module's device. Lists of texts are unchanged; tensors for the CPU are not copied."""
     if device in (None, "cpu") or not isinstance(value, torch.Tensor):
         return value
     return value.to(device)

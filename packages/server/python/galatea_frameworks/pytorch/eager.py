@@ -1,4 +1,4 @@
-"""Modules in Python: a model.py with a class, and its weights beside it (`runtime: "model.py"`)."""
+"""Models in Python (`runtime: "model.py"`): a model.py with a module class, and its weights in a separate file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Eager:
-    """A module whose `forward` takes the inputs in the configuration's order.
+    """A module whose `forward` takes the inputs in the order of the configuration.
 
-    It is not compiled, which would need a C++ compiler.
+    It is not compiled, because that would need a C++ compiler.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -37,9 +37,9 @@ class Eager:
 
 
 def load(path: str, device: str | None) -> Eager:
-    """Returns the module of the file's class, with the weights of the file of the same name that ends in `.pt`.
+    """Returns an object of the file's module class, with the weights of the `.pt` file of the same name.
 
-    Raises exceptions of its code.
+    Raises exceptions of the file's code.
     """
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location("galatea_model_" + name, path)
@@ -49,7 +49,7 @@ def load(path: str, device: str | None) -> Eager:
     module = _class_in(code)()
     weights = os.path.splitext(path)[0] + ".pt"
     if os.path.exists(weights):
-        # Loads only tensors: code belongs in the Python file.
+        # Only tensors are loaded from the weights; code belongs in the Python file.
         where = None if device is None else "cpu"
         module.load_state_dict(torch.load(mapped.readable(weights), map_location=where, weights_only=True))
         if device in (None, "cpu"):
@@ -58,7 +58,10 @@ def load(path: str, device: str | None) -> Eager:
 
 
 def _class_in(code: ModuleType) -> type[torch.nn.Module]:
-    """Returns the first by name, as in Triton, of the classes that the file itself defines, else of those that it imports."""
+    """Returns the module class:
+
+    the first by name among those that the file defines, otherwise among those that it imports, as in Triton.
+    """
     found = [
         value
         for value in (getattr(code, name) for name in dir(code))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Exported:
-    """A program whose arguments, flattened, are tensors."""
+    """An exported program. Its flattened arguments are tensors."""
 
     def __init__(self, program: Any) -> None:
         self._spec = program.call_spec.in_spec
@@ -27,7 +27,7 @@ class Exported:
         self._places = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Sets the inputs in their order. Raises Refused when they are not the program's."""
+        """Sets the order of the configured inputs. Raises Refused when they do not match the program's arguments."""
         if len(given) != len(self._arguments):
             raise Refused(
                 "unable to load model '%s', configuration expects %d inputs, model provides %d"
@@ -46,16 +46,13 @@ class Exported:
 
 
 def _by_path(given: Sequence[str], arguments: Sequence[tuple[str, str]]) -> list[int] | None:
-    """Returns the positions when all names are `ARGS[0]` or `KWARGS[key]`."""
+    """Returns the argument indexes when all names have the form `ARGS[0]` or `KWARGS[key]`; otherwise None."""
     paths = [path for _, path in arguments]
     return [paths.index(name) for name in given] if all(name in paths for name in given) else None
 
 
 def _argument_names(program: Any, spec: Any) -> list[tuple[str, str]]:
-    """Returns for each flat argument the name that `forward` has for it, and its path in the call:
-
-    `ARGS[0]`, `KWARGS[key]`.
-    """
+    """Returns, for each flat argument, its name in `forward` and its path in the call: `ARGS[0]`, `KWARGS[key]`."""
     arguments, keywords = _pytree.tree_unflatten(range(spec.num_leaves), spec)
     forward_names = getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or []
     found = {}
@@ -68,7 +65,7 @@ def _argument_names(program: Any, spec: Any) -> list[tuple[str, str]]:
 
 
 def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path: str) -> None:
-    """An argument that is a dictionary has its keys as names, like the one dictionary of a TorchScript module."""
+    """Returns the keys as names for an argument that is a dictionary, as for the dictionary argument of a TorchScript module."""
     if isinstance(value, int):
         found[value] = (name, path)
         return
@@ -79,10 +76,10 @@ def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path:
 
 
 def load(path: str, device: str | None) -> Exported:
-    """Loads the program of a file; raises PyTorch's exceptions.
+    """Loads the program in a file.
 
-    A file's graph may call any function that PyTorch can reach, as a TorchScript module may: it is a program of its author, and confined
-    to this process. Its pickles are read as tensors only, while PyTorch by default would run code in them.
+    Raises PyTorch's exceptions. The program may call any PyTorch function, like a TorchScript module, and is confined to this process. Its
+    pickles are loaded as tensors only; PyTorch's default would run code in them.
     """
     os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"

@@ -1,6 +1,6 @@
-"""Weights with the same layout in the model's file as in memory: mapped from it, so that all workers with an equal file share them.
+"""Maps weights from the model's file instead of copying them to memory, so that workers with equal files share them.
 
-The mapping is private: a model that writes to its weights copies the pages.
+This requires that the file has the same layout as the memory. The mapping is private: a model that changes its weights copies those pages.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from . import archive
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# A smaller tensor shares no page.
+# Size of a page. A smaller tensor would not share memory.
 _BYTES_MIN = 4096
 _PIECE_BYTES = 1 << 20
 
 
 def readable(path: str) -> str:
-    """Returns the path from which to read the model's file: the immutable bytes that the server shares, if it does."""
+    """Returns the path from which the model's file should be read: the immutable copy that the server shares if there is one."""
     shared = current_worker.model_file()
     return path if shared is None else "/proc/self/fd/%d" % shared
 
 
 def share(tensors: Iterable[torch.Tensor]) -> None:
-    """Frees the memory of tensors whose bytes are a record of the file, and maps the record instead.
+    """Frees the memory of tensors whose bytes are also a record of the file, and maps the record instead.
 
-    Bytes are compared. The tensors are the same objects with the same values afterwards.
+    The bytes are compared first. The tensor objects and their values do not change.
     """
     shared = current_worker.model_file()
     if shared is None:
@@ -49,7 +49,7 @@ def share(tensors: Iterable[torch.Tensor]) -> None:
                 storage = tensor.untyped_storage()
                 key = storage.data_ptr()
                 if key not in found:
-                    # The storage is kept, so that no other one gets its address meanwhile.
+                    # Keeps the storage until the mapping, so that no other storage gets its address meanwhile.
                     found[key] = (records.begin_of(key, storage.nbytes()), storage)
                 begin, former = found[key]
                 if begin is None:
@@ -71,7 +71,7 @@ def _is_plain(tensor: torch.Tensor) -> bool:
 
 
 class _Records:
-    """The records of an archive by their size."""
+    """The records of an archive, grouped by size."""
 
     def __init__(self, descriptor: int, entries: list[zipfile.ZipInfo]) -> None:
         self._descriptor = descriptor
@@ -82,7 +82,7 @@ class _Records:
                 self._begins.setdefault(entry.file_size, []).append(begin)
 
     def begin_of(self, address: int, size: int) -> int | None:
-        """Returns the offset of a record with these bytes; None when there is none, or its alignment does not allow direct reads."""
+        """Returns the offset of a record with these bytes; None when there is none, or it is not aligned for direct use."""
         for begin in self._begins.get(size, ()):
             if begin % 16 == 0 and self._is_equal(address, begin, size):
                 return begin
@@ -91,20 +91,20 @@ class _Records:
     def _is_equal(self, address: int, begin: int, size: int) -> bool:
         for at in range(0, size, _PIECE_BYTES):
             count = min(_PIECE_BYTES, size - at)
-            # Read instead of mapped: data that is read once need not be in this process's page tables.
+            # The file is read, not mapped: for a single comparison, the pages need not be in this process's page tables.
             if os.pread(self._descriptor, count, begin + at) != ctypes.string_at(address + at, count):
                 return False
         return True
 
 
 def tensors_of_script(module: torch.jit.ScriptModule, path: str) -> Iterator[torch.Tensor]:
-    """Yields parameters, buffers, and the constants of its graphs, where freezing a module puts its weights."""
+    """Yields the parameters and buffers of a module, and the constants of its graphs, which contain the weights of a frozen module."""
     yield from module.parameters()
     yield from module.buffers()
     with zipfile.ZipFile(path) as opened:
         constants = [one for one in opened.infolist() if one.filename.partition("/")[2].startswith("constants/")]
     if all(one.file_size < _BYTES_MIN for one in constants):
-        # Accessing a graph creates it, which many modules of a program never need.
+        # Accessing a graph creates it, and many modules of a program never need their graph.
         return
     for each in module.modules():
         for name in each._c._method_names():

@@ -1,4 +1,4 @@
-"""Maps a configuration's names to arguments and results of a program, which have an order and sometimes their own names."""
+"""Maps the names of configured inputs and outputs to a program's arguments and results."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ def _index(name: str) -> int | None:
 
 
 def _indexes(given: Sequence[str]) -> list[int] | None:
-    """Returns the indexes when all names are `<name>__<index>`; else None."""
+    """Returns the indexes when all names have the form `<name>__<index>`; otherwise None."""
     found = [_index(name) for name in given]
     return None if None in found else found
 
 
 def input_positions(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
-    """Returns the argument of each configured input: by the arguments' names, by `<name>__<index>`, or in order.
+    """Returns the argument index of each configured input.
 
-    Raises Refused when they are not distinct arguments.
+    Names are matched with the arguments' names, then as `<name>__<index>`, then by order. Raises Refused when the arguments are not
+    distinct.
     """
     places = _input_positions(given, arguments, model, log)
     for name, place in zip(given, places):
@@ -54,7 +55,7 @@ def _input_positions(given: Sequence[str], arguments: Sequence[str], model: str,
 
 
 def output_positions(given: Sequence[str], model: str, log: Any) -> dict[str, int]:
-    """Returns the result of each configured output: by `<name>__<index>`, or in order."""
+    """Returns the result index of each configured output. Names are matched as `<name>__<index>`, otherwise by order."""
     indexes = _indexes(given)
     if indexes is None:
         wrong = next(name for name in given if _index(name) is None)

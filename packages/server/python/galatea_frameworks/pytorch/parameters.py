@@ -1,4 +1,4 @@
-"""The parameters of a configuration that the backend reads."""
+"""The parameters of a model's configuration that the backend supports."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _SWITCHES = {
     "ENABLE_JIT_PROFILING": torch._C._jit_set_profiling_mode,
     "ENABLE_JIT_EXECUTOR": torch._C._jit_set_profiling_executor,
 }
-# The last two are for models with `runtime: "model.py"`.
+# The last two parameters are for models with `runtime: "model.py"`.
 _THREADS = {
     "INTRA_OP_THREAD_COUNT": torch.set_num_threads,
     "INTER_OP_THREAD_COUNT": torch.set_num_interop_threads,
     "NUM_THREADS": torch.set_num_threads,
     "NUM_INTEROP_THREADS": torch.set_num_interop_threads,
 }
-# Each instance is a separate process, so these affect only this model. GPU memory and the GPU fuser are not used.
+# These parameters have no effect here: each instance is a separate process, and GPU memory and the GPU fuser are not used.
 _WITHOUT_EFFECT = ("ENABLE_CACHE_CLEANING", "ENABLE_NVFUSER", "ENABLE_WEIGHT_SHARING")
 _THREADS_MAX = 1024
 
 
 class Settings:
-    """The settings of the parameters."""
+    """The settings of a model's parameters."""
 
     def __init__(self) -> None:
         self.inference_mode = True
         self._steps = []
 
     def then(self, function: Any, value: Any) -> None:
-        """Calls `function(value)` when the settings are applied."""
+        """Adds the call `function(value)` to those that `apply` makes."""
         self._steps.append((function, value))
 
     def apply(self) -> None:
@@ -48,7 +48,7 @@ class Settings:
 
 
 def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
-    """Raises Refused with Triton's text for an invalid value."""
+    """Parses the parameters. Raises Refused with Triton's text for an invalid value."""
     given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
     settings = Settings()
 
@@ -73,8 +73,7 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
             "TORCH_COMPILE_OPTIONAL_PARAMETERS has no effect for model instance '%s': it is not compiled" % model
         )
     if "INTRA_OP_THREAD_COUNT" not in given and "NUM_THREADS" not in given:
-        # Otherwise MKL keeps the one thread with which the interpreter forks, which halved ResNet-50 on two
-        # processors.
+        # Without this, MKL would keep the single thread of the zygote, which halves the speed of ResNet-50 on two processors.
         settings.then(torch.set_num_threads, _default_thread_count())
     for key, function in _THREADS.items():
         if key in given:
@@ -83,7 +82,7 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
 
 
 def _default_thread_count() -> int:
-    """Returns PyTorch's default in a separate process."""
+    """Returns PyTorch's default thread count, determined in a separate process."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return int(asked) if asked.isdigit() and int(asked) > 0 else len(os.sched_getaffinity(0))
 

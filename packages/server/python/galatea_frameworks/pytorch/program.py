@@ -1,4 +1,4 @@
-"""One instance of a model: loads its file, runs batches through it."""
+"""Runs one instance of a model: loads its file and executes batches."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse, Tensor
 
 LOADERS = {archive.TORCHSCRIPT: torchscript.load, archive.EXPORTED: exported.load}
-# Text of the error of the machine's memory allocator, which has no exception type of its own.
+# The beginning of the error text when main memory runs out. PyTorch has no exception type for it.
 _OUT_OF_MEMORY = "DefaultCPUAllocator: "
-# TorchScript's executor profiles one run, compiles during the next, and then frees what it needed for that (see
-# warm.py).
+# TorchScript profiles the first run, compiles during the second, and then frees the memory for that (see warm.py).
 _RUNS_THAT_COMPILE = 3
 
 
 class TritonPythonModel(BatchedModel):
-    """The Python backend's model class, for any file that PyTorch saved."""
+    """The Python backend's model class for files that PyTorch has saved."""
 
     def initialize(self, args: dict[str, str]) -> None:
         """Loads the file and checks the configuration against it, with Triton's texts."""
@@ -42,7 +41,7 @@ class TritonPythonModel(BatchedModel):
             args["model_instance_kind"], int(args.get("model_instance_device_id", "0")), self._name
         )
         if not path.endswith(".py") and _runs_on_cpu(args["model_instance_kind"]):
-            # Before PyTorch starts a thread: rules apply to the thread that enters them.
+            # Before PyTorch starts a thread, because the rules apply to the calling thread and its later ones.
             reading_only.enter(args["model_repository"])
         settings = parameters.parse(config, self._name, pb_utils.Logger)
         settings.apply()
@@ -56,7 +55,7 @@ class TritonPythonModel(BatchedModel):
         self._places = names.output_positions(list(self._output_types), self._name, pb_utils.Logger)
         self._runs_to_trim = _RUNS_THAT_COMPILE
         heap.trim()
-        # Memory that runs need besides their results is kept for the next ones, until the worker is idle.
+        # Keeps memory of a run for the next ones, until the worker is idle.
         heap.keep()
         current_worker.rest_with(heap.trim)
 
@@ -74,7 +73,7 @@ class TritonPythonModel(BatchedModel):
             raise Refused("failed to load model '%s': %s" % (self._name, error)) from error
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Runs one forward pass for the whole batch; a model without batching gets its requests one by one."""
+        """Executes the whole batch with one call of `forward`. A model without batching gets its requests one by one."""
         with torch.inference_mode(self._inference_mode), torch.no_grad():
             return super().execute(requests)
 
@@ -83,13 +82,13 @@ class TritonPythonModel(BatchedModel):
         return devices.placed(tensors.value_of(tensor, name), self._device)
 
     def joined(self, column: Sequence[Any]) -> Any:
-        """Returns one tensor or list of them all."""
+        """Concatenates tensors or lists of texts."""
         return tensors.joined(column)
 
     def columns(
         self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
     ) -> Iterable[Iterable[Tensor]]:
-        """Runs `forward`."""
+        """Calls `forward`."""
         results = self._program.run(inputs)
         if self._runs_to_trim > 0:
             self._runs_to_trim -= 1
@@ -99,21 +98,24 @@ class TritonPythonModel(BatchedModel):
             yield tensors.split(name, datatype, results.at(name, self._places[name]), rows, len(requests))
 
     def failure(self, error: Exception) -> str:
-        """Returns Triton's text."""
+        """Returns Triton's error text."""
         if isinstance(error, MemoryError) or _OUT_OF_MEMORY in str(error):
             raise MemoryError(str(error)) from None
         return "PyTorch execute failure: %s" % error
 
 
 def _runs_on_cpu(kind: str) -> bool:
-    """Returns whether the instance runs on the CPU; GPU libraries open files of their own, so their models are not confined to reading."""
+    """Returns whether the instance runs on the CPU.
+
+    Models on GPUs are not confined to reading their own files, because GPU libraries open other files.
+    """
     return kind == "CPU" or not torch.cuda.is_available()
 
 
 def _filename(config: dict[str, Any], directory: str) -> str:
-    """Returns the file name.
+    """Returns the name of the model's file.
 
-    With `runtime: "model.py"` the model is a class in Python if there is one, and its `.pt` has only weights.
+    With `runtime: "model.py"`, it is the Python file if there is one; the `.pt` file then contains only weights.
     """
     named = config.get("default_model_filename") or "model.pt"
     if config.get("runtime", "") != "model.py" or named.endswith(".py"):
@@ -122,10 +124,7 @@ def _filename(config: dict[str, Any], directory: str) -> str:
 
 
 def _checked_tensors(config: dict[str, Any], model: str, batches: bool) -> dict[str, str]:
-    """Returns the datatypes of the configuration's outputs by name.
-
-    Raises Refused for tensors that programs do not support.
-    """
+    """Returns the datatypes of the configured outputs by name. Raises Refused for tensors that programs do not support."""
     for kind in ("input", "output"):
         if not config.get(kind):
             raise Refused("model configuration must contain at least one %s, none were specified." % kind)

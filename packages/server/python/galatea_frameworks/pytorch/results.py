@@ -1,4 +1,4 @@
-"""The results of a program, by position or by name."""
+"""Finds the results of a program by position or by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A tensor or a list of texts; a tuple or list of them; or a dictionary of them."""
+    """The results of a program: a single value, a tuple or list, or a dictionary. A value is a tensor or a list of texts."""
 
     def __init__(self, returned: Any) -> None:
         self._named = returned if isinstance(returned, dict) else {}
@@ -30,7 +30,7 @@ class Results:
             )
 
     def at(self, name: str, place: int) -> Any:
-        """Returns the result of this name if results have names, else the one at the position. Raises Unfit."""
+        """Returns the result with this name if results have names; otherwise the result at position `place`. Raises Unfit."""
         if name in self._named:
             return self._named[name]
         if place >= len(self._ordered):

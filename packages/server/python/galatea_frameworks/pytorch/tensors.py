@@ -1,7 +1,4 @@
-"""Converts tensors of requests to PyTorch's, and results of programs to tensors of responses.
-
-Copies bytes only when necessary.
-"""
+"""Converts tensors of requests to PyTorch's tensors, and results to tensors of responses. Copies bytes only when necessary."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ if TYPE_CHECKING:
 
     from triton_python_backend_utils import Tensor
 
-# Datatypes by the configuration's names. Triton's backend supports no BF16 and no unsigned types except UINT8;
-# PyTorch does.
+# PyTorch's datatypes by the configuration's names. Unlike Triton's backend, BF16 and all unsigned types are supported.
 DTYPES = {
     "TYPE_BOOL": torch.bool,
     "TYPE_UINT8": torch.uint8,
@@ -41,7 +37,7 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
-    """Converts a request's tensor to a writable tensor over the same bytes, or to a list of texts."""
+    """Converts a request's tensor to a writable PyTorch tensor over the same bytes, or to a list of texts."""
     if tensor is None:
         raise Unfit("input '%s' is missing: forward() needs all of its arguments" % name)
     datatype = tensor.triton_dtype()
@@ -57,16 +53,16 @@ def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
 
 
 def joined(column: Sequence[torch.Tensor | list[str]]) -> torch.Tensor | list[str]:
-    """Concatenates one input of several requests."""
+    """Concatenates the values of one input of several requests."""
     if isinstance(column[0], list):
         return [text for texts in column for text in texts]
     return torch.cat(column, 0)
 
 
 def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: int) -> Iterable[Tensor]:
-    """Yields an output's tensor for each of `count` requests; `rows` has the number of rows of each, None without a batch.
+    """Yields the tensor of an output for each of `count` requests.
 
-    Raises Unfit.
+    `rows` has the number of rows of each request; None without a batch. Raises Unfit.
     """
     if isinstance(value, torch.Tensor):
         return _split_tensor(name, datatype, value, rows)
@@ -103,5 +99,5 @@ def _other_type(name: str, configured: str, found: str) -> Unfit:
 
 
 def _shown(datatype: str) -> str:
-    # Returns Triton's name of the datatype in this text.
+    # Triton's name for the datatype in this error text is TYPE_BYTES.
     return "TYPE_BYTES" if datatype == "TYPE_STRING" else datatype

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Script:
-    """A module whose `forward` takes tensors and lists of texts, or one dictionary of tensors."""
+    """A TorchScript module. Its `forward` takes tensors and lists of texts, or one dictionary of tensors."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
         self._forward = module.forward
-        # Argument of each input; None when they are keys of the one dictionary.
+        # Argument index of each input; None when the inputs are keys of one dictionary argument.
         self._places = None
         self._keys = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Sets the inputs in their order. Raises Refused with Triton's text when they do not match `forward`."""
+        """Sets the order of the configured inputs. Raises Refused with Triton's text when they do not match `forward`."""
         arguments = list(self._forward.schema.arguments)
         if arguments and arguments[0].type.kind() == "ClassType":
             del arguments[0]
@@ -63,15 +63,15 @@ class Script:
 
 
 def load(path: str, device: str | None) -> Script:
-    """Loads the program of a file; raises PyTorch's exceptions.
+    """Loads the module in a file.
 
-    Its unpickler creates only tensors and objects of the archive's own classes.
+    Raises PyTorch's exceptions. PyTorch's unpickler for TorchScript creates only tensors and objects of the archive's own classes.
     """
     with warnings.catch_warnings():
-        # Suppresses the warning that torch.export replaces TorchScript, which concerns the author of the file.
+        # Suppresses the warning that TorchScript is deprecated, which concerns the author of the file.
         warnings.simplefilter("ignore", FutureWarning)
         module = torch.jit.load(path, map_location=device)
-    # Triton serves a module in the mode in which it was saved.
+    # The module stays in the mode (training or evaluation) in which it was saved, as in Triton.
     if not hasattr(module, "forward"):
         raise Refused("Method 'forward' is not defined.")
     mapped.share(mapped.tensors_of_script(module, path))

@@ -1,6 +1,8 @@
-"""Imported before workers are forked: does PyTorch's work for the first use of a file of each kind once here, so that all workers share
-the result. Without it each worker would have its own: 7 MB for the operators of TorchScript, and 140 MB and 3 s for the imports of
-torch.export. Nothing here starts a thread; tensors as small as these are computed in the calling thread.
+"""Imported by the zygote before workers are forked.
+
+Loads and runs a small file of each kind, so that all workers share the memory of PyTorch's initialization. Otherwise each worker would take
+7 MB for TorchScript's operators, and 140 MB and 3 s for the imports of torch.export. No thread is started here: small tensors are computed
+in the calling thread.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import os
 import tempfile
 import warnings
 
-# Suppresses the known warning that Triton, the compiler for GPUs, is not installed.
+# Suppresses the warning that Triton, a compiler for GPUs, is not installed.
 logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)
 
 import torch  # noqa: E402
@@ -20,12 +22,12 @@ import torch.export  # noqa: E402
 from . import archive  # noqa: E402
 from .program import LOADERS  # noqa: E402
 
-# TorchScript's executor profiles the first runs and compiles at the second.
+# TorchScript profiles the first runs and compiles in the second.
 _RUNS = 4
 
 
 class _Small(torch.nn.Module):
-    """A module with the layers of most models: the code that computes them is mapped here, once."""
+    """A module with the layers that most models have. Running it loads the code of these layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,14 +63,15 @@ def _rehearse() -> None:
 
 
 def _spare() -> None:
-    """Makes TorchScript's executor keep only the graph that it runs, and not those from which it was optimized: 10 MB less for two layers
-    of a transformer. These are flags of PyTorch without names in Python. A PyTorch without them takes more memory.
+    """Makes TorchScript keep only the optimized graph, which saves 10 MB for two layers of a transformer.
+
+    The flags have no names in Python; a PyTorch without these flags takes more memory.
     """
     library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
     for name, kind, value in (
         ("do_not_store_optimized_graph", ctypes.c_bool, True),
         ("release_profiling_graph_after_optimization", ctypes.c_bool, True),
-        # -1 means at once.
+        # -1: release at once.
         ("release_profiling_graph_delay_in_seconds", ctypes.c_int32, -1),
     ):
         try:

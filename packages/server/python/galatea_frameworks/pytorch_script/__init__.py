@@ -1,1 +1,1 @@
-"""Scripts that serve models of PyTorch."""
+"""Runs users' inference scripts for PyTorch models, like SageMaker's PyTorch container."""

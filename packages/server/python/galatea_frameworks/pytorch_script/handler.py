@@ -1,4 +1,4 @@
-"""The defaults for functions that a PyTorch script does not define."""
+"""Default functions for a PyTorch script that does not define its own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FILENAME = "model.pt"
 
 
 class ModelLoadError(Exception):
-    """The archive's only model file cannot be loaded without a script."""
+    """The only model file of an archive cannot be loaded without a script."""
 
 
 class PyTorchHandler(DefaultInferenceHandler):
-    """The defaults of SageMaker's PyTorch container."""
+    """The default functions of SageMaker's PyTorch container."""
 
     def default_model_fn(self, model_dir: str) -> Any:
-        """Loads `model.pt`, or the only file of its kind, as TorchScript."""
+        """Loads `model.pt`, or the only TorchScript file in the directory."""
         path = os.path.join(model_dir, _FILENAME)
         if not os.path.exists(path):
             files = [name for name in sorted(os.listdir(model_dir)) if _is_model(os.path.join(model_dir, name))]
@@ -41,18 +41,18 @@ class PyTorchHandler(DefaultInferenceHandler):
             raise ModelLoadError("Failed to load %s. Please ensure model is saved using torchscript." % path) from error
 
     def default_input_fn(self, input_data: Any, content_type: str | None) -> torch.Tensor:
-        """Returns a tensor; numbers as text are float32."""
+        """Decodes the body to a tensor. Numbers in text formats become float32."""
         array = decoder.decode(input_data, content_type)
         return torch.FloatTensor(array) if content_type in content_types.UTF8_TYPES else torch.from_numpy(array)
 
     def default_predict_fn(self, data: Any, model: Any) -> Any:
-        """Runs one forward pass."""
+        """Calls the model once with the data."""
         with torch.no_grad():
             model.eval()
             return model(data)
 
     def default_output_fn(self, prediction: Any, accept: str) -> str | bytes:
-        """Encodes in the first supported one of the accepted types."""
+        """Encodes the prediction in the first accepted type that is supported."""
         if type(prediction) is torch.Tensor:
             prediction = prediction.detach().cpu().numpy().tolist()
         for content_type in parse_accept(accept):

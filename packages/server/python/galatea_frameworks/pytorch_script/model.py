@@ -1,11 +1,11 @@
-"""The model class of a PyTorch container's script for the Python backend; its modules were imported before the fork."""
+"""The model class for scripts of a PyTorch container. The modules that it imports were imported before the fork."""
 
 from galatea_frameworks.pytorch_script.handler import PyTorchHandler
 from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 
 
 class TritonPythonModel(ScriptProgram):
-    """A script with the defaults of PyTorch's container."""
+    """Runs a user's script with the default functions of SageMaker's PyTorch container."""
 
     defaults = PyTorchHandler()
 

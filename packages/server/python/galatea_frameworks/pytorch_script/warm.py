@@ -1,4 +1,4 @@
-"""Imported before workers are forked."""
+"""Imported by the zygote before workers are forked: modules that every PyTorch script needs."""
 
 from galatea_frameworks.toolkit import warm  # noqa: F401
 

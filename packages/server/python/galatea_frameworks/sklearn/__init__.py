@@ -1,1 +1,1 @@
-"""Scripts that serve models of scikit-learn."""
+"""Runs users' inference scripts for scikit-learn models, like SageMaker's scikit-learn container."""

@@ -1,4 +1,4 @@
-"""The defaults for functions that a scikit-learn script does not define."""
+"""Default functions for a scikit-learn script that does not define its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class SklearnHandler(DefaultInferenceHandler):
-    """The defaults of SageMaker's scikit-learn container."""
+    """The default functions of SageMaker's scikit-learn container."""
 
     def default_input_fn(self, input_data: Any, content_type: str | None) -> Any:
-        """Decodes rows; a single row may come without brackets around it. Numbers as text are float32."""
+        """Decodes the body to rows. A single row may have no brackets around it. Numbers in text formats become float32."""
         array = decoder.decode(input_data, content_type)
         if len(array.shape) == 1:
             array = array.reshape(1, -1)
@@ -28,5 +28,5 @@ class SklearnHandler(DefaultInferenceHandler):
         return model.predict(input_data)
 
     def default_output_fn(self, prediction: Any, accept: str) -> tuple[str | bytes, str]:
-        """Encodes in exactly the accepted type: a list of several types is not supported."""
+        """Encodes the prediction in the accepted type, which must be a single type."""
         return encoder.encode(prediction, accept), accept

@@ -1,4 +1,4 @@
-"""`sklearn.externals.joblib`, which scikit-learn had until 0.22: scripts of that time, and pickles that it wrote, import it."""
+"""Provides `sklearn.externals.joblib`, which scikit-learn contained until version 0.22. Old scripts and pickles import it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PRESENT = "joblib"
 
 
 class _LegacyJoblib(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds joblib under its former name. A scikit-learn that has its own keeps it."""
+    """Finds joblib under its former name, unless the installed scikit-learn still contains it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns None for all other names."""
+        """Returns a loader for joblib's former name and its submodules; None for all other names."""
         if fullname == _LEGACY:
             is_own = importlib.machinery.PathFinder.find_spec(fullname, path) is not None
         elif fullname.startswith(_LEGACY + "."):
@@ -37,7 +37,7 @@ class _LegacyJoblib(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install() -> None:
-    """Installs the finder in this process."""
+    """Installs this import finder in the process."""
     if not any(isinstance(finder, _LegacyJoblib) for finder in sys.meta_path):
-        # Before the finder of files, which would load joblib's modules a second time, below the former name.
+        # Inserted before the finder for files, which would load joblib's modules a second time under the former name.
         sys.meta_path.insert(0, _LegacyJoblib())

@@ -1,4 +1,4 @@
-"""The model class of a scikit-learn container's script for the Python backend; its modules were imported before the fork."""
+"""The model class for scripts of a scikit-learn container. The modules that it imports were imported before the fork."""
 
 from galatea_frameworks.sklearn import legacy_joblib
 from galatea_frameworks.sklearn.handler import SklearnHandler
@@ -7,7 +7,7 @@ from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 
 
 class TritonPythonModel(ScriptProgram):
-    """A script with the defaults of scikit-learn's container."""
+    """Runs a user's script with the default functions of SageMaker's scikit-learn container."""
 
     defaults = SklearnHandler()
     default_content_type = JSON

@@ -1,4 +1,4 @@
-"""Imported before workers are forked: the modules with which nearly all models of scikit-learn are loaded and called."""
+"""Imported by the zygote before workers are forked: modules that nearly all scikit-learn models need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import handler, legacy_joblib  # noqa: F401
 
 
 def _rehearse() -> None:
-    """Saves, loads and calls a small model, in the calling thread."""
+    """Saves, loads and calls a small model in the calling thread."""
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     labels = np.array([0, 1, 1, 0])
     parts = [("scale", sklearn.preprocessing.StandardScaler()), ("fit", sklearn.linear_model.LogisticRegression())]

@@ -17,9 +17,9 @@ _CONTRADICTION = "unable to autofill for '%s', model tensor configurations are c
 
 
 def complete(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> None:
-    """Completes `config`, in its JSON form.
+    """Completes the configuration `config`, which is in its JSON form.
 
-    `batch_size` applies to models that allow batches and configure no size; 0 for none.
+    `batch_size` is used for models that support batches but configure no size; 0 for none.
     """
     batches = _complete_batches(config, signature, model, batch_size, log)
     inputs = config.setdefault("input", [])
@@ -37,13 +37,13 @@ def complete(config: dict[str, Any], signature: Signature, model: str, batch_siz
 
 
 def _made_inputs(config: dict[str, Any]) -> set[str]:
-    """Returns the names of inputs that the server creates: those of ragged batches, and controls of sequences."""
+    """Returns the names of inputs that the server creates: those for ragged batches, and controls of sequence batching."""
     found = {name for one in config.get("batch_input", ()) for name in one.get("target_name", ())}
     return found | {one.get("name") for one in config.get("sequence_batching", {}).get("control_input", ())}
 
 
 def _complete_batches(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> bool:
-    """Sets max_batch_size if it is 0; returns whether the model's tensors begin with the batch's dimension."""
+    """Sets max_batch_size if it is 0. Returns whether the first dimension of the model's tensors is the batch dimension."""
     configured = int(config.get("max_batch_size", 0))
     allowed = allows_batches((*signature.inputs.values(), *signature.outputs.values()))
     if not allowed and configured > 0:
@@ -67,8 +67,9 @@ def _complete_batches(config: dict[str, Any], signature: Signature, model: str, 
 
 
 def _hints_at_batches(config: dict[str, Any], signature: Signature, model: str) -> bool:
-    """Returns whether the configuration's tensors have one dimension less than the model's, which only means that its first is the
-    batch's.
+    """Returns whether the configured tensors have one dimension less than the model's.
+
+    The model's first dimension is then the batch dimension.
     """
     configured = [(one, signature.inputs) for one in config.get("input", ())]
     configured += [(one, signature.outputs) for one in config.get("output", ())]
@@ -112,7 +113,7 @@ def _fill(tensor: dict[str, Any], port: Port, batches: bool, model: str) -> None
         )
     dims = list(port.dims[1:] if batches else port.dims)
     if not dims:
-        # A configured tensor has at least one dimension.
+        # The configuration of a scalar has one dimension of length 1, with a reshape to none.
         tensor["reshape"] = {"shape": []}
         dims = [1]
     tensor["dims"] = dims

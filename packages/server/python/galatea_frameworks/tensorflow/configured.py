@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_tensors(config: dict[str, Any], model: str) -> None:
-    """Raises Refused for tensors of a datatype that TensorFlow's models do not have."""
+    """Raises Refused for tensors with a datatype that TensorFlow does not support."""
     for one in (*config.get("input", ()), *config.get("output", ())):
         if one["data_type"] not in datatypes.NUMBERS:
             raise Refused(
@@ -26,13 +26,13 @@ def check_tensors(config: dict[str, Any], model: str) -> None:
 
 
 def dims_of(tensor: dict[str, Any]) -> list[int]:
-    """Returns the model's dimensions of a configuration's tensor, without the batch's."""
+    """Returns the dimensions of a configured tensor as the model has them (`reshape`), without the batch dimension."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 
 
 def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[str]) -> None:
-    """Raises Refused for a name that the model does not have."""
+    """Raises Refused for a configured name that the model does not have."""
     allowed = set(allowed)
     for one in tensors:
         if one["name"] not in allowed:
@@ -43,7 +43,7 @@ def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[
 
 
 def check_signature(config: dict[str, Any], signature: Signature, model: str) -> None:
-    """Raises Refused when a configuration does not match a SavedModel's signature."""
+    """Raises Refused when a configuration does not match the signature of a SavedModel."""
     batches = int(config.get("max_batch_size", 0)) > 0
     inputs, outputs = config.get("input", ()), config.get("output", ())
     check_names("input", inputs, signature.inputs)
@@ -71,9 +71,9 @@ def check_signature(config: dict[str, Any], signature: Signature, model: str) ->
 
 
 def check_made_inputs(config: dict[str, Any], allowed: Iterable[str]) -> int:
-    """Returns the number of the model's inputs that the server creates.
+    """Returns how many of the model's inputs the server creates (ragged batches, sequence controls).
 
-    Raises Refused for a name that the model does not have.
+    Raises Refused for one that the model does not have.
     """
     names = [{"name": name} for one in config.get("batch_input", ()) for name in one.get("target_name", ())]
     check_names("input", names, allowed)
@@ -89,7 +89,7 @@ def _check_ragged(model: str, name: str, provided: Sequence[int]) -> None:
 
 
 def check_datatype(kind: str, tensor: dict[str, Any], provided: str, model: str) -> None:
-    """Raises Refused when the model's tensor has another datatype."""
+    """Raises Refused when a configured tensor and the model's have different datatypes."""
     if tensor["data_type"] != provided:
         raise Refused(
             "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"

@@ -1,7 +1,7 @@
-"""Moves a GraphDef's weights to files that TensorFlow maps on demand.
+"""Moves the weights of a GraphDef to files, which TensorFlow maps on demand.
 
-It keeps five copies of constants in a graph, in the several forms of the graph, and three more while it loads. With moved weights
-Inception v3 (96 MB) takes 260 MB, not 535, 580 and not 1,500 while it loads, and loads in a third of the time; it runs as fast.
+TensorFlow keeps five copies of a graph's constants, and three more during the load. With moved weights, Inception v3 (96 MB) takes 260 MB
+instead of 535, during the load 580 MB instead of 1,500, and loads in a third of the time. It runs equally fast.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.graph_pb2 import GraphDef
     from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-# Smaller constants may be needed by TensorFlow's optimizer: shapes, axes, and inputs of constant folding.
+# TensorFlow's optimizer may need the values of smaller constants, such as shapes and axes.
 _BYTES_MIN = 1 << 16
-# Each takes two descriptors of this process.
+# Maximum number of moved constants; each takes two file descriptors of this process.
 _MOST = 128
 _MOVED = "ImmutableConst"
 _BYTES = {
@@ -31,12 +31,12 @@ _BYTES = {
 
 
 class Constants:
-    """The constants that were moved out of a graph; its operations can read them as long as this object exists."""
+    """Constants that were moved out of a graph. They can be read as long as this object exists."""
 
     def __init__(self, graph: GraphDef) -> None:
-        """Moves the largest constants."""
+        """Moves the largest constants of a graph."""
         self._descriptors = []
-        # Mapped, because memory that only a descriptor refers to would not be charged to any process.
+        # The files are mapped, because memory that only a descriptor refers to is not charged to any process.
         self._mappings = []
         found = [(size, node) for node in nodes_of(graph) for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
         found.sort(key=lambda one: one[0], reverse=True)
@@ -66,7 +66,7 @@ class Constants:
 
 
 def _rename_outputs(function: FunctionDef) -> None:
-    """In a function an operation's result has the operation's own name for it, which differs for moved constants."""
+    """Adapts references inside functions, which name the result of an operation; moved constants have another result name."""
     moved = {node.name for node in function.node_def if node.op == _MOVED}
     if not moved:
         return
@@ -81,7 +81,7 @@ def _rename_outputs(function: FunctionDef) -> None:
 
 
 def _movable_bytes(node: NodeDef) -> int:
-    """Returns the size of a constant that is written in full; 0 for others, which TensorFlow may reject itself."""
+    """Returns the size of a constant whose value is stored in full; 0 for other constants."""
     if node.op != "Const":
         return 0
     tensor = node.attr["value"].tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorflow.core.framework import types_pb2
 
-# The types of Triton's backend, which has no BF16.
+# The datatypes that Triton's backend supports. BF16 is not among them.
 NUMBERS = {
     "TYPE_BOOL": types_pb2.DT_BOOL,
     "TYPE_UINT8": types_pb2.DT_UINT8,
@@ -24,10 +24,10 @@ NAMES = {number: name for name, number in NUMBERS.items()}
 
 
 def shown(name: str) -> str:
-    """Returns a configuration's name in Triton's spelling for a model's datatype."""
+    """Returns the name of a datatype in Triton's texts about models."""
     return "TYPE_BYTES" if name == "TYPE_STRING" else name
 
 
 def name_of(number: int) -> str:
-    """Returns TensorFlow's own name: DT_FLOAT."""
+    """Returns TensorFlow's name of a datatype, such as DT_FLOAT."""
     return types_pb2.DataType.Name(number) if number in types_pb2.DataType.values() else "DT_%d" % number

@@ -1,4 +1,4 @@
-"""The device of an instance's graph."""
+"""The device (CPU or GPU) of an instance's graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from galatea_worker.failures import Refused
 
 
 def gpu_of(kind: str, number: int, model: str) -> int | None:
-    """Returns the GPU of an instance; None for one on the CPU. Raises Refused when TensorFlow finds no such GPU."""
+    """Returns the GPU of an instance; None for the CPU. Raises Refused when TensorFlow finds no such GPU."""
     if kind != "GPU":
         return None
     found = len(tf.config.list_physical_devices("GPU"))

@@ -1,6 +1,7 @@
-"""Checks a file before TensorFlow reads it, because TensorFlow allocates any size that a file declares, and its own checks crash the
-process. A model's graph is a program of its author. The kernel (`galatea_worker/reading_only.py`) restricts its access to files,
-processes and network, because there are too many operations to distinguish by name.
+"""Checks a model file before TensorFlow reads it.
+
+TensorFlow allocates any size that a file declares, and its own checks crash the process. A graph can contain any operation, so the kernel
+restricts its access to files, processes and network (`galatea_worker/reading_only.py`).
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.node_def_pb2 import NodeDef
     from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-# Limit of a protobuf message.
+# Maximum size of a protobuf message.
 _FILE_BYTES_MAX = (1 << 31) - 1
-# Limit of the total size of constants that are stored shorter than they are: one value for all elements of a tensor.
+# Limit of the total size of constants that are stored in a shorter form: one value for all elements of a tensor.
 _EXPANDED_BYTES_MAX = 1 << 30
 _ELEMENT_BYTES_MAX = 16
 _SAVED_MODEL = "saved_model.pb"
-# Text format of the file, which no tool writes by default, and which cannot be checked without a parser.
+# The text format of a SavedModel is not supported: no tool writes it by default, and checking it would need a parser.
 _SAVED_MODEL_TEXT = "saved_model.pbtxt"
 
 
 def read_graph(path: str) -> graph_pb2.GraphDef:
-    """Returns the GraphDef of a file. Raises Refused for an invalid one."""
+    """Reads the GraphDef in a file. Raises Refused for an invalid one."""
     graph = _parsed(graph_pb2.GraphDef, path)
     _check_graphs([graph])
     return graph
 
 
 def read_saved_model(directory: str) -> saved_model_pb2.SavedModel:
-    """Returns a SavedModel with at least one graph. Raises Refused for an invalid one."""
+    """Reads a SavedModel, which has at least one graph. Raises Refused for an invalid one."""
     path = os.path.join(directory, _SAVED_MODEL)
     if not os.path.isfile(path):
         if os.path.isfile(os.path.join(directory, _SAVED_MODEL_TEXT)):
@@ -76,7 +77,7 @@ def _check_graphs(graphs: Iterable[graph_pb2.GraphDef]) -> None:
 
 
 def nodes_of(graph: graph_pb2.GraphDef) -> Iterator[NodeDef]:
-    """Includes the nodes of its functions."""
+    """Yields the nodes of a graph and of its functions."""
     yield from graph.node
     for function in graph.library.function:
         yield from function.node_def
@@ -91,7 +92,7 @@ def _tensors(node: NodeDef) -> Iterator[TensorProto]:
 
 
 def _expanded_bytes(name: str, tensor: TensorProto) -> int:
-    """Returns how many bytes the tensor has more than are stored. Raises Refused for an invalid shape."""
+    """Returns by how many bytes a tensor is larger than its stored form. Raises Refused for an invalid shape."""
     elements = 1
     for dim in tensor.tensor_shape.dim:
         if dim.size < 0:

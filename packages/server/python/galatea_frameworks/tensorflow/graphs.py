@@ -1,4 +1,4 @@
-"""A model's graph in a session: read from its file, with the tensors for the configuration's names."""
+"""Opens a model's graph in a TensorFlow session, and finds the tensors for the configured names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _v1 = tf.compat.v1
-# Maximum number of compiled callables, each for one set of outputs.
+# Maximum number of cached callables, each compiled for one set of outputs.
 _CALLABLES_MAX = 16
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
 class Graph:
-    """A session, with its input and output tensors by the configuration's names."""
+    """A graph in a session. Its input and output tensors have the configured names."""
 
     def __init__(
         self, session: _v1.Session, inputs: dict[str, str], outputs: dict[str, str], constants: Constants | None = None
@@ -41,7 +41,7 @@ class Graph:
         self._callables = {}
 
     def initialize(self, path: str) -> None:
-        """Runs the operations that a file names."""
+        """Runs the initialization operations that a file lists."""
         for name in _init_ops(path):
             try:
                 operation = self._session.graph.get_operation_by_name(name)
@@ -50,13 +50,13 @@ class Graph:
             self._session.run(operation)
 
     def prepare(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Sets the inputs in their order, and the available outputs."""
+        """Sets the order of the inputs, and the available outputs."""
         self._feeds = [self._inputs[name] for name in inputs]
         self._all = tuple(outputs)
         self._callable(self._all)
 
     def run(self, inputs: Sequence[Any], wanted: frozenset[str]) -> dict[str, np.ndarray]:
-        """Returns outputs by name, at least the requested ones."""
+        """Runs the graph. Returns outputs by name, which include the requested ones."""
         names = tuple(name for name in self._all if name in wanted) or self._all
         if names not in self._callables and len(self._callables) >= _CALLABLES_MAX:
             names = self._all
@@ -66,7 +66,7 @@ class Graph:
         found = self._callables.get(names)
         if found is None:
             options = config_pb2.CallableOptions(feed=self._feeds, fetch=[self._outputs[name] for name in names])
-            # The public `make_callable` with feeds uses `run`, which takes 80 us more.
+            # The public `make_callable` with feeds calls `run`, which takes 80 us longer.
             found = self._callables[names] = self._session._make_callable_from_options(options)
         return found
 
@@ -85,12 +85,12 @@ def _init_ops(path: str) -> list[str]:
 
 
 def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProto, model: str) -> Graph:
-    """Opens the graph of a GraphDef, whose placeholders are inputs and whose other nodes may be outputs."""
+    """Opens a GraphDef. Its inputs are placeholders; its outputs may be any other nodes."""
     definition = files.read_graph(path)
     if not definition.node:
         raise Refused("model %s has an empty network" % model)
     for node in definition.node:
-        # The device of the graph's author does not exist on this machine.
+        # The device that the graph's author used may not exist on this machine.
         if "cpu" not in node.device.lower():
             node.device = ""
     _check_ports(config, definition.node, model)
@@ -109,9 +109,9 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
 
 
 def _stay_in_graph(session_config: _v1.ConfigProto) -> bool:
-    """Returns whether constants must stay in the graph:
+    """Returns whether constants must stay in the graph.
 
-    XLA has no operation for moved constants, and to a GPU they would be copied in each run.
+    XLA does not support moved constants, and for a GPU they would be copied in each run.
     """
     return (
         session_config.graph_options.optimizer_options.global_jit_level > 0
@@ -132,7 +132,7 @@ def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -
 
 
 def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, model: str) -> None:
-    """Checks a tensor's datatype, which is known once the graph is built; Triton checks when it runs."""
+    """Checks the datatype of a tensor when the graph is opened; Triton checks it when the graph runs."""
     try:
         found = graph.get_tensor_by_name(tensor)
     except (KeyError, ValueError) as error:
@@ -142,7 +142,7 @@ def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, mo
 
 
 def read_signature(path: str, settings: Settings, model: str, log: Any) -> signatures.Signature:
-    """Returns the inputs and outputs of a SavedModel without loading it."""
+    """Returns the signature of a SavedModel without loading the model."""
     graph = signatures.tagged(files.read_saved_model(path).meta_graphs, settings.tag)
     return signatures.signature_of(graph, settings.signature, model, log)
 
@@ -150,10 +150,7 @@ def read_signature(path: str, settings: Settings, model: str, log: Any) -> signa
 def open_saved_model(
     path: str, config: dict[str, Any], session_config: _v1.ConfigProto, about: tuple[str, Settings, Any]
 ) -> Graph:
-    """Opens the graph of a SavedModel, with its variables and assets.
-
-    `about`: the model's name, its settings and the log.
-    """
+    """Opens a SavedModel with its variables and assets. `about` is the model's name, settings and log."""
     model, settings, log = about
     message = files.read_saved_model(path)
     definition = signatures.tagged(message.meta_graphs, settings.tag)

@@ -1,4 +1,4 @@
-"""One instance of a model: opens its graph, runs batches through it."""
+"""Runs one instance of a model: opens its graph and executes batches."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ _GRAPHDEF = "tensorflow_graphdef"
 _SAVED_MODEL = "tensorflow_savedmodel"
 _FILES = {_GRAPHDEF: "model.graphdef", _SAVED_MODEL: "model.savedmodel"}
 _DEFAULT_BATCH_SIZE = "4"
-# The first run compiles the graph, and leaves several copies of its constants behind; from the second on, runs are
-# alike.
+# The first run compiles the graph and leaves several copies of its constants behind. Later runs are alike.
 _RUNS_TO_TRIM = 2
 
 
 class TritonPythonModel(BatchedModel):
-    """The Python backend's model class, for GraphDefs and SavedModels."""
+    """The Python backend's model class for GraphDefs and SavedModels."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Completes the configuration of a SavedModel; a GraphDef does not declare enough."""
+        """Completes the configuration of a SavedModel. A GraphDef does not declare enough for that."""
         config = auto_complete_model_config.as_dict()
         model = config.get("name", "")
         if _platform(config, model) != _SAVED_MODEL:
@@ -63,8 +62,8 @@ class TritonPythonModel(BatchedModel):
         """Opens the graph and checks the configuration against it, with Triton's texts."""
         kind = args["model_instance_kind"]
         if kind != "GPU":
-            # Before TensorFlow starts a thread: rules apply to the thread that enters them. CUDA opens and writes
-            # files that no list here contains.
+            # Before TensorFlow starts a thread, because the rules apply to the calling thread and its later ones. CUDA opens files that are
+            # not known here, so models on GPUs are not confined.
             reading_only.enter(args["model_repository"])
         model = args["model_name"]
         config = json.loads(args["model_config"])
@@ -102,18 +101,21 @@ class TritonPythonModel(BatchedModel):
         heap.trim()
 
     def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """Returns an array, flattened for ragged inputs, whose dimensions after the batch's may differ."""
+        """Returns an array over the tensor's bytes.
+
+        Ragged inputs are flattened, because their dimensions after the batch dimension may differ.
+        """
         value = tensors.value_of(tensor, name)
         return value.reshape(-1) if name in self._ragged.inputs else value
 
     def joined(self, column: Sequence[Any]) -> Any:
-        """Returns one array of them all."""
+        """Concatenates arrays."""
         return tensors.joined(column)
 
     def columns(
         self, inputs: Sequence[Any], rows: list[int] | None, requests: Sequence[InferenceRequest]
     ) -> Iterable[Iterable[Tensor]]:
-        """Runs the part of the graph that the requested outputs depend on."""
+        """Runs the part of the graph that the requested outputs need."""
         wanted = frozenset(name for request in requests for name in request.requested_output_names())
         results = self._graph.run([*inputs, *self._ragged.made(requests)], wanted)
         if self._runs_to_trim > 0:
@@ -124,7 +126,7 @@ class TritonPythonModel(BatchedModel):
             yield self._ragged.scattered(name, value, requests) or tensors.split(name, value, rows)
 
     def failure(self, error: Exception) -> str:
-        """Returns TensorFlow's own text, as Triton does."""
+        """Returns TensorFlow's error text, as Triton does."""
         if is_out_of_memory(error):
             raise error
         return _text(error)

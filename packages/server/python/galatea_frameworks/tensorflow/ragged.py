@@ -1,5 +1,7 @@
-"""Ragged batches: inputs of any length concatenated in one dimension, tensors that describe which elements belong to which request, and
-outputs split by them.
+"""Ragged batches:
+
+inputs of different lengths are concatenated in one dimension. Additional tensors describe which elements belong to which request; outputs
+are split accordingly.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ if TYPE_CHECKING:
 _TYPES = {"TYPE_INT32": np.int32, "TYPE_FP32": np.float32}
 _ELEMENT_COUNT = "BATCH_ELEMENT_COUNT"
 _MAX_ELEMENT_COUNT = "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"
-# Limit of a tensor whose length represents a number.
+# Maximum length of a tensor that represents a number by its length.
 _ELEMENTS_MAX = 1 << 28
 
 
 class RaggedBatches:
-    """The configuration of ragged batches: `allow_ragged_batch`, `batch_input` and `batch_output`."""
+    """The settings for ragged batches in a configuration: `allow_ragged_batch`, `batch_input` and `batch_output`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self.inputs = frozenset(one["name"] for one in config["input"] if one.get("allow_ragged_batch"))
@@ -36,7 +38,7 @@ class RaggedBatches:
         self.made_names = [name for one in self._made for name in one.get("target_name", ())]
         batches = int(config.get("max_batch_size", 0)) > 0
         outputs = {one["name"]: one for one in config["output"]}
-        # By output: the input that has its shape, and the output's own dimensions.
+        # By output name: the input that determines the output's shape, and the output's own dimensions.
         self._scattered = {
             one["target_name"][0]: (
                 one["source_input"][0],
@@ -46,7 +48,7 @@ class RaggedBatches:
         }
 
     def made(self, requests: Sequence[InferenceRequest]) -> list[np.ndarray]:
-        """Returns the tensors that describe the requests' inputs, in the order of their names. Raises Unfit."""
+        """Returns the tensors of `batch_input` for a batch of requests, in the order of their names. Raises Unfit."""
         found = []
         for one in self._made:
             shapes = [shape_of(request, one["source_input"][0]) for request in requests]
@@ -55,9 +57,8 @@ class RaggedBatches:
         return found
 
     def scattered(self, name: str, value: Any, requests: Sequence[InferenceRequest]) -> Iterable[Tensor] | None:
-        """Returns an output's tensor for each request, with the shape of that request's input; None for an output with rows.
-
-        Raises Unfit.
+        """Returns the tensor of an output for each request, in the shape of that request's input; None when the output is not in
+        `batch_output`. Raises Unfit.
         """
         if name not in self._scattered:
             return None
@@ -82,7 +83,7 @@ class RaggedBatches:
 
 
 def shape_of(request: InferenceRequest, name: str) -> Sequence[int]:
-    """Returns the shape of a request's input. Raises Unfit."""
+    """Returns the shape of an input of a request. Raises Unfit when the input is missing."""
     for tensor in request.inputs():
         if tensor.name() == name:
             return tensor.shape()
@@ -101,6 +102,6 @@ def _made(kind: str, shapes: Sequence[Sequence[int]], datatype: type) -> np.ndar
         if max(counts) > _ELEMENTS_MAX:
             raise Unfit("an input of %d elements is too long for a batch's largest" % max(counts))
         return np.zeros(max(counts), datatype)
-    # BATCH_ITEM_SHAPE and its flat form: the dimensions of each row except the batch's.
+    # BATCH_ITEM_SHAPE and its flattened form contain the dimensions of each row without the batch dimension.
     rows = np.array([shape[1:] for shape in shapes for _ in range(shape[0])], datatype)
     return rows if kind == "BATCH_ITEM_SHAPE" else rows.reshape(-1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Loader(SavedModelLoader):
-    """Uses the parsed message; TensorFlow's own loader reads the file again, twice."""
+    """Loads an already parsed SavedModel. TensorFlow's own loader would read the file again, twice."""
 
     def __init__(self, directory: str, message: SavedModel) -> None:
         self._export_dir = directory
@@ -28,15 +28,16 @@ class _Loader(SavedModelLoader):
 def open_in(
     session: tf.compat.v1.Session, directory: str, message: SavedModel, tags: list[str], *, stay_in_graph: bool = False
 ) -> Constants | None:
-    """Loads the graph with these tags, its variables and assets.
+    """Loads the graph with these tags, its variables and assets. The returned constants must be kept as long as the session is used;
+    `message` is changed.
 
-    The constants must be kept as long as the session is used. `message` is changed. The weights of a frozen SavedModel are constants: of
-    96 MB in its graph TensorFlow had 412 in memory, and 1,240 while it loaded, which took 4.5 s; moved they take 197, 311 and 0.6 s. In a
-    function they took 690, 1,490 and 5 s, now 292, 407 and 0.5 s. Variables are in memory once.
+    The weights of a frozen SavedModel are constants. A graph with 96 MB of weights took 412 MB, 1,240 MB during the load, and 4.5 s to
+    load; with moved constants 197 MB, 311 MB and 0.6 s. In a function, it was 690, 1,490 and 5 s, now 292, 407 and 0.5 s. Variables are in
+    memory only once anyway.
     """
     loader = _Loader(directory, message)
     graph = loader.get_meta_graph_def_from_tags(tags).graph_def
-    # XLA has no operation for moved constants.
+    # XLA does not support moved constants.
     constants = None if stay_in_graph or _asks_for_xla(graph) else Constants(graph)
     with session.graph.as_default():
         saver, _ = loader.load_graph(session.graph, tags, clear_devices=True)
@@ -46,6 +47,6 @@ def open_in(
 
 
 def _asks_for_xla(graph: GraphDef) -> bool:
-    """Returns whether a part of the graph is compiled by XLA regardless of the session."""
+    """Returns whether the graph requires XLA for a part of it, regardless of the session."""
     parts = (*graph.library.function, *nodes_of(graph))
     return any(name.startswith("_Xla") and value.b for part in parts for name, value in part.attr.items())

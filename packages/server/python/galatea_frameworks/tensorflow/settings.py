@@ -1,4 +1,4 @@
-"""The TensorFlow settings of a configuration besides its tensors."""
+"""The TensorFlow settings in a configuration, except those of tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _fraction(text: str) -> float:
 
 
 class Settings:
-    """The configuration's parameters, parsed. Raises Refused with Triton's text for an invalid value."""
+    """The parsed parameters of a configuration. Raises Refused with Triton's text for an invalid value."""
 
     def __init__(self, config: dict[str, Any], model: str) -> None:
         self._given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
@@ -43,7 +43,7 @@ class Settings:
         self.signature = self._given.get("TF_SIGNATURE_DEF", "")
         self.init_ops_file = self._given.get("TF_INIT_OPS_FILE", "")
         self.libraries = list(config.get("model_operations", {}).get("op_library_filename", ()))
-        # Each instance is a process with its own session: nothing is shared.
+        # Each instance is a process with its own session, so no sessions are shared.
         shares = parameter_values.integer(self._given.get("MAX_SESSION_SHARE_COUNT", "1"))
         if shares <= 0:
             raise Refused(
@@ -59,15 +59,14 @@ class Settings:
         return count
 
     def session_config(self, backend_config: dict[str, str], log: Any, gpu: int | None) -> tf.compat.v1.ConfigProto:
-        """Returns the configuration of a session on this GPU, or on the CPU."""
+        """Returns the session configuration for this GPU; for the CPU when `gpu` is None."""
         found = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=self.intra_threads,
             inter_op_parallelism_threads=self.inter_threads,
             use_per_session_threads=self.per_session_threads,
             allow_soft_placement=parameter_values.boolean(backend_config.get("allow-soft-placement", "true")),
         )
-        # A loaded graph is not extended. Without this, TensorFlow keeps it for that, with several copies of its
-        # constants.
+        # Without this, TensorFlow keeps the graph for later extensions, with several copies of its constants.
         found.experimental.optimize_for_static_graph = True
         found.experimental.disable_output_partition_graphs = True
         level = int(self._optimization.get("graph", {}).get("level", 0))
@@ -76,11 +75,10 @@ class Settings:
             found.graph_options.optimizer_options.global_jit_level = jit
         self._accelerate(found, log, gpu)
         if gpu is None:
-            # Otherwise a TensorFlow with CUDA would take memory of every GPU.
+            # Without this, a TensorFlow with CUDA would allocate memory on every GPU.
             found.device_count["GPU"] = 0
             return found
-        # The session sees only this GPU, as /GPU:0, and takes its memory on demand, as in Triton, or the configured
-        # fraction.
+        # The session sees only this GPU, as /GPU:0. As in Triton, it allocates memory on demand, or the configured fraction.
         found.gpu_options.visible_device_list = str(gpu)
         fraction = _fraction(backend_config.get("gpu-memory-fraction", "0"))
         found.gpu_options.allow_growth = fraction == 0
@@ -111,10 +109,7 @@ class Settings:
                 raise Refused("unknown Execution Accelerator '%s' is requested" % name)
 
     def init_ops_path(self, model_directory: str, version_directory: str) -> str | None:
-        """Returns the file of TF_INIT_OPS_FILE: in the version's directory, else in the model's.
-
-        None when there is none.
-        """
+        """Returns the path of the file that TF_INIT_OPS_FILE names, in the version's directory or in the model's; None when there is none."""
         if self.init_ops_file == "":
             return None
         own = os.path.join(version_directory, self.init_ops_file)

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a SavedModel: one of its signatures."""
+"""The inputs and outputs of a SavedModel, as one of its signatures declares them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _OF_NO_MODEL = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 class Port(NamedTuple):
-    """An input or output: its tensor in the graph, its datatype by the configuration's name, and its dimensions, which are empty for a
-    scalar and for an unknown shape, as in Triton.
+    """An input or output:
+
+    its tensor in the graph, its datatype with the configuration's name, and its dimensions. As in Triton, these are empty for a scalar and
+    for an unknown shape.
     """
 
     tensor: str
@@ -30,14 +32,14 @@ class Port(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The ports by name, ordered by name."""
+    """Inputs and outputs by name, sorted by name."""
 
     inputs: dict[str, Port]
     outputs: dict[str, Port]
 
 
 def tagged(graphs: Iterable[MetaGraphDef], tag: str) -> MetaGraphDef:
-    """Returns the graph with only this tag. Raises Refused with TensorFlow's text when there is none."""
+    """Returns the graph that has only this tag. Raises Refused with TensorFlow's text when there is none."""
     wanted = tag or _DEFAULT_TAG
     for graph in graphs:
         if set(graph.meta_info_def.tags) == {wanted}:
@@ -49,7 +51,7 @@ def tagged(graphs: Iterable[MetaGraphDef], tag: str) -> MetaGraphDef:
 
 
 def signature_of(graph: MetaGraphDef, name: str, model: str, log: Any) -> Signature:
-    """Returns the signature of this name, or the serving signature for "". Raises Refused with Triton's text."""
+    """Returns the signature with this name; for "", the serving signature. Raises Refused with Triton's text."""
     wanted = name or _DEFAULT_SIGNATURE
     found = graph.signature_def
     chosen = wanted if wanted in found else None
@@ -86,10 +88,10 @@ def _ports(kind: str, infos: Mapping[str, TensorInfo], model: str) -> dict[str, 
 
 
 def allows_batches(ports: Iterable[Port]) -> bool:
-    """Returns whether the first dimension of every port with dimensions is variable."""
+    """Returns whether the first dimension is variable in every input and output that has dimensions."""
     return all(not port.dims or port.dims[0] == -1 for port in ports)
 
 
 def shown(dims: Sequence[int]) -> str:
-    """Returns the text [-1,3]."""
+    """Returns the text of a shape, such as [-1,3]."""
     return "[%s]" % ",".join(str(dim) for dim in dims)

@@ -1,7 +1,4 @@
-"""Converts tensors of requests to TensorFlow's, and its results to tensors of responses.
-
-Copies bytes only when necessary.
-"""
+"""Converts tensors of requests to arrays for TensorFlow, and its results to tensors of responses. Copies bytes only when necessary."""
 
 from __future__ import annotations
 
@@ -19,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def value_of(tensor: Tensor | None, name: str) -> np.ndarray:
-    """Returns an array over the request's own bytes, which TensorFlow reads in place; an array of bytes objects for strings."""
+    """Returns an array over the request's bytes, which TensorFlow reads in place; for strings, an array of bytes objects."""
     if tensor is None:
         raise Unfit("input '%s' is missing: a graph is fed all of its inputs" % name)
     return tensor.as_numpy()
 
 
 def joined(column: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenates one input of several requests."""
+    """Concatenates the values of one input of several requests."""
     return np.concatenate(column, 0)
 
 
 def split(name: str, value: np.ndarray, rows: list[int] | None) -> Iterable[Tensor]:
-    """Yields an output's tensor for each request. Raises Unfit."""
+    """Yields the tensor of an output for each request. Raises Unfit."""
     whole = np.asarray(value)
     if rows is not None and whole.ndim == 0:
         raise Unfit("output '%s' is a scalar, and has no rows for a batch" % name, pb_utils.TritonError.INTERNAL)

@@ -1,1 +1,1 @@
-"""The runner `tensorflow_serving`: an archive's SavedModels behind TensorFlow Serving's REST API, like SageMaker's container."""
+"""Serves the SavedModels of an archive behind TensorFlow Serving's REST API, like SageMaker's TensorFlow Serving container."""

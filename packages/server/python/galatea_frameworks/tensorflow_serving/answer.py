@@ -1,4 +1,4 @@
-"""A response."""
+"""The response type of this package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Finds the SavedModels of an archive:
-
-`<model>/<version>/saved_model.pb` at any depth, or `<version>/saved_model.pb`.
-"""
+"""Finds the SavedModels in an archive: `<model>/<version>/saved_model.pb` at any depth, or `<version>/saved_model.pb`."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FILE = "saved_model.pb"
-# Name of the directory to which archives are unpacked.
+# Name of the directory to which archives are unpacked; also the default name of a model without a directory of its own.
 _OWN_NAME = "model"
 _VERSION_MAX = 2**63 - 1
 
@@ -27,7 +24,7 @@ class ArchivedModel(NamedTuple):
 
 
 def models_in(root: str) -> dict[str, ArchivedModel]:
-    """Returns models by name, sorted. Raises Refused when there are none."""
+    """Returns the models of an archive by name, sorted. Raises Refused when there are none."""
     found = {}
     for base in sorted(set(_bases(root))):
         name = _OWN_NAME if base == root else os.path.basename(base)
@@ -43,7 +40,7 @@ def models_in(root: str) -> dict[str, ArchivedModel]:
 
 
 def _bases(root: str) -> Iterator[str]:
-    """Yields the directories that contain versions."""
+    """Yields directories that contain version directories."""
     for directory, _, files in os.walk(root):
         if _FILE in files and directory != root and _is_version(os.path.basename(directory)):
             yield os.path.dirname(directory)

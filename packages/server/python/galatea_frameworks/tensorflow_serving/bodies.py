@@ -1,4 +1,4 @@
-"""Converts bodies of the container's content types to documents of TensorFlow Serving's REST API."""
+"""Converts request bodies to JSON documents of TensorFlow Serving's REST API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNSUPPORTED = 415
 
 
 def document_of(body: bytes, content_type: str) -> Any:
-    """Raises ServingError, with 415 for unsupported content types."""
+    """Returns the document of a body. Raises ServingError, with status 415 for unsupported content types."""
     kind = content_type.split(";")[0].strip().lower()
     if kind in _JSON:
         return _of_json(body)
@@ -30,7 +30,7 @@ def document_of(body: bytes, content_type: str) -> Any:
 
 
 def _of_json(body: bytes) -> Any:
-    """Parses a request of TensorFlow Serving, a row, a list of rows, or consecutive rows."""
+    """Parses JSON: a request of TensorFlow Serving, a row, a list of rows, or rows one after another."""
     text = json_text.text_of(body)
     found = json_text.values(text)
     if len(found) > 1:
@@ -44,7 +44,7 @@ def _of_json(body: bytes) -> Any:
 
 
 def _of_csv(text: str) -> Any:
-    """Parses a row for each line, of one value or a list. Values that are not numbers are text."""
+    """Parses CSV: each line is a row with one value or a list of values. Values that are not numbers are text."""
     rows = []
     for line in _LINE_END.split(text.strip()):
         line = line.strip()
@@ -62,7 +62,7 @@ def _number_or_text(field: str) -> Any:
 
 
 def _fields(line: str) -> list[str]:
-    """Commas in quotes are text, and a doubled quote there is a quote."""
+    """Splits a line at commas. In quotes, a comma is text and a doubled quote is a quote."""
     if '"' not in line:
         return line.split(",")
     fields = []

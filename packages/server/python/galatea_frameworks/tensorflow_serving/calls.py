@@ -1,5 +1,6 @@
-"""Calls of the REST API: converts a document for a servable to tensors, runs them alone or with others, and converts the results to a
-response.
+"""Calls of TensorFlow Serving's REST API.
+
+A document is converted to tensors; these are run alone or together with other calls; the results are converted to a response.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """One call of one servable. The constructor raises ServingError for a document that does not match."""
+    """One call of one model version (servable). The constructor raises ServingError for an invalid document."""
 
     def __init__(self, servable: Servable, method: str, document: Any) -> None:
         self.servable = servable
@@ -44,21 +45,21 @@ class Call:
 
     @property
     def row_count(self) -> int | None:
-        """The number of rows of its tensors; None when they differ."""
+        """The number of rows of the tensors; None when they have different numbers of rows."""
         counts = {len(one) if one.ndim > 0 else None for one in self.feeds}
         return counts.pop() if len(counts) == 1 else None
 
     def kind(self) -> Any:
-        """Returns a key that is equal for calls whose tensors can be concatenated."""
+        """Returns a key. Calls with equal keys can run together."""
         shapes = tuple(one.shape[1:] for one in self.feeds)
         return id(self.servable), self.signature_name or "serving_default", shapes
 
     def run(self) -> bytes:
-        """Runs the call alone. Raises ServingError."""
+        """Runs the call alone and returns its JSON response. Raises ServingError."""
         return self.answer(self.servable.run(self.signature_name, self.feeds))
 
     def answer(self, outputs: dict[str, np.ndarray]) -> bytes:
-        """Returns the JSON of its results. Raises ServingError."""
+        """Returns the JSON response for the results. Raises ServingError."""
         if self._method == "classify":
             return json_answer.classes(examples.classified(outputs, len(self.feeds[0])))
         if self._method == "regress":
@@ -67,7 +68,7 @@ class Call:
 
 
 def run_together(calls: Sequence[Call], rows_max: int) -> list[bytes | ServingError]:
-    """Returns a response to each call. Those with equal kinds run together, up to `rows_max` rows at a time."""
+    """Returns the response to each call. Calls with equal `kind` run together, with up to `rows_max` rows at a time."""
     answers = [None] * len(calls)
     waiting = {}
     for place, call in enumerate(calls):
@@ -96,7 +97,7 @@ def _run_group(calls: Sequence[Call], group: Sequence[int], answers: list[bytes 
         try:
             parts = _run_joined(members)
         except ServingError:
-            # One call's values may have failed the whole run: each is run alone, and fails alone.
+            # Invalid values of one call may have failed the whole run. Each call is then run alone, so that only the invalid one fails.
             parts = None
     else:
         parts = None

@@ -1,4 +1,4 @@
-"""Requests of the classify and regress APIs: JSON objects as `tf.train.Example`, and the models' results."""
+"""The classify and regress APIs: converts JSON objects to `tf.train.Example`, and interprets the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
 
 
 def serialized(document: dict[str, Any]) -> np.ndarray:
-    """Returns the examples of a request, each with the features of its context, if any. Raises ServingError."""
+    """Returns the serialized examples of a request. Features of the request's `context` are added to each. Raises ServingError."""
     shared = b""
     if _CONTEXT in document:
         shared = _example(document[_CONTEXT]).SerializeToString()
@@ -44,7 +44,7 @@ def serialized(document: dict[str, Any]) -> np.ndarray:
         raise ServingError("JSON Value: %s '%s' value is an empty array" % (shown(document), _EXAMPLES))
     found = np.empty(len(listed), dtype=np.object_)
     for place, one in enumerate(listed):
-        # Consecutive protobuf messages are merged by their reader.
+        # Concatenated protobuf messages are parsed as one merged message.
         found[place] = shared + _example(one).SerializeToString()
     return found
 
@@ -84,7 +84,7 @@ def _add(value: Any, name: str, feature: feature_pb2.Feature) -> None:
 
 
 def check_classify(signature: Signature) -> None:
-    """Raises ServingError for a signature that cannot classify."""
+    """Raises ServingError for a signature that does not support classification."""
     _check_input(signature, "classification")
     if len(signature.outputs) not in (1, 2):
         raise ServingError("Expected one or two output Tensors, found %d" % len(signature.outputs))
@@ -96,7 +96,7 @@ def check_classify(signature: Signature) -> None:
 
 
 def check_regress(signature: Signature) -> None:
-    """Raises ServingError for a signature that does not return one number per example."""
+    """Raises ServingError for a signature that does not support regression: one number for each example."""
     _check_input(signature, "regression")
     if len(signature.outputs) != 1:
         raise ServingError("Expected one output Tensor.")
@@ -118,7 +118,7 @@ def _check_input(signature: Signature, what: str) -> None:
 
 
 def classified(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[bytes, np.float32]]]:
-    """Returns the classes of each example: label and score. Raises ServingError."""
+    """Returns the classes of each example as (label, score). Raises ServingError."""
     classes, scores = outputs.get(_CLASSES), outputs.get(_SCORES)
     for name, found, kind, words in (
         ("classes", classes, np.object_, "DT_STRING"),
@@ -146,7 +146,7 @@ def classified(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[by
 
 
 def regressed(outputs: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """Returns the number of each example. Raises ServingError."""
+    """Returns the regression result of each example. Raises ServingError."""
     found = outputs[_OUTPUTS]
     if found.ndim not in (1, 2) or (found.ndim == 2 and found.shape[1] != 1):
         raise ServingError(

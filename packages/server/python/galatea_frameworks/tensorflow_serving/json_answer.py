@@ -1,4 +1,4 @@
-"""Prints tensors as JSON exactly like TensorFlow Serving, including line breaks and digits."""
+"""Prints tensors as JSON exactly as TensorFlow Serving does, including line breaks and digits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INDENT = "    "
-# A string output with this suffix is printed in base64.
+# String outputs with this suffix are printed in base64.
 _BYTES_SUFFIX = "_bytes"
 
 
 def rows(outputs: dict[str, np.ndarray]) -> bytes:
-    """Returns the response to a request in rows: an element for each row. Raises ServingError."""
+    """Returns the response to a request in row format, with an element for each row. Raises ServingError."""
     count = -1
     for name, value in outputs.items():
         if value.ndim == 0:
@@ -45,7 +45,7 @@ def rows(outputs: dict[str, np.ndarray]) -> bytes:
 
 
 def columns(outputs: dict[str, np.ndarray]) -> bytes:
-    """Returns the response to a request in columns: whole tensors."""
+    """Returns the response to a request in column format, with whole tensors."""
     if len(outputs) == 1:
         ((name, value),) = outputs.items()
         return _object("outputs", _nested(_texts(name, value), value.shape, 1)[0])
@@ -88,7 +88,7 @@ def _string(value: str | bytes) -> str:
 
 
 def _broken(texts: list[str], depth: int) -> str:
-    """Returns a list with a line for each element."""
+    """Prints a list with one element per line."""
     if not texts:
         return "[]"
     inner = "\n" + _INDENT * (depth + 1)
@@ -96,7 +96,7 @@ def _broken(texts: list[str], depth: int) -> str:
 
 
 def _nested(texts: list[str], shape: Sequence[int], depth: int | None) -> list[str]:
-    """Returns the elements in nested lists. `depth` None: on one line; else the depth of the outermost list."""
+    """Prints nested lists. `depth` is the depth of the outermost list; None prints everything on one line."""
     for level in range(len(shape) - 1, -1, -1):
         size = shape[level]
         if size == 0:
@@ -126,7 +126,7 @@ def _texts(name: str, value: np.ndarray) -> list[str]:
 
 
 def _floats(values: np.ndarray) -> list[str]:
-    """Prints six digits when they represent the number exactly, else as many as any number of the type needs."""
+    """Prints a number with six digits if they represent it exactly; otherwise with as many digits as its type may need."""
     numbers = values.tolist()
     texts = ["%g" % one for one in numbers]
     back = np.array(list(map(float, texts)), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Parses JSON like TensorFlow Serving, and quotes values as its errors do."""
+"""Parses JSON as TensorFlow Serving does, and prints values as its errors quote them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# A quoted value is truncated after this number of characters.
+# Maximum length of a quoted value in an error.
 _SHOWN_MAX = 256
 _INDENT = "    "
 _BYTE_ORDER_MARK = "\ufeff"
@@ -31,12 +31,12 @@ _COMMA = "Expecting ',' delimiter"
 
 
 def text_of(body: bytes) -> str:
-    """Invalid UTF-8 in strings is kept."""
+    """Decodes a body. Invalid UTF-8 in strings is kept as surrogates."""
     return body.decode("utf-8", "surrogateescape").removeprefix(_BYTE_ORDER_MARK)
 
 
 def bytes_of(text: str) -> bytes:
-    """Returns the bytes that a string of a request represents."""
+    """Returns the bytes of a string from a request."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -44,12 +44,12 @@ def bytes_of(text: str) -> bytes:
 
 
 def first_value(text: str) -> Any:
-    """Returns the first value; ignores everything after it. Raises ServingError."""
+    """Returns the first JSON value and ignores everything after it. Raises ServingError."""
     return _value_at(text, _space_end(text, 0), _decoder_for(text))[0]
 
 
 def values(text: str) -> list[Any]:
-    """Returns the values of a stream, separated by white space only. Raises ServingError."""
+    """Returns the JSON values of a text in which they are separated by white space. Raises ServingError."""
     found = []
     decode = _decoder_for(text)
     at = _space_end(text, 0)
@@ -73,13 +73,13 @@ def _checked_float(text: str) -> float:
 
 def _checked_integer(text: str) -> int:
     number = int(text)
-    # Raises OverflowError for a number that is too large.
+    # Raises OverflowError when the number is too large for a double.
     float(number)
     return number
 
 
 _decode = json.JSONDecoder().raw_decode
-# Takes three times as long, and is used when a number may be too large.
+# Takes three times as long; used only when a number may be too large.
 _decode_checked = json.JSONDecoder(parse_float=_checked_float, parse_int=_checked_integer).raw_decode
 _MAYBE_TOO_LARGE = re.compile(r"[0-9.][eE]\+?0*[1-9][0-9]{2}|[0-9]{300}")
 
@@ -98,7 +98,7 @@ def _value_at(text: str, at: int, decode: Callable[..., Any]) -> tuple[Any, int]
     except RecursionError:
         raise ServingError("JSON Parse error: arrays and objects are nested too deep to be read") from None
     except (ValueError, OverflowError):
-        # ValueError comes from Python's limit of an integer's digits.
+        # Python raises ValueError for an integer with too many digits.
         raise ServingError("JSON Parse error: Number too big to be stored in double.") from None
 
 
@@ -118,7 +118,7 @@ def _words(error: json.JSONDecodeError) -> str:
 
 
 def _is_in_object(text: str, end: int) -> bool:
-    """Returns whether the innermost open value at this position is an object."""
+    """Returns whether the innermost open bracket at this position is that of an object."""
     open_now = []
     at = 0
     while at < end:
@@ -136,7 +136,7 @@ def _is_in_object(text: str, end: int) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Returns the quoted text of a value: a long one is truncated, so the text may be invalid JSON."""
+    """Returns a value as an error quotes it. A long value is truncated."""
     pieces = _Pieces()
     _show(value, 0, pieces)
     return "".join(pieces.texts)
@@ -148,7 +148,7 @@ class _Pieces:
         self._length = 0
 
     def add(self, text: str) -> bool:
-        """Returns False when the limit is reached."""
+        """Adds a part of the text. Returns False when the limit is reached."""
         if self._length >= _SHOWN_MAX:
             return False
         self.texts.append(text)
@@ -180,7 +180,7 @@ def _show(value: Any, depth: int, pieces: _Pieces) -> bool:
 
 
 def type_name(value: Any) -> str:
-    """Returns TensorFlow Serving's name of a JSON type."""
+    """Returns the name of a JSON type in TensorFlow Serving's errors."""
     if value is None:
         return "Null"
     if value is True or value is False:

@@ -1,4 +1,4 @@
-"""The models of an archive with all their versions loaded, and the lookup by a request's name."""
+"""All models and versions of an archive, loaded, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .servable import Servable
 
 
 class Models:
-    """Servables by name and version."""
+    """Loaded model versions (servables) by name and version."""
 
     def __init__(self, root: str, default: str, served_name: str | None, threads: tuple[int, int]) -> None:
         """Loads all models.
 
-        `default`: the model of requests without a name; "" for the first. `served_name`: an additional name of that model, for one
-        archive of several. Raises Refused.
+        `default` is the model for requests without a name; "" selects the first one. `served_name` is an additional name of that model,
+        when the container serves several archives. Raises Refused.
         """
         found = archive.models_in(root)
         if default and default not in found:
@@ -35,7 +35,7 @@ class Models:
             self.default = served_name
 
     def find(self, name: str, version: int | None) -> Servable:
-        """Returns the version, or the latest. Raises ServingError with TensorFlow Serving's text."""
+        """Returns the requested version; the latest one when `version` is None. Raises ServingError with TensorFlow Serving's text."""
         versions = self._found.get(name, {})
         if version is None:
             if not versions:

@@ -1,4 +1,4 @@
-"""Requests of the predict API: converts rows ("instances") or columns ("inputs") to tensors of a signature."""
+"""The predict API: converts rows ("instances") or columns ("inputs") to the tensors of a signature."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SIGNATURE = "signature_name"
 
 
 def checked_object(document: Any) -> dict[str, Any]:
-    """Returns a request's document. Raises ServingError when it is not an object."""
+    """Returns the document of a request. Raises ServingError when it is not a JSON object."""
     if not isinstance(document, dict):
         raise ServingError("JSON Value: %s Is not object" % shown(document))
     return document
 
 
 def signature_name(document: dict[str, Any]) -> str:
-    """Returns the name of the requested signature; "" for none."""
+    """Returns the requested signature's name; "" when none is given."""
     name = document.get(_SIGNATURE, "")
     if not isinstance(name, str):
         raise ServingError(
@@ -39,10 +39,7 @@ def signature_name(document: dict[str, Any]) -> str:
 
 
 def feeds(document: dict[str, Any], signature: Signature) -> tuple[dict[str, np.ndarray], bool]:
-    """Returns a tensor for each input, and whether the request, and so its response, is in rows.
-
-    Raises ServingError.
-    """
+    """Returns a tensor for each input, and whether the request (and therefore its response) is in row format. Raises ServingError."""
     if _INSTANCES in document and _INPUTS in document:
         raise ServingError(
             "JSON Value: %s Not formatted correctly expecting only one of '%s' or '%s' keys to exist "
@@ -88,7 +85,7 @@ def _of_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
     try:
         return _named_rows(rows, signature) if named else _plain_rows(rows, signature)
     except ServingError:
-        # The error above is about all rows as one tensor; TensorFlow Serving's is about one row.
+        # TensorFlow Serving reports the first invalid row; converting all rows at once cannot tell which one it is.
         _explain(rows, signature, named)
         raise
 
@@ -108,7 +105,7 @@ def _plain_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
 
 
 def _explain(rows: list[Any], signature: Signature, named: bool) -> None:
-    """Checks the rows one by one and raises for the first invalid one."""
+    """Checks the rows one by one and raises the error of the first invalid row."""
     shapes = {}
     (only, _), *_ = signature.inputs.items()
     for place, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""One instance of an archive for the Python backend: requests and responses are bodies with content types."""
+"""Runs one instance of an archive for the Python backend. Requests and responses are HTTP bodies with content types."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from .answer import Answer
 
-# Same names as in `container-runtimes/scripts/script-codec.ts`.
+# Tensor names, the same as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
 _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
 _ATTRIBUTES = "custom_attributes"
 _STATUS = "status"
 
-# See `tensorflow/program.py`.
+# See the constant of this name in `tensorflow/program.py`.
 _RUNS_TO_TRIM = 2
 
 
 class ServingProgram:
-    """The Python backend's model class, for archives of SavedModels."""
+    """The Python backend's model class for archives of SavedModels."""
 
     def initialize(self, args: dict[str, str]) -> None:
         """Loads all models and versions of the archive."""
@@ -43,7 +43,7 @@ class ServingProgram:
         script = os.path.join(root, "code", "inference.py")
         has_script = os.path.isfile(script)
         if not has_script:
-            # Before TensorFlow starts a thread: rules apply to the thread that enters them.
+            # Before TensorFlow starts a thread, because the rules apply to the calling thread and its later ones.
             reading_only.enter(root)
         threads = int(said["intra_threads"]), int(said["inter_threads"])
         served_name = args["model_name"] if said["is_multi_model"] == "true" else None
@@ -57,7 +57,7 @@ class ServingProgram:
         heap.trim()
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Runs matching requests together if batching is enabled."""
+        """Executes requests. If batching is enabled, compatible ones run together."""
         asked = [self._asked(request) for request in requests]
         if self._rows_max > 0:
             waiting = [one for one in asked if one.call is not None]
@@ -83,8 +83,8 @@ class ServingProgram:
 
 
 def _listen(models: Models) -> str:
-    """Starts the REST API for the script and returns its address."""
-    # Without this, a proxy named by the container would be used for local addresses.
+    """Starts the REST API for the archive's script and returns its address."""
+    # Without this, requests to local addresses would use the proxy that the container's variables name.
     for name in ("no_proxy", "NO_PROXY"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost", "127.0.0.1")))
     try:

@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST API on a local port, for the archive's own script.
 
-Other tenants cannot connect to it (see `own_listener`). When the kernel has no rules for TCP, only processes of this process's own user
-are served: other tenants have other users, if the machine supports that.
+Other tenants cannot connect to it (see `own_listener`). When the kernel cannot restrict TCP, only processes of this process's user are
+served; tenants have different users, if the machine supports that.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 _PREDICT = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d{1,18}))?:(classify|regress|predict)", re.IGNORECASE)
 _STATUS = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d{1,18}))?(/metadata)?", re.IGNORECASE)
-# Concurrent connections of the script; others wait.
+# Maximum number of concurrent connections; further ones wait.
 _CONNECTIONS_MAX = 32
 _BODY_BYTES_MAX = 1 << 30
 _SECONDS_WITHOUT_PROGRESS = 60
 
 
 class RestListener(ThreadingHTTPServer):
-    """Serves until the process ends. Raises OSError when no port may be opened."""
+    """An HTTP server that runs until the process ends. Raises OSError when no port can be opened."""
 
     daemon_threads = True
     block_on_close = False
@@ -47,7 +47,7 @@ class RestListener(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler, bind_and_activate=False)
         given = tenant.own_listener()
         self.socket.close()
-        # A tenant may not open ports itself: it has a prepared listener.
+        # A tenant is not allowed to open ports; it has a listener that was opened before its confinement.
         self.socket = socket.create_server(self.server_address) if given is None else given
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.server_address
@@ -57,15 +57,15 @@ class RestListener(ThreadingHTTPServer):
 
     @property
     def base(self) -> str:
-        """The beginning of the API's addresses."""
+        """The URL at which the API's paths begin."""
         return "http://localhost:%d" % self.server_port
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Returns whether the client's user is this process's user."""
+        """Returns whether the client runs as this process's user."""
         return _user_of(client_address, self.server_address) == os.getuid()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handles the connection in a new thread, once a slot is free."""
+        """Handles a connection in a new thread, once a slot is free."""
         self._places.acquire()
         try:
             super().process_request(request, client_address)
@@ -74,7 +74,7 @@ class RestListener(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handles one connection: one request."""
+        """Handles the single request of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -82,7 +82,7 @@ class RestListener(ThreadingHTTPServer):
 
 
 def _user_of(client: tuple[str, int], server: tuple[str, int]) -> int | None:
-    """Returns the user of the other end of a local connection."""
+    """Returns the user of the process at the other end of a local connection."""
     ends = ["%08X:%04X" % (struct.unpack("=I", socket.inet_aton(host))[0], port) for host, port in (client, server)]
     with open("/proc/self/net/tcp", encoding="ascii") as table:
         for line in table:
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _SECONDS_WITHOUT_PROGRESS
 
     def do_POST(self) -> None:
-        """Handles predict, classify, regress."""
+        """Handles predict, classify and regress requests."""
         found = _PREDICT.fullmatch(self.path)
         length = self.headers.get("Content-Length", "")
         if not length.isdigit() or int(length) > _BODY_BYTES_MAX:
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, answer)
 
     def do_GET(self) -> None:
-        """Handles requests for the versions and their signatures."""
+        """Handles requests for model versions and signatures."""
         found = _STATUS.fullmatch(self.path)
         if found is None:
             self._refuse(400, "Malformed request: GET %s" % self.path)
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests of the script are not logged."""
+        """Does nothing: requests of the script are not logged."""
 
 
 def _states(versions: list[int]) -> dict[str, Any]:

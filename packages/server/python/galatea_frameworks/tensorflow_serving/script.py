@@ -1,4 +1,4 @@
-"""An archive's `code/inference.py`: its handlers, and their arguments."""
+"""Runs an archive's `code/inference.py`, whose functions convert requests and responses."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _Fields = namedtuple(
 
 
 class Context(_Fields):
-    """The request's context for a handler. There is no gRPC: `grpc_port` and `channel` are None."""
+    """The request's properties, which a script's function receives. `grpc_port` and `channel` are None, because there is no gRPC."""
 
-    # Time limit of a request to `rest_uri`; newer containers have it in a field after the ten.
+    # Time limit of a request to `rest_uri` in seconds, which newer containers add as a further field.
     timeout = 60
 
 
 class Script:
-    """The script of one archive. Raises the exceptions of its import."""
+    """The script of one archive. The constructor raises the exceptions of its import."""
 
     def __init__(self, path: str, packages: str) -> None:
-        """`packages`: the directory of its requirements; "" for none."""
+        """Imports the script. `packages` is the directory of its requirements; "" for none."""
         code = os.path.dirname(path)
         own = [code, os.path.join(code, "lib"), packages]
         sys.path[:0] = [one for one in own if one and os.path.isdir(one)]
@@ -54,13 +54,13 @@ class Script:
             if self._handler is None and (self._input_handler is None or self._output_handler is None):
                 raise NotImplementedError("Handlers are not implemented correctly in user script.")
         except BaseException:
-            # The load fails with the error; the container's log has the full traceback.
+            # The load fails with this error. The full traceback is printed to the container's log.
             traceback.print_exc()
             raise
 
     @property
     def asks_itself(self) -> bool:
-        """True if the script calls the models itself, by their REST API."""
+        """True if the script calls the models itself, through the REST API."""
         return self._handler is not None
 
     def handle(self, body: bytes, context: Context) -> Answer:
@@ -73,10 +73,10 @@ class Script:
             return _failed(error)
 
     def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, Answer | None]:
-        """Returns the request to the model that the script creates from a body, or the response when it fails."""
+        """Returns the model request that the script creates from a body; when the script fails, its error response."""
         try:
             made = self._input_handler(io.BytesIO(body), context)
-            # Encoded as `requests` would send it.
+            # Encoded in the same way as the `requests` package sends it.
             sent = requests.Request("POST", context.rest_uri, data=made).prepare().body
             if hasattr(sent, "read"):
                 sent = sent.read()
@@ -89,7 +89,7 @@ class Script:
             return None, _failed(error)
 
     def answer_of(self, status: int, body: bytes, context: Context) -> Answer:
-        """Returns the response that the script creates from the model's."""
+        """Returns the response that the script creates from the model's response."""
         response = requests.Response()
         response.status_code = status
         response.reason = requests.status_codes._codes.get(status, ("",))[0]
@@ -126,7 +126,7 @@ def _answer_of(result: Any) -> Answer:
 
 
 def _failed(error: BaseException) -> Answer:
-    """Returns the container's error response; the container's log has the full traceback."""
+    """Returns the container's error response. The full traceback is printed to the container's log."""
     traceback.print_exception(type(error), error, error.__traceback__)
     try:
         text = str(error)

@@ -1,4 +1,4 @@
-"""One version of a model: its graph in a session, and its signatures, each run by name."""
+"""One version of a model: its graph in a TensorFlow session, and its signatures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _v1 = tf.compat.v1
 _TAG = "serve"
 DEFAULT_SIGNATURE = "serving_default"
 _OF_NO_MODEL = ("__saved_model_init_op", "__saved_model_train_op")
-# Maximum number of signatures that stay compiled.
+# Maximum number of signatures with a cached callable.
 _CALLABLES_MAX = 16
 _SHOWN_MAX = 1000
 
@@ -44,7 +44,7 @@ class Signature:
         self.outputs = _ports(definition.outputs)
 
     def shown(self) -> str:
-        """Returns the beginning of its text."""
+        """Returns the beginning of the signature's text form."""
         return str(self._definition)[:_SHOWN_MAX]
 
 
@@ -53,10 +53,13 @@ def _ports(infos: Any) -> dict[str, Port]:
 
 
 class Servable:
-    """A loaded version. Its methods may be called by several threads."""
+    """A loaded model version. Its methods may be called by several threads."""
 
     def __init__(self, name: str, version: int, path: str, threads: tuple[int, int]) -> None:
-        """Raises Refused. `threads`: threads per operation, and concurrent operations; 0 for TensorFlow's default."""
+        """Loads the version.
+
+        `threads` are the threads for each operation, and the concurrent operations; 0 selects TensorFlow's default. Raises Refused.
+        """
         self.name = name
         self.version = version
         self._callables = {}
@@ -83,7 +86,7 @@ class Servable:
         config = _v1.ConfigProto(
             intra_op_parallelism_threads=intra, inter_op_parallelism_threads=inter, allow_soft_placement=True
         )
-        # See `tensorflow/settings.py`.
+        # Saves memory; see `tensorflow/settings.py`.
         config.experimental.optimize_for_static_graph = True
         config.experimental.disable_output_partition_graphs = True
         graph = tf.Graph()
@@ -91,17 +94,14 @@ class Servable:
         self._constants = saved.open_in(self._session, path, message, [_TAG])
 
     def signature(self, name: str) -> Signature:
-        """Returns the signature of this name, or the serving signature for "". Raises ServingError."""
+        """Returns the signature with this name; for "", the serving signature. Raises ServingError."""
         found = self.signatures.get(name or DEFAULT_SIGNATURE)
         if found is None:
             raise ServingError('Serving signature name: "%s" not found in signature def' % (name or DEFAULT_SIGNATURE))
         return found
 
     def run(self, name: str, feeds: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the outputs of a signature, whose inputs are ordered by name.
-
-        Raises ServingError with TensorFlow's text.
-        """
+        """Runs a signature; `feeds` are its inputs, sorted by name. Returns its outputs. Raises ServingError with TensorFlow's text."""
         try:
             results = self._callable(name)(*feeds)
         except MemoryError:
@@ -124,12 +124,12 @@ class Servable:
                 )
                 if len(self._callables) >= _CALLABLES_MAX:
                     del self._callables[next(iter(self._callables))]
-                # See `tensorflow/graphs.py`.
+                # Private, but faster; see `tensorflow/graphs.py`.
                 found = self._callables[name] = self._session._make_callable_from_options(options)
             return found
 
     def metadata(self) -> meta_graph_pb2.MetaGraphDef:
-        """Returns its signatures, as a message that has only those."""
+        """Returns a message that contains the version's signatures and no other fields."""
         found = meta_graph_pb2.MetaGraphDef()
         for name, signature in self.signatures.items():
             found.signature_def[name].CopyFrom(signature._definition)
@@ -137,7 +137,7 @@ class Servable:
 
 
 def _array(value: Any) -> np.ndarray:
-    """TensorFlow returns a scalar without an array."""
+    """Converts a scalar result, which TensorFlow returns without an array, to an array."""
     if isinstance(value, bytes):
         array = np.empty((), dtype=np.object_)
         array[()] = value

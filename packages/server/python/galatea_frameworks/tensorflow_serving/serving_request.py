@@ -1,4 +1,4 @@
-"""One request to the container, and its response."""
+"""A request to the container and its response."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ONE_LINE = (_JSON, "application/jsonlines")
 
 
 class RequestBody(NamedTuple):
-    """A body and its headers; "" for missing ones."""
+    """A body and the values of its headers; "" for missing headers."""
 
     body: bytes
     content_type: str
@@ -32,7 +32,7 @@ class RequestBody(NamedTuple):
 
 
 class ServingRequest:
-    """A request without a script. `answer` is set once it has completed; until then `call` is to be run."""
+    """A request to an archive without a script. `answer` is the response; while it is None, `call` must be run."""
 
     def __init__(self, said: RequestBody, models: Models) -> None:
         self._said = said
@@ -65,7 +65,7 @@ class ServingRequest:
             self.settle(error)
 
     def settle(self, result: bytes | ServingError) -> None:
-        """Creates the response from the model's result."""
+        """Sets the response from the result of the call."""
         if isinstance(result, ServingError):
             self.answer = self._answer(result.status, json_answer.error(str(result)))
         else:
@@ -75,7 +75,7 @@ class ServingRequest:
         return self._own(status, body)
 
     def _own(self, status: int, body: bytes) -> Answer:
-        """Prints JSON on one line if the client accepts JSON."""
+        """Prints JSON on one line, if the client accepts JSON."""
         if any(one.strip() in _ONE_LINE for one in self._said.accept.split(",")):
             body = body.replace(b"\n", b"")
         return Answer(status, _JSON, body)
@@ -85,7 +85,7 @@ class ScriptedRequest(ServingRequest):
     """A request to an archive with a script, which runs before and after the model."""
 
     def __init__(self, said: RequestBody, models: Models, script: Script, base: str) -> None:
-        """`base`: the beginning of the REST API's addresses."""
+        """Runs the script's part before the model. `base` is the URL of the REST API."""
         self._script = script
         self._base = base
         super().__init__(said, models)
@@ -93,7 +93,7 @@ class ScriptedRequest(ServingRequest):
     def _begin(self, target: Target) -> None:
         body, content_type, accept, attributes = self._said
         models = self._models
-        # In a container of one archive the request names the model; in a container of several, the archive does.
+        # In a container with one archive, the request names the model; with several archives, the archive is the model.
         name = models.default if models.is_one_of_many else target.model
         version = None if target.version is None else str(target.version)
         uri = target.uri(self._base, target.model or models.default)

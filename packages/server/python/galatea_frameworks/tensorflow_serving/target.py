@@ -1,4 +1,4 @@
-"""The model, version and method of a request, from its header X-Amzn-SageMaker-Custom-Attributes."""
+"""Parses model, version and method of a request from its header X-Amzn-SageMaker-Custom-Attributes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Target(NamedTuple):
     method: str | None
 
     def uri(self, base: str, model: str) -> str:
-        """Returns its address in TensorFlow Serving's REST API."""
+        """Returns the URL of this target in TensorFlow Serving's REST API."""
         version = "" if self.version is None else "/versions/%d" % self.version
         return "%s/v1/models/%s%s:%s" % (base, model, version, self.method or METHODS[0])
 
 
 def target_of(attributes: str) -> Target:
-    """Raises ServingError for invalid values."""
+    """Parses the header. Raises ServingError for invalid values."""
     said = dict(pair.split("=", 1) for pair in _PAIR.findall(attributes))
     model, version, method = (said.get("tfs-" + key) for key in ("model-name", "model-version", "method"))
     if model is not None and not _MODEL.fullmatch(model):

@@ -1,4 +1,4 @@
-"""Converts JSON values to tensors of a signature's datatypes."""
+"""Converts JSON values to tensors with the datatypes of a signature."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _INTEGERS = {
     types_pb2.DT_UINT8: np.uint8, types_pb2.DT_UINT32: np.uint32, types_pb2.DT_UINT64: np.uint64,
 }  # fmt: skip
 _BASE64 = "b64"
-# numpy's limit; a model's inputs have fewer dimensions.
+# Maximum number of dimensions in numpy; inputs of models have fewer.
 _DIMENSIONS_MAX = 32
 
 
 def datatype_name(datatype: int) -> str:
-    """Returns TensorFlow's name in sentences: float, int32."""
+    """Returns the name of a datatype in TensorFlow's error texts, such as float or int32."""
     try:
         return dtypes.as_dtype(datatype).name.replace("float32", "float").replace("float64", "double")
     except TypeError:
@@ -36,15 +36,15 @@ def datatype_name(datatype: int) -> str:
 
 
 def is_base64(value: Any) -> bool:
-    """Returns whether an object represents bytes."""
+    """Returns whether a JSON value is an object with base64 text (`{"b64": ...}`)."""
     return isinstance(value, dict) and len(value) == 1 and isinstance(value.get(_BASE64), str)
 
 
 def decoded(value: dict[str, str]) -> bytes:
-    """Returns the bytes that such an object represents."""
+    """Returns the bytes of such an object."""
     text = value[_BASE64]
     try:
-        # Padding is optional, and the alphabet may be that of URLs.
+        # Padding is optional, and the alphabet for URLs is accepted too.
         data = text.translate(_URL_ALPHABET).rstrip("=").encode("ascii")
         return base64.b64decode(data + b"=" * (-len(data) % 4), validate=True)
     except (binascii.Error, UnicodeEncodeError):
@@ -55,7 +55,7 @@ _URL_ALPHABET = str.maketrans("-_", "+/")
 
 
 def tensor_of(value: Any, datatype: int) -> np.ndarray:
-    """Converts a value to a tensor: nested lists down to the elements. Raises ServingError."""
+    """Converts nested lists, or a single value, to a tensor. Raises ServingError."""
     leaves, shape = _leaves(value)
     array = None if leaves is None else _array(leaves, datatype)
     if array is None:
@@ -67,7 +67,7 @@ def tensor_of(value: Any, datatype: int) -> np.ndarray:
 
 
 def _leaves(value: Any) -> tuple[list[Any] | None, list[int]]:
-    """Returns all elements and the shape; None when lists differ in length or depth."""
+    """Returns all elements and the shape; None when lists of one level differ in length or depth."""
     shape = []
     flat = [value]
     while flat and isinstance(flat[0], list):
@@ -82,7 +82,7 @@ def _leaves(value: Any) -> tuple[list[Any] | None, list[int]]:
 
 
 def _array(leaves: list[Any], datatype: int) -> np.ndarray | None:
-    """Returns a one-dimensional array; None when an element has another type."""
+    """Returns the elements as a one-dimensional array; None when an element has another type."""
     types = set(map(type, leaves))
     try:
         if datatype in _FLOATS:
@@ -116,7 +116,7 @@ def _strings(leaves: list[Any]) -> np.ndarray | None:
 
 
 def _shape_by_first(value: Any) -> list[int]:
-    """Returns the shape by the first element of each list."""
+    """Returns the shape, derived from the first element of each list."""
     shape = []
     while isinstance(value, list):
         shape.append(len(value))
@@ -127,7 +127,7 @@ def _shape_by_first(value: Any) -> list[int]:
 
 
 def _explain(value: Any, shape: list[int], level: int, datatype: int) -> None:
-    """Raises with TensorFlow Serving's text for the first invalid element."""
+    """Raises the error for the first invalid element, with TensorFlow Serving's text."""
     if not isinstance(value, list):
         if level != len(shape):
             raise ServingError(

@@ -1,6 +1,6 @@
-"""Imported before workers are forked: the modules of every archive's worker.
+"""Imported by the zygote before workers are forked:
 
-No graph is created here (see `tensorflow/warm.py`).
+modules that every archive needs. No graph is created here (see `tensorflow/warm.py`).
 """
 
 import base64  # noqa: F401

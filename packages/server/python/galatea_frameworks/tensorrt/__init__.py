@@ -1,1 +1,1 @@
-"""The backend `tensorrt`: runs plans with TensorRT on an instance's GPU."""
+"""The backend `tensorrt`: runs TensorRT plans on the GPU of an instance."""

@@ -1,4 +1,4 @@
-"""Completes a configuration from the engine, as Triton's backend does."""
+"""Completes a configuration from the engine of a plan, as Triton's backend does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INT_MAX = 2**31 - 1
 
 
 def complete(config: dict[str, Any], plan: Plan, model: str, log: Any) -> None:
-    """Completes `config`, in its JSON form. Raises Refused."""
+    """Completes the configuration `config`, which is in its JSON form. Raises Refused."""
     hints, shaped = _hints(config, plan, model)
     largest = max(_largest_batch(plan, number) for number in _profiles(config, plan, model))
     if hints and largest == 0:
@@ -45,7 +45,9 @@ def complete(config: dict[str, Any], plan: Plan, model: str, log: Any) -> None:
 
 
 def _hints(config: dict[str, Any], plan: Plan, model: str) -> tuple[bool, bool]:
-    """Returns whether configured tensors have one dimension less than the engine's, which means a batch; and whether any has dimensions."""
+    """Returns whether the configured tensors have one dimension less than the engine's, which means that the model batches; and whether any
+    tensor has dimensions.
+    """
     hints = False
     shaped = False
     for kind, ports in (("input", plan.inputs), ("output", plan.outputs)):
@@ -84,10 +86,7 @@ def _profiles(config: dict[str, Any], plan: Plan, model: str) -> set[int]:
 
 
 def _largest_batch(plan: Plan, profile: int) -> int:
-    """The first dimension counts as the batch's until the configuration says otherwise.
-
-    A scalar has none: then there is no batch.
-    """
+    """Returns the largest first dimension that a profile allows, which is the batch size if the model batches; 0 for a scalar."""
     largest = _INT_MAX
     for port in plan.inputs:
         most = plan.limits(port.name, profile)[2]
@@ -115,7 +114,7 @@ def _fill(tensor: dict[str, Any], port: Port, batches: bool) -> None:
             tensor["dims"] = [port.shape[0] - 1 if batches else port.shape[0]] if port.shape else []
         else:
             tensor["dims"] = list(port.shape[1:] if batches else port.shape)
-        # A tensor without dimensions has one of length 1 for clients.
+        # For clients, a tensor without dimensions has one dimension of length 1.
         if not tensor["dims"]:
             tensor["dims"] = [1]
             tensor["reshape"] = {"shape": []}

@@ -1,4 +1,4 @@
-"""Compares a configuration's tensors with those of an engine, with Triton's texts. Every mismatch raises Refused."""
+"""Compares configured tensors with those of an engine. Every difference raises Refused with Triton's text."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def dims_of(tensor: dict[str, Any]) -> list[int]:
-    """Returns the model's dimensions of a configuration's tensor, without the batch's."""
+    """Returns the dimensions of a configured tensor as the model has them (`reshape`), without the batch dimension."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 
 
 def shown(dims: Iterable[int]) -> str:
-    """Returns Triton's text of a shape: [-1,3]."""
+    """Returns the text of a shape in Triton's format: [-1,3]."""
     return "[%s]" % ",".join(str(dim) for dim in dims)
 
 
 def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[str]) -> None:
-    """Checks that each name is one of the engine's."""
+    """Checks that the engine has all configured names."""
     allowed = set(allowed)
     for one in tensors:
         if one["name"] not in allowed:
@@ -38,7 +38,7 @@ def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[
 
 
 def check(config: dict[str, Any], plan: Plan, model: str, instance: str) -> None:
-    """Checks that all tensors of a configuration are the engine's, and all of the engine's are configured."""
+    """Checks that the configuration and the engine have the same tensors."""
     inputs, outputs = config.get("input", []), config.get("output", [])
     if len(plan.inputs) < len(inputs):
         raise Refused(

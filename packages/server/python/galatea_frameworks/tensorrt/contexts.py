@@ -1,4 +1,4 @@
-"""An engine's execution contexts, one for each optimization profile of an instance, and their runs."""
+"""The execution contexts of an engine, one for each optimization profile of an instance, and their runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INTERNAL = pb_utils.TritonError.INTERNAL
 _UNSPECIFIED = "failed to specify the dimensions of all input tensors or values of all input shape tensors"
 _STRATEGIES = ("STATIC", "ON_PROFILE_CHANGE")
-# Values of shape tensors are in the machine's memory; TensorRT reads and writes at most eight bytes of each.
+# Datatypes of shape tensors. Their values are in main memory; TensorRT uses at most eight bytes of each value.
 _SHAPE_DTYPES = {"TYPE_INT32": np.int32, "TYPE_INT64": np.int64}
 DTYPES = {
     "TYPE_FP32": np.float32,
@@ -38,7 +38,7 @@ DTYPES = {
 
 
 class _Allocator(trt.IOutputAllocator):
-    """Allocates an output whose length is known only after the run."""
+    """Allocates the memory of an output whose size is known only during the run."""
 
     def __init__(self, device: Device) -> None:
         trt.IOutputAllocator.__init__(self)
@@ -47,7 +47,7 @@ class _Allocator(trt.IOutputAllocator):
         self.error: CudaError | None = None
 
     def reallocate_output(self, tensor_name: str, memory: int, size: int, alignment: int) -> int:
-        """Returns the address; 0 when there is no memory, which fails the run."""
+        """Returns the address of the memory; 0, which fails the run, when there is none."""
         try:
             return self.buffer.reach(size)
         except CudaError as error:
@@ -55,16 +55,16 @@ class _Allocator(trt.IOutputAllocator):
             return 0
 
     def reallocate_output_async(self, tensor_name: str, memory: int, size: int, alignment: int, stream: int) -> int:
-        """Allocates synchronously, because earlier work has been waited for."""
+        """Allocates without the stream, because earlier work has completed."""
         return self.reallocate_output(tensor_name, memory, size, alignment)
 
     def notify_shape(self, tensor_name: str, shape: Sequence[int]) -> None:
-        """Records the actual shape."""
+        """Records the actual shape of the output."""
         self.shape = tuple(shape)
 
 
 class Contexts:
-    """The contexts of one instance. The constructor takes memory for the largest batch. Raises Refused, CudaError."""
+    """The execution contexts of one instance. The constructor allocates memory for the largest batch. Raises Refused and CudaError."""
 
     def __init__(self, plan: Plan, device: Device, config: dict[str, Any], about: tuple[str, str]) -> None:
         self._plan = plan
@@ -115,7 +115,7 @@ class Contexts:
         return self._plan.engine.create_execution_context(getattr(trt.ExecutionContextAllocationStrategy, given))
 
     def _reserve(self, config: dict[str, Any]) -> None:
-        """Takes the memory of the largest batch, so that a GPU without enough memory fails the load."""
+        """Allocates memory for the largest batch, so that a load fails when the GPU has too little memory."""
         batch = int(config.get("max_batch_size", 0))
         for number, context in self._contexts.items():
             for tensor in config["input"]:
@@ -152,9 +152,9 @@ class Contexts:
         return tuple([min(whole[0], batch), *whole[1:]] if batch > 0 else whole)
 
     def run(self, arrays: Mapping[str, np.ndarray], total: int, wanted: frozenset[str]) -> dict[str, np.ndarray]:
-        """Returns the requested outputs for inputs in the machine's memory; `total` rows, if the model has batches.
+        """Runs inputs in main memory and returns the requested outputs.
 
-        Raises Unfit.
+        `total` is the number of rows, if the model batches. Raises Unfit.
         """
         number = self._choose(arrays, total)
         context = self._contexts[number]
@@ -185,7 +185,7 @@ class Contexts:
                     failed, allocator.error = allocator.error, None
                     raise failed
             raise Unfit("unable to enqueue for inference %s" % self._instance, _INTERNAL)
-        # The length of outputs that depend on values is known after the run.
+        # The size of outputs that depend on values is known after the run.
         if self._allocators:
             self._device.finish()
         taken = {port.name: self._take(context, port) for port in self._plan.outputs if port.name in wanted}
@@ -198,7 +198,7 @@ class Contexts:
         asked = {name: array if self._plan.ports[name].is_shape else array.shape for name, array in arrays.items()}
         found = profiles.nearest(asked, sorted(self._limits.items()))
         if found is None:
-            # Triton logs this and runs with the first profile, whose error is the response.
+            # Triton logs this and runs the batch with the first profile, whose error is then the response.
             listed = "".join(" %s[%d]" % (self._names[number], number) for number in sorted(self._contexts))
             pb_utils.Logger.log_error(
                 "failed to find any Optimization Profile among [%s] to support the requested dimensions (or shape values), proceeding with "
@@ -254,7 +254,7 @@ class Contexts:
             raise Unfit("'%s' does not map to an input or output tensor" % name, _INTERNAL)
 
     def close(self) -> None:
-        """Frees the GPU's memory, in the order of the dependencies."""
+        """Frees all GPU memory. Objects are freed before those that they depend on."""
         self._contexts.clear()
         for buffer in (*self._buffers.values(), *(one.buffer for one in self._allocators.values())):
             buffer.free()

@@ -1,4 +1,4 @@
-"""The functions of CUDA's runtime library that a run needs, through ctypes."""
+"""The functions of CUDA's runtime library that this backend needs, called with ctypes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = ("libcudart.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so.11
 _OUT_OF_MEMORY = 2
 _HOST_TO_DEVICE = 1
 _DEVICE_TO_HOST = 2
-# The stream does not wait for CUDA's default stream.
+# Flag for a stream that does not synchronize with CUDA's default stream.
 _NON_BLOCKING = 1
 _CAPABILITY_MAJOR = 75
 _CAPABILITY_MINOR = 76
@@ -39,15 +39,15 @@ _SIGNATURES = {
 
 
 class CudaError(Exception):
-    """A failed call, with CUDA's text."""
+    """A failed CUDA call, with CUDA's error text."""
 
 
 class OutOfDeviceMemory(CudaError, MemoryError):
-    """The GPU has no free memory."""
+    """The GPU has too little free memory."""
 
 
 def load_library() -> Any:
-    """Loads CUDA's runtime library: the loader's own, or the one of the environment's packages. Raises Refused."""
+    """Loads CUDA's runtime library: the one that the loader finds, or the one in the environment's packages. Raises Refused."""
     for path in (*_NAMES, *_packaged()):
         try:
             library = ctypes.CDLL(path)
@@ -73,7 +73,7 @@ def _packaged() -> list[str]:
 
 
 class Device:
-    """One GPU, with a stream in which all work is done in order. May be used only by the thread that creates it."""
+    """A GPU with a stream that executes all work in order. May be used only by the thread that has created it."""
 
     def __init__(self, library: Any, number: int) -> None:
         self._library = library
@@ -84,7 +84,7 @@ class Device:
         self.stream = stream.value or 0
 
     def capability(self) -> str:
-        """Returns its compute capability, such as 9.0."""
+        """Returns the compute capability of the GPU, such as 9.0."""
         return ".".join(str(self._attribute(one)) for one in (_CAPABILITY_MAJOR, _CAPABILITY_MINOR))
 
     def _attribute(self, which: int) -> int:
@@ -93,7 +93,7 @@ class Device:
         return value.value
 
     def allocate(self, size: int) -> int:
-        """Allocates memory of the GPU and clears it: it may contain another model's data. Raises OutOfDeviceMemory."""
+        """Allocates GPU memory and clears it, because it may contain another model's data. Raises OutOfDeviceMemory."""
         pointer = ctypes.c_void_p()
         self._call(self._library.cudaMalloc, ctypes.byref(pointer), max(size, 1))
         address = pointer.value or 0
@@ -105,15 +105,15 @@ class Device:
         self._call(self._library.cudaFree, address)
 
     def put(self, address: int, host: int, size: int) -> None:
-        """Copies to the GPU, after all earlier work. The host's memory must stay until `finish`."""
+        """Copies from main memory to the GPU, after all earlier work. The main memory must stay valid until `finish`."""
         self._call(self._library.cudaMemcpyAsync, address, host, size, _HOST_TO_DEVICE, self.stream)
 
     def take(self, host: int, address: int, size: int) -> None:
-        """Copies from the GPU, after all earlier work. The host's memory must stay until `finish`."""
+        """Copies from the GPU to main memory, after all earlier work. The main memory must stay valid until `finish`."""
         self._call(self._library.cudaMemcpyAsync, host, address, size, _DEVICE_TO_HOST, self.stream)
 
     def finish(self) -> None:
-        """Waits until all work is done. Raises CudaError if any of it failed."""
+        """Waits until all work has completed. Raises CudaError if any of it has failed."""
         self._call(self._library.cudaStreamSynchronize, self.stream)
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Device:
 
 
 class Buffer:
-    """Memory of a GPU that grows on demand."""
+    """GPU memory that grows on demand."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -137,7 +137,7 @@ class Buffer:
         self.size = -1
 
     def reach(self, size: int) -> int:
-        """Returns the address of memory of at least that size; growing loses the content. Raises OutOfDeviceMemory."""
+        """Returns the address of at least `size` bytes. Growing discards the content. Raises OutOfDeviceMemory."""
         if size > self.size:
             self.free()
             self.address = self._device.allocate(size)

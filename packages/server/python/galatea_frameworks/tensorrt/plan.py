@@ -1,4 +1,4 @@
-"""A plan that TensorRT has read, and its engine's description of its tensors."""
+"""A plan (a file with a TensorRT engine) and the tensors of its engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from galatea_worker.failures import Refused
 if TYPE_CHECKING:
     from typing import Any
 
-# The configuration's names of TensorRT's datatypes.
+# The configuration's names for TensorRT's datatypes.
 _DATATYPES = {
     "FLOAT": "TYPE_FP32",
     "HALF": "TYPE_FP16",
@@ -26,26 +26,25 @@ DATATYPES = frozenset(_DATATYPES.values())
 
 
 class Port(NamedTuple):
-    """An input or output of the engine."""
+    """An input or output of an engine."""
 
     name: str
     datatype: str
-    # Includes the batch's dimension; -1 for a variable one.
+    # Includes the batch dimension; -1 is variable.
     shape: tuple[int, ...]
     is_input: bool
-    # True if its values, instead of its shape, determine shapes of others. They are in the machine's memory, not the
-    # GPU's.
+    # True for a shape tensor: its values determine shapes of other tensors. They are in main memory, not in GPU memory.
     is_shape: bool
     is_linear: bool
 
     @property
     def is_dynamic(self) -> bool:
-        """True if a run must set its shape."""
+        """True if each run must set the shape."""
         return -1 in self.shape
 
 
 class Log(trt.ILogger):
-    """Writes TensorRT's lines to the server's log; keeps the last error for calls that return nothing."""
+    """Writes TensorRT's messages to the server's log, and keeps the last error, because some calls do not return one."""
 
     def __init__(self) -> None:
         trt.ILogger.__init__(self)
@@ -66,7 +65,7 @@ class Log(trt.ILogger):
 
 
 class Unreadable(Refused):
-    """TensorRT cannot create an engine from the file; its own lines in the log have the reason."""
+    """TensorRT cannot create an engine from the file. TensorRT's messages in the log have the reason."""
 
 
 class Plan:
@@ -88,7 +87,7 @@ class Plan:
                 "unable to load model '%s': its plan has an implicit batch dimension; build it anew with an explicit one"
                 % model
             )
-        # An engine needs the runtime that created it.
+        # Kept because an engine needs the runtime that has created it.
         self._runtime = runtime
         self.engine = engine
         names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
@@ -96,16 +95,16 @@ class Plan:
 
     @property
     def inputs(self) -> list[Port]:
-        """In the engine's order."""
+        """The inputs in the engine's order."""
         return [port for port in self.ports.values() if port.is_input]
 
     @property
     def outputs(self) -> list[Port]:
-        """In the engine's order."""
+        """The outputs in the engine's order."""
         return [port for port in self.ports.values() if not port.is_input]
 
     def limits(self, name: str, profile: int) -> tuple[tuple[int, ...], ...]:
-        """Returns a profile's limits of an input: the smallest, the best and the largest shape, or values of a shape tensor."""
+        """Returns the minimum, optimum and maximum of a profile for an input: shapes, or values of a shape tensor."""
         if not self.ports[name].is_shape:
             return tuple(tuple(one) for one in self.engine.get_tensor_profile_shape(name, profile))
         return tuple(tuple(one) for one in self.engine.get_tensor_profile_values(profile, name))

@@ -1,4 +1,4 @@
-"""Selects the optimization profile of a plan for a batch."""
+"""Selects the optimization profile for a batch."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    # The limits of each input in a profile: the smallest, the best and the largest.
+    # The minimum, optimum and maximum shape of each input in a profile.
     Limits = Mapping[str, tuple[tuple[int, ...], ...]]
 
 
 def number_of(name: str) -> int:
-    """Returns a profile's number, parsed as in C++: text after its digits is ignored.
-
-    Raises Refused with Triton's text.
-    """
+    """Returns the number of a profile. As in C++, text after the digits is ignored. Raises Refused with Triton's text."""
     if name == "":
         raise Refused("profile name must not be empty")
     found = re.match(r"\s*[+-]?\d{1,9}", name)
@@ -29,7 +26,7 @@ def number_of(name: str) -> int:
 
 
 def names_of(config: Mapping[str, Any], instance: str) -> list[str]:
-    """Returns the profiles of the group that an instance belongs to."""
+    """Returns the profile names in the configuration of the instance's group."""
     group = instance.rpartition("_")[0]
     for one in config.get("instance_group", ()):
         if one.get("name") == group:
@@ -38,7 +35,7 @@ def names_of(config: Mapping[str, Any], instance: str) -> list[str]:
 
 
 def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int]) -> str | None:
-    """Returns the reason, with Triton's text, why a profile does not allow a shape; None when it does."""
+    """Returns why a profile does not allow a shape, with Triton's text; None when it does."""
     if len(sizes) != len(largest):
         return "model expected %d dimensions but received %d dimensions" % (len(largest), len(sizes))
     for place, (size, least, most) in enumerate(zip(sizes, smallest, largest)):
@@ -53,7 +50,10 @@ def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int
 
 
 def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
-    """Returns the distance of a batch from a profile's best shapes: the sum of all differences; None when the profile does not allow it."""
+    """Returns the distance of a batch from a profile's optimum:
+
+    the sum of all differences between dimensions. None when the profile does not allow the batch.
+    """
     total = 0
     for name, sizes in asked.items():
         smallest, best, largest = limits[name]
@@ -64,7 +64,9 @@ def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
 
 
 def nearest(asked: Mapping[str, Sequence[int]], profiles: Iterable[tuple[int, Limits]]) -> int | None:
-    """Returns the number of the profile whose best shapes are nearest, the first of several; None when none allows the batch."""
+    """Returns the number of the profile with the smallest distance, the first one if several have it; None when no profile allows the
+    batch.
+    """
     found = None
     shortest = None
     for number, limits in profiles:

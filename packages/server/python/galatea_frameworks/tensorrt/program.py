@@ -1,4 +1,4 @@
-"""One instance of a model: its plan on its GPU, and the batches that run through it."""
+"""Runs one instance of a model: loads its plan on its GPU and executes batches."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class TritonPythonModel(BatchedModel):
-    """The Python backend's model class, for plans."""
+    """The Python backend's model class for TensorRT plans."""
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Completes the configuration from the engine, on the GPU of the first instance; not for models without GPUs."""
+        """Completes the configuration from the engine, on the GPU of the first instance. Models without GPU instances are not completed."""
         config = auto_complete_model_config.as_dict()
         model = config.get("name", "")
         groups = config.get("instance_group", ())
@@ -49,7 +49,7 @@ class TritonPythonModel(BatchedModel):
         return auto_complete_model_config
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Opens the plan, compares the configuration with it, and takes the memory of its largest batch."""
+        """Loads the plan, checks the configuration against it, and allocates memory for the largest batch."""
         model, instance = args["model_name"], args["model_instance_name"]
         config = json.loads(args["model_config"])
         if args["model_instance_kind"] != "GPU":
@@ -72,7 +72,7 @@ class TritonPythonModel(BatchedModel):
             raise Refused("unable to load model '%s': %s" % (model, error)) from None
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Runs requests with equal shape tensors together: a run has one value of each."""
+        """Runs requests with equal values of shape tensors together, because a run has one value for each shape tensor."""
         if not any(port.is_shape for port in self._plan.inputs):
             return super().execute(requests)
         groups: dict[Any, list[int]] = {}
@@ -90,7 +90,7 @@ class TritonPythonModel(BatchedModel):
         return tuple((one.as_numpy()[:1] if self.batches else one.as_numpy()).tobytes() for one in tensors)
 
     def value_of(self, tensor: Tensor | None, name: str) -> np.ndarray:
-        """Returns an array over the request's own bytes, from which they are copied to the GPU."""
+        """Returns an array over the request's bytes, from which they are copied to the GPU."""
         if tensor is None:
             raise Unfit("input '%s' is missing: an engine is given all of its inputs" % name)
         array = bits_of(tensor) if self._plan.ports[name].datatype == "TYPE_BF16" else tensor.as_numpy()
@@ -110,7 +110,7 @@ class TritonPythonModel(BatchedModel):
         for name, value in self._contexts.run(arrays, total, wanted).items():
             port = self._plan.ports[name]
             if port.is_shape and rows is not None:
-                # Its first value is the number of rows, which callers know; the others are the same for each row.
+                # The first value is the number of rows, which the caller knows; the other values are the same for each row.
                 value = np.tile(value[1:], (total, 1))
             yield [_tensor(name, one, port.datatype) for one in split_rows(name, value, rows)]
 
@@ -120,13 +120,13 @@ class TritonPythonModel(BatchedModel):
         return array
 
     def failure(self, error: Exception) -> str:
-        """Returns CUDA's own text."""
+        """Returns CUDA's error text."""
         if isinstance(error, MemoryError):
             raise error
         return str(error)
 
     def finalize(self) -> None:
-        """Frees the GPU's memory."""
+        """Frees the GPU memory."""
         self._contexts.close()
         self._device.close()
 

@@ -1,1 +1,4 @@
-"""Implements SageMaker's inference toolkit for scripts: finds their functions, calls them for each request, responds with their results."""
+"""Implements SageMaker's inference toolkit:
+
+finds the functions of a user's script, calls them for each request, and sends their results.
+"""

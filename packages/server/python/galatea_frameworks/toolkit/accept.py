@@ -1,8 +1,8 @@
-"""The Accept header."""
+"""Parses the Accept header."""
 
 from __future__ import annotations
 
 
 def parse_accept(accept: str) -> list[str]:
-    """Returns the types of the header, in order."""
+    """Returns the content types in the header, in order."""
     return accept.replace(" ", "").split(",")

@@ -1,4 +1,4 @@
-"""Converts a script's result to the bytes, the content type and the status of a response."""
+"""Converts the result of a script to body, content type and status of a response."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ERROR_CHARACTERS_MAX = 1 << 20
-# Files omitted from traces: the code that calls the script is not its author's.
+# Files that are omitted from tracebacks, because they are not the author's code.
 _OWN_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Answer:
-    """One response. `body` is bytes, `content_type` may be None, `headers` are additional headers."""
+    """A response. `body` is bytes, `content_type` may be None, `headers` are additional headers."""
 
     __slots__ = ("body", "content_type", "headers", "status")
 
@@ -30,7 +30,7 @@ class Answer:
 
 
 def answer_of(result: Any, accept: str, status: int) -> Answer:
-    """Converts the result of an output_fn or a transform_fn: a body, a body and its type, or a response object of Flask."""
+    """Converts the result of an output_fn or transform_fn: a body, a tuple of body and type, or a Flask response."""
     content_type = accept
     if isinstance(result, tuple):
         result, content_type = result[0], result[1]
@@ -40,7 +40,7 @@ def answer_of(result: Any, accept: str, status: int) -> Answer:
 
 
 def body_bytes(body: Any) -> bytes:
-    """Converts a body as multi-model-server does: text as UTF-8, values other than text and bytes as JSON."""
+    """Converts a body to bytes as multi-model-server does: text becomes UTF-8, other values than bytes become JSON."""
     if isinstance(body, str):
         return body.encode("utf-8")
     if isinstance(body, (bytes, bytearray, memoryview)):
@@ -49,7 +49,7 @@ def body_bytes(body: Any) -> bytes:
 
 
 def trace_of(error: BaseException) -> str:
-    """Returns the error as Python prints it, with the frames of the script and of the functions it calls."""
+    """Returns the traceback of an error in Python's format, with the frames of the script and of functions that it calls."""
     shown = traceback.TracebackException.from_exception(error)
     frames = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_DIRECTORY)]
     shown.stack = traceback.StackSummary.from_list(frames)
@@ -59,13 +59,10 @@ def trace_of(error: BaseException) -> str:
 
 
 def failure_of(error: BaseException) -> Answer:
-    """Returns the toolkit's error response: the message, then the trace; the status of the error, else 500.
-
-    Never raises.
-    """
+    """Returns the toolkit's error response: the message, then the traceback, with the error's status or 500. Never raises."""
     try:
         status, message = 500, str(error)
-        # By attributes instead of class: a script may bring its own toolkit.
+        # Recognized by its attributes and not by its class, because a script may contain its own copy of the toolkit.
         if all(hasattr(error, name) for name in ("status_code", "message", "phrase")):
             status, message = int(error.status_code), str(error.message)
         elif message == "":

@@ -1,4 +1,4 @@
-"""Content types with a special meaning."""
+"""Content types that the toolkit handles specially."""
 
 JSON = "application/json"
 CSV = "text/csv"
@@ -6,5 +6,6 @@ OCTET_STREAM = "application/octet-stream"
 ANY = "*/*"
 NPY = "application/x-npy"
 NPZ = "application/x-npz"
-# Types that the script receives as text; all others, and these with parameters, as bytes.
+# Bodies of these types are passed to the script as text. Bodies of all other types, and of these types with parameters, are passed as
+# bytes.
 UTF8_TYPES = [JSON, CSV]

@@ -1,4 +1,4 @@
-"""The optional last argument of a script's functions: the request, and settings of its response."""
+"""The context object that a script's functions may take as last argument: properties of the request, settings for the response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RequestProcessor:
-    """One request's headers, and its response's status and headers."""
+    """The headers of one request, and the status and headers of its response."""
 
     def __init__(self, headers: dict[str, str]) -> None:
         self._headers = headers
@@ -19,7 +19,7 @@ class RequestProcessor:
         self._response_headers = {}
 
     def get_request_property(self, key: str) -> str | None:
-        """Returns a header of the request, by the toolkit's spelling of its name."""
+        """Returns a header of the request. `key` has the toolkit's spelling."""
         return self._headers.get(key)
 
     def get_request_properties(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ class RequestProcessor:
 
 
 class Context:
-    """The context of multi-model-server: of the model, and of the current request."""
+    """The context object of multi-model-server: properties of the model and of the current requests."""
 
     def __init__(self, model_name: str, model_dir: str, batch_size: int) -> None:
         self.model_name = model_name
@@ -71,15 +71,15 @@ class Context:
 
     @property
     def system_properties(self) -> dict[str, Any]:
-        """Returns `model_dir`, `gpu_id`, `batch_size`."""
+        """Returns `model_dir`, `gpu_id` and `batch_size`."""
         return self._system_properties
 
     def begin(self, *headers: dict[str, str]) -> None:
-        """Starts another request, or several together."""
+        """Starts a new request; several when several header dictionaries are given."""
         self.request_processor = [RequestProcessor(each) for each in headers]
 
     def get_request_id(self, idx: int = 0) -> str:
-        """Returns the request's id: always empty."""
+        """Returns the id of the request, which is always empty."""
         return ""
 
     def get_request_header(self, idx: int, key: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Decodes bodies of the default content types to arrays."""
+"""Decodes bodies to arrays, for the default content types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _csv_to_numpy(text: str, dtype: Any = None) -> np.ndarray:
 
 
 def _npy_to_numpy(data: bytes) -> np.ndarray:
-    """Returns an array, but not one of pickled Python objects: a client must not run code in the model."""
+    """Loads an array. Pickled Python objects are rejected: they would let a client run code in the model."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
@@ -42,7 +42,7 @@ _DECODERS = {
 
 
 def decode(obj: Any, content_type: str | None) -> Any:
-    """Returns the array, or the sparse matrix, of a body. Raises UnsupportedFormatError for other content types."""
+    """Returns the array or sparse matrix in a body. Raises UnsupportedFormatError for other content types."""
     decoder = _DECODERS.get(content_type)
     if decoder is None:
         raise errors.UnsupportedFormatError(content_type)

@@ -1,4 +1,4 @@
-"""The defaults for functions that a script does not define. Frameworks have their own in addition."""
+"""Default functions for a script that does not define its own. Frameworks extend them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ See documentation for %s at https://sagemaker.readthedocs.io/en/stable/
 
 
 class DefaultInferenceHandler:
-    """Reads and writes the default content types; knows no model."""
+    """Decodes and encodes the default content types. Has no default for loading and calling a model."""
 
     def default_model_fn(self, model_dir: str, context: Any = None) -> Any:
-        """Raises: a script must define how its model is loaded."""
+        """Raises an error, because a script must define how its model is loaded."""
         raise NotImplementedError(_MISSING % ("model_fn", "model_fn"))
 
     def default_input_fn(self, input_data: Any, content_type: str | None, context: Any = None) -> Any:
-        """Returns the body as an array."""
+        """Decodes the body to an array."""
         return decoder.decode(input_data, content_type)
 
     def default_predict_fn(self, data: Any, model: Any, context: Any = None) -> Any:
-        """Raises: a script must define how its model is called."""
+        """Raises an error, because a script must define how its model is called."""
         raise NotImplementedError(_MISSING % ("predict_fn", "predict_fn"))
 
     def default_output_fn(self, prediction: Any, accept: str, context: Any = None) -> tuple[str | bytes, str]:
-        """Encodes in the first supported one of the accepted types, which is returned too."""
+        """Encodes the prediction in the first accepted type that is supported, and returns body and type."""
         for content_type in parse_accept(accept):
             if content_type in encoder.SUPPORTED_CONTENT_TYPES:
                 return encoder.encode(prediction, content_type), content_type

@@ -1,4 +1,4 @@
-"""Encodes arrays, and similar values, as bodies of the default content types."""
+"""Encodes arrays and similar values as bodies, for the default content types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _plain(value: Any) -> Any:
-    """Converts values that JSON cannot represent to values that it can."""
+    """Converts values that JSON does not support."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return json.JSONEncoder().default(value)
@@ -46,7 +46,7 @@ SUPPORTED_CONTENT_TYPES = set(_ENCODERS)
 
 
 def encode(array_like: Any, content_type: str) -> str | bytes:
-    """Returns the body. Raises UnsupportedFormatError for other content types."""
+    """Returns the encoded body. Raises UnsupportedFormatError for other content types."""
     encoder = _ENCODERS.get(content_type)
     if encoder is None:
         raise errors.UnsupportedFormatError(content_type)

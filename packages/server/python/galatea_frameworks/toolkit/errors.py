@@ -1,8 +1,8 @@
-"""Errors that scripts raise, and their responses."""
+"""Errors that scripts raise, with their response status."""
 
 from __future__ import annotations
 
-# Exactly the toolkit's text, including its indentation.
+# The toolkit's text, including its indentation.
 _UNSUPPORTED = """Content type %s is not supported by this framework.
 
             Please implement input_fn to to deserialize the request data or an output_fn to
@@ -10,7 +10,7 @@ _UNSUPPORTED = """Content type %s is not supported by this framework.
 
 
 class UnsupportedFormatError(Exception):
-    """A content type that the default functions cannot read or write; with the toolkit's text."""
+    """A content type that the default functions do not support. Has the toolkit's text."""
 
     def __init__(self, content_type: str | None, **options: object) -> None:
         self._message = _UNSUPPORTED % content_type
@@ -18,7 +18,7 @@ class UnsupportedFormatError(Exception):
 
 
 class BaseInferenceToolkitError(Exception):
-    """Raised by a script that selects the status of its response."""
+    """Raised by a script to select the status of its response."""
 
     def __init__(self, status_code: int, message: str, phrase: str) -> None:
         self.status_code = status_code
@@ -28,7 +28,7 @@ class BaseInferenceToolkitError(Exception):
 
 
 class GenericInferenceToolkitError(BaseInferenceToolkitError):
-    """Fills in a default message and phrase."""
+    """An error with a default message and phrase."""
 
     def __init__(self, status_code: int, message: str | None = None, phrase: str | None = None) -> None:
         message = message or "Invalid Request"

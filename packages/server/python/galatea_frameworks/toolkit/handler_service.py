@@ -1,4 +1,4 @@
-"""A handler service: a module named by SAGEMAKER_HANDLER, which receives requests as from multi-model-server."""
+"""Runs a handler service: a module named by SAGEMAKER_HANDLER that receives requests as from multi-model-server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 _BODY = "body"
-# The containers' own handler services: this toolkit does their work for every script.
+# The handler services of SageMaker's own containers. This toolkit replaces them.
 _OF_CONTAINERS = {
     "sagemaker_sklearn_container.handler_service",
     "sagemaker_pytorch_serving_container.handler_service",
@@ -28,15 +28,18 @@ _REFUSED = 503
 
 
 def named(value: str | None) -> str | None:
-    """Returns the handler service named by the variable's value; None for the container's own."""
+    """Returns the handler service that the variable names; None when it is one of SageMaker's containers."""
     return None if not value or value in _OF_CONTAINERS else value
 
 
 class HandlerService:
-    """The constructor raises exceptions of its module's import and initialization, and ValueError when it has no entry point."""
+    """A handler service.
+
+    The constructor raises exceptions of the module's import and initialization, and ValueError when there is no entry point.
+    """
 
     def __init__(self, name: str, context: Context) -> None:
-        """`name` is `module`, `module:function` or the path of a file, of which the last part is used."""
+        """Imports the service. `name` is `module`, `module:function` or the path of a file, of which only the last part is used."""
         place, _, function = name.partition(":")
         if place.endswith(".py"):
             place = place[:-3]
@@ -44,7 +47,7 @@ class HandlerService:
         self._handle = _entry_point(importlib.import_module(place.split("/")[-1]), function or "handle", context)
 
     def answer(self, bodies: list[bytes]) -> list[Answer]:
-        """Returns one response for each body; the context is of these requests."""
+        """Returns the response to each body. The context describes these requests."""
         try:
             found = self._handle([{_BODY: bytearray(body)} for body in bodies], self._context)
         except MemoryError:
@@ -71,10 +74,7 @@ class HandlerService:
 
 
 def _entry_point(module: ModuleType, function: str, context: Context) -> Callable[..., Any]:
-    """Returns the callable for requests: the module's function, or the `handle` of its only class.
-
-    It is initialized when this returns.
-    """
+    """Returns the entry point, already initialized: the module's function, or the method `handle` of its only class."""
     found = getattr(module, function, None)
     if found is not None:
         found(None, context)
@@ -91,7 +91,7 @@ def _entry_point(module: ModuleType, function: str, context: Context) -> Callabl
 
 
 def _refusal(status: int, message: str) -> Answer:
-    """Returns an error response with the text and the format of multi-model-server."""
+    """Returns an error response with the text and format of multi-model-server."""
     kind = "InternalServerException" if status >= 500 else "BadRequestException"
     body = {"code": status, "type": kind, "message": message}
     return Answer(body_bytes(body), content_types.JSON, status)

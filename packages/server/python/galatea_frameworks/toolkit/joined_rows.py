@@ -1,4 +1,4 @@
-"""Concatenates several requests' data for a predict_fn that computes row by row, and splits its results."""
+"""Concatenates the data of several requests for a predict_fn that processes rows independently, and splits its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def joined(batch: list[Any]) -> Any | None:
-    """Concatenates arrays or tensors whose rows have equal shapes; returns None for other values."""
+    """Concatenates arrays or tensors with equal row shapes; returns None for other values."""
     first = batch[0]
     kind = _library_of(first)
     if kind is None or any(type(one) is not type(first) for one in batch):
@@ -23,7 +23,7 @@ def joined(batch: list[Any]) -> Any | None:
 
 
 def split(result: Any, rows: list[int]) -> list[Any] | None:
-    """Splits a prediction by the requests' numbers of rows; returns None when it does not have one result for each row."""
+    """Splits a prediction into the rows of each request; returns None when it does not have one result for each row."""
     if _library_of(result) is None and not isinstance(result, list):
         return None
     if getattr(result, "ndim", 1) == 0 or len(result) != sum(rows):

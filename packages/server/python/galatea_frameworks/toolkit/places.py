@@ -1,4 +1,4 @@
-"""The locations of a script and its imports."""
+"""Sets the import path of a script."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import sys
 
 from . import shared_libraries
 
-# Replacements of the toolkit's modules, for environments without the real one.
+# Directory of replacements for SageMaker's packages, which are used where the real ones are not installed.
 _OFFERED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offered")
 
 
-# The model's path in SageMaker's containers.
+# The path of the model in SageMaker's containers.
 _MODEL_PATH = "/opt/ml/model"
 
 
 def enter(model_dir: str, parameters: dict[str, str]) -> None:
-    """Sets the import path of the script: the directory that SAGEMAKER_SUBMIT_DIRECTORY brought, then the archive's `code`, then the
-    archive itself. `parameters`: `code_dir`, the unpacked submit directory, and `packages_dir`, the directory of its requirements.
+    """Sets the import path:
+
+    the directory of SAGEMAKER_SUBMIT_DIRECTORY, then the archive's `code` directory, then the archive itself. `parameters` has `code_dir`,
+    the unpacked submit directory, and `packages_dir`, the directory of the script's requirements.
     """
     own = [parameters.get("code_dir"), os.path.join(model_dir, "code"), parameters.get("packages_dir")]
     sys.path[:0] = [path for path in own if path is not None and os.path.isdir(path)]
     sys.path += [model_dir, _OFFERED]
-    # The value of the toolkit's own variable.
+    # The environment variable that the toolkit itself sets.
     os.environ["SM_MODEL_DIR"] = model_dir
     shared_libraries.provide(model_dir)
 
 
 def explain(error: BaseException) -> None:
-    """Adds the correct path to the error of a script that looked for its model at a path which does not exist on this machine."""
+    """Adds the correct model path to the error of a script that used SageMaker's path, which does not exist on this machine."""
     name = getattr(error, "filename", None)
     if not isinstance(error, OSError) or not isinstance(name, str) or os.path.exists(_MODEL_PATH):
         return

@@ -1,4 +1,4 @@
-"""One instance of a script's model for the Python backend: requests and responses are bodies with content types."""
+"""Runs one instance of a script's model for the Python backend. Requests and responses are HTTP bodies with content types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .defaults import DefaultInferenceHandler
 
-# Same names as in `container-runtimes/scripts/script-codec.ts`.
+# Tensor names, the same as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
 _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
@@ -38,14 +38,14 @@ _NOT_FOUND = 404
 
 
 class ScriptProgram:
-    """The Python backend's model class, for scripts; frameworks set the defaults of functions that a script does not define."""
+    """The Python backend's model class for scripts. Subclasses for frameworks set the default functions."""
 
     defaults: DefaultInferenceHandler
-    # Content type of a body without one.
+    # Content type of a request body without a Content-Type header.
     default_content_type = None
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Loads the script, which loads the model."""
+        """Imports the script and calls its model_fn."""
         parameters = {
             key: value["string_value"] for key, value in json.loads(args["model_config"]).get("parameters", {}).items()
         }
@@ -61,7 +61,7 @@ class ScriptProgram:
             self._load(model_dir)
         except BaseException as error:
             places.explain(error)
-            # The load fails with the error; the container's log has the full traceback.
+            # The load fails with this error. The full traceback is printed to the container's log.
             traceback.print_exc()
             raise
 
@@ -75,7 +75,7 @@ class ScriptProgram:
         self._model = self._script.load(model_dir)
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Processes each request separately, except for the prediction of a script that joins rows."""
+        """Handles requests one by one, except that predictions are made together when the script supports it (`joins_rows`)."""
         asked = [_Asked(request) for request in requests]
         if self._sends_parts:
             for one in asked:
@@ -92,7 +92,7 @@ class ScriptProgram:
         return asked.answer or Answer(b"", None, _NOT_FOUND)
 
     def _handled(self, asked: list[_Asked]) -> list[InferenceResponse]:
-        """Calls a handler service, which receives all requests at once, and has no execution parameters."""
+        """Calls a handler service with all requests at once. A handler service has no execution parameters."""
         given = [one for one in asked if not one.asks_execution_parameters]
         if given:
             self._context.begin(*(one.headers for one in given))
@@ -134,7 +134,7 @@ class ScriptProgram:
         return self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
 
     def _note(self) -> None:
-        """Logged once: without the keyword, a script counts as one that returns whole responses."""
+        """Warns once about a script that returns an iterator but does not declare it. Its responses are sent as a whole."""
         if not self._has_noted:
             self._has_noted = True
             print(
@@ -144,7 +144,10 @@ class ScriptProgram:
             )
 
     def _send(self, asked: _Asked) -> None:
-        """Sends a response of a decoupled model: in chunks when the script returns an iterator, the first with status and headers."""
+        """Sends a response of a decoupled model.
+
+        If the script returns an iterator, the response is sent in chunks, of which the first has status and headers.
+        """
         sender = asked.sender()
         parts = None
         try:
@@ -163,7 +166,7 @@ class ScriptProgram:
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
     def _first(self, asked: _Asked) -> tuple[Answer, streams.Chunks | None]:
-        """Returns the response, or its first chunk and the iterator of the others."""
+        """Returns the response; for an iterator, the first chunk and the iterator of the others."""
         if self._handler is not None or asked.asks_execution_parameters:
             return (self._answer(asked) if self._handler is None else self._handle(asked)), None
         said = parts = None
@@ -187,14 +190,14 @@ class ScriptProgram:
         return answer, parts
 
     def _begin(self, asked: _Asked) -> None:
-        """Sets the context to this request. Raises errors of the body."""
+        """Sets the context for this request. Raises errors of the request's body."""
         self._context.begin(asked.headers)
         asked.read(self.default_content_type, self._default_accept)
 
     def _predict_together(self, asked: list[_Asked]) -> None:
-        """Makes one prediction for all requests whose data can be joined.
+        """Makes one prediction for all requests whose data can be concatenated.
 
-        When that fails each is run alone, and the faulty one fails alone.
+        If it fails, each request is run alone, so that only the faulty one fails.
         """
         batch = []
         for one in asked:
@@ -219,7 +222,7 @@ class ScriptProgram:
 
 
 class _Asked:
-    """One request, and the progress of its response."""
+    """A request and the progress of its response."""
 
     def __init__(self, request: InferenceRequest) -> None:
         self._request = request
@@ -230,15 +233,15 @@ class _Asked:
         self.asks_execution_parameters = self._said.get(_ASKS) == _EXECUTION_PARAMETERS
 
     def sender(self) -> Any:
-        """Returns the sender of a decoupled model's responses."""
+        """Returns the response sender of a decoupled model."""
         return self._request.get_response_sender()
 
     def body(self) -> bytes:
-        """Returns the body as received."""
+        """Returns the received body."""
         return self._request.inputs()[0].as_numpy().reshape(-1)[0]
 
     def read(self, default_content_type: str | None, default_accept: str) -> None:
-        """Decodes the body for the script: text for text types."""
+        """Decodes the body for the script: text for text types, otherwise bytes."""
         self.content_type = self._said.get(_CONTENT_TYPE, default_content_type)
         self.accept = self._said.get(_ACCEPT)
         if not self.accept or self.accept == content_types.ANY:
@@ -257,14 +260,14 @@ def _close(parts: streams.Chunks | None) -> None:
 
 
 def _failed(error: BaseException) -> Answer:
-    """Returns the toolkit's error response; the container's log has the full traceback."""
+    """Returns the toolkit's error response. The full traceback is printed to the container's log."""
     places.explain(error)
     traceback.print_exception(type(error), error, error.__traceback__)
     return failure_of(error)
 
 
 def _headers(said: dict[str, str]) -> dict[str, str]:
-    """Returns the request's headers in the toolkit's spelling."""
+    """Returns the headers of the request, with the toolkit's spelling of their names."""
     names = {
         _CONTENT_TYPE: "Content-Type",
         _ACCEPT: "Accept",
@@ -289,7 +292,7 @@ def _response(answer: Answer) -> InferenceResponse:
 
 
 def remove_module(module: str, file: str) -> None:
-    """Removes the program that the worker loaded from the importable modules: a script may have the same name."""
+    """Removes the worker's own program from the imported modules, because a script may have the same module name."""
     sys.modules.pop(module, None)
     directory = os.path.dirname(os.path.abspath(file))
     sys.path[:] = [path for path in sys.path if path != directory]

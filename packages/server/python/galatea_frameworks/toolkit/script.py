@@ -1,4 +1,4 @@
-"""A script: its functions, the defaults of those that it does not define, and how they are called."""
+"""A user's script: its functions, defaults for missing ones, and how they are called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_PROGRAM = "inference.py"
 
 
 def _found(name: str) -> ModuleType | None:
-    """Imports the script by its name; returns None when there is none. Raises the exceptions of its import."""
+    """Imports the script by its name; returns None when it does not exist. Raises the exceptions of the import."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -31,9 +31,9 @@ def _found(name: str) -> ModuleType | None:
 
 
 class Script:
-    """Imports the script from the directories of `sys.path`.
+    """A script, imported from `sys.path`.
 
-    Raises the exceptions of its import, and ValueError when its functions exclude each other.
+    The constructor raises the exceptions of the import, and ValueError when the script defines functions that exclude each other.
     """
 
     def __init__(self, program: str, defaults: DefaultInferenceHandler, context: Context) -> None:
@@ -66,7 +66,7 @@ class Script:
 
     @property
     def joins_rows(self) -> bool:
-        """True if the script declares, by `joins_rows = True`, that its predict_fn accepts the rows of several requests at once."""
+        """True if the script sets `joins_rows = True`: its predict_fn accepts the concatenated rows of several requests."""
         return self._transform_fn is None and getattr(self.module, "joins_rows", False) is True
 
     def load(self, model_dir: str) -> Any:
@@ -79,7 +79,7 @@ class Script:
         return model
 
     def transform(self, model: Any, data: Any, content_type: str | None, accept: str) -> Any:
-        """Returns the response to one request."""
+        """Runs input_fn, predict_fn and output_fn, or transform_fn, for one request. Returns the response."""
         if self._transform_fn is not None:
             return self.call(self._transform_fn, model, data, content_type, accept)
         given = self.call(self.input_fn, data, content_type)
@@ -89,10 +89,7 @@ class Script:
         return self.call(self.output_fn, prediction, accept)
 
     def _formatted(self, parts: Iterator[Any], accept: str) -> Iterator[Any]:
-        """Yields each chunk of a prediction as encoded by the output_fn.
-
-        The default one does not change text and bytes.
-        """
+        """Yields the chunks of a prediction, each encoded by the output_fn. The default output_fn leaves text and bytes unchanged."""
         for part in parts:
             if not self._has_output_fn and isinstance(part, (str, bytes, bytearray, memoryview)):
                 yield part
@@ -101,21 +98,21 @@ class Script:
 
     @property
     def says_execution_parameters(self) -> bool:
-        """True if it has execution parameters for transform jobs."""
+        """True if the script defines execution parameters for batch transform jobs."""
         return self._execution_parameters_fn is not None
 
     def execution_parameters(self) -> Any:
-        """Returns the result of its execution_parameters_fn."""
+        """Returns the result of the script's execution_parameters_fn."""
         return self.call(self._execution_parameters_fn)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls the function, with the context after its arguments if it has one more parameter.
+        """Calls a function of the script, with the context as last argument if it takes one more.
 
         Raises TypeError for another number of parameters.
         """
         count = self._counts.get(function)
         if count is None:
-            # Takes half as long as the prediction of a small model; not cached for temporary functions.
+            # Takes half as long as the prediction of a small model. Not cached, because functions may be temporary.
             count = len(inspect.signature(function).parameters)
             if function in self._known:
                 self._counts[function] = count

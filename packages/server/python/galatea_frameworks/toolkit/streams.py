@@ -1,4 +1,4 @@
-"""Responses that a script produces in chunks: its functions may return an iterator, or one and its content type."""
+"""Responses in chunks: a script's function may return an iterator, or a tuple of an iterator and its content type."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def is_stream(result: Any) -> bool:
-    """Returns whether the result is an iterator: generators are, lists and arrays are not."""
+    """Returns whether a result is an iterator, such as a generator. Lists and arrays are not iterators."""
     return hasattr(result, "__next__")
 
 
 class Chunks:
-    """The chunks of a response as bytes, and the content type of the first one."""
+    """Iterates over the chunks of a response as bytes. Has the content type of the first chunk."""
 
     def __init__(self, chunks: Iterator[Any], content_type: str | None) -> None:
         self._chunks = chunks
@@ -33,14 +33,14 @@ class Chunks:
         return body_bytes(part)
 
     def close(self) -> None:
-        """Closes a generator whose remaining chunks are not needed: its `finally` runs."""
+        """Closes a generator whose remaining chunks are not needed, which runs its `finally` blocks."""
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
 
 
 def chunks_of(result: Any, accept: str) -> Chunks | None:
-    """Returns None for a result that is not an iterator."""
+    """Returns the chunks of a result; None when it is not an iterator."""
     content_type = accept
     if isinstance(result, tuple) and len(result) == 2:
         result, content_type = result
@@ -50,6 +50,6 @@ def chunks_of(result: Any, accept: str) -> Chunks | None:
 
 
 def joined(chunks: Chunks, status: int) -> Answer:
-    """Joins all chunks to one response."""
+    """Returns one response with all chunks."""
     body = b"".join(chunks)
     return Answer(body, chunks.content_type, status)

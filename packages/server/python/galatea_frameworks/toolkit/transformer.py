@@ -1,4 +1,4 @@
-"""The toolkit's Transformer, for handler services that extend it."""
+"""The toolkit's Transformer, which users' handler services extend."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 class Transformer:
-    """Imports the script when it is first needed, and responds to requests by its functions, or a handler's for those that it does not
-    define.
+    """Runs a user's script:
+
+    imports it when it is first needed, and responds to requests with its functions. Missing functions are taken from a default handler.
     """
 
     def __init__(self, default_inference_handler: DefaultInferenceHandler | None = None) -> None:
@@ -27,7 +28,7 @@ class Transformer:
         self._model = None
 
     def validate_and_initialize(self, model_dir: str | None = None, context: Context | None = None) -> None:
-        """Loads the script and its model, once. Raises their exceptions."""
+        """Loads the script and its model once. Raises their exceptions."""
         if self._script is not None:
             return
         program = os.environ.get("SAGEMAKER_PROGRAM") or DEFAULT_PROGRAM
@@ -36,7 +37,7 @@ class Transformer:
         self._script = script
 
     def transform(self, data: list[dict[str, Any]], context: Context) -> list[Any]:
-        """Returns the script's result for each request; one error for all when it raises."""
+        """Returns the script's result for each request; when it raises, one error for all requests."""
         try:
             self.validate_and_initialize(context.system_properties.get("model_dir"), context)
             return [self._one(each.get("body"), context) for each in data]

@@ -1,4 +1,4 @@
-"""Imported before workers are forked: the modules of every script's worker."""
+"""Imported by the zygote before workers are forked: modules that every script needs."""
 
 import csv  # noqa: F401
 import http.client  # noqa: F401

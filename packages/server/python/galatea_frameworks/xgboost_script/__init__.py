@@ -1,1 +1,1 @@
-"""Scripts that serve models of XGBoost."""
+"""Runs users' inference scripts for XGBoost models, like SageMaker's XGBoost container."""

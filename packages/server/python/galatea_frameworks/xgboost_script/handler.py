@@ -1,4 +1,4 @@
-"""The defaults for functions that an XGBoost script does not define."""
+"""Default functions for an XGBoost script that does not define its own."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ See documentation for model_fn at https://github.com/aws/sagemaker-python-sdk
 
 
 class XGBoostHandler(DefaultInferenceHandler):
-    """The defaults of SageMaker's XGBoost container."""
+    """The default functions of SageMaker's XGBoost container."""
 
     def default_model_fn(self, model_dir: str) -> Any:
-        """Raises: a script must define how its model is loaded, because a file may be a Booster's, a pickle, or one of scikit-learn's
+        """Raises an error:
+
+        a script must define how its model is loaded, because the file may contain a Booster, a pickle, or a model with scikit-learn's
         interface.
         """
         raise NotImplementedError(_NO_MODEL_FN)
 
     def default_input_fn(self, input_data: str | bytes, content_type: str | None) -> xgboost.DMatrix:
-        """Returns a DMatrix of CSV, libsvm or RecordIO, with any parameters after the type."""
+        """Decodes CSV, libsvm or RecordIO to a DMatrix. Parameters of the content type are ignored."""
         return matrices.decode(input_data, content_type)
 
     def default_predict_fn(self, input_data: Any, model: Any) -> Any:
-        """Returns the Booster's predictions.
+        """Returns the predictions of a Booster.
 
-        Models of scikit-learn's interface take no such argument: their scripts have a predict_fn.
+        Models with scikit-learn's interface do not accept a DMatrix, so their scripts must define predict_fn.
         """
         return model.predict(input_data, validate_features=False)
 
     def default_output_fn(self, prediction: Any, accept: str) -> tuple[str | bytes, str]:
-        """Encodes in exactly the accepted type: a list of several types is not supported."""
+        """Encodes the prediction in the accepted type, which must be a single type."""
         if accept == content_types.CSV:
             return _csv_of(prediction), accept
         if accept not in encoder.SUPPORTED_CONTENT_TYPES:
@@ -54,7 +56,7 @@ class XGBoostHandler(DefaultInferenceHandler):
 
 
 def _csv_of(prediction: Any) -> str:
-    """Returns a line for each row; numbers as Python prints them."""
+    """Returns a text with a line for each row. Numbers are printed as in Python."""
     array = np.array(prediction)
     if array.ndim == 1:
         array = array.reshape(-1, 1)

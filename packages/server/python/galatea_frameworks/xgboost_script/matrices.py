@@ -1,4 +1,4 @@
-"""Converts bodies of the XGBoost container's content types to XGBoost's matrices."""
+"""Converts bodies to XGBoost's matrices, for the content types of SageMaker's XGBoost container."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ X_LIBSVM = "text/x-libsvm"
 X_RECORDIO_PROTOBUF = "application/x-recordio-protobuf"
 
 _SNIFFED_CHARACTERS = 512
-# Half a gigabyte of float64. A small body may name any column.
+# Maximum number of cells, which is half a gigabyte of float64. A small body may name a column with a huge number.
 _CELLS_MAX = 1 << 26
 
 
 def decode(body: str | bytes, content_type: str | None) -> xgboost.DMatrix:
-    """Raises UnsupportedFormatError for other content types, and ValueError, or XGBoost's exceptions, for an invalid body."""
+    """Decodes a body. Raises UnsupportedFormatError for other content types; ValueError or XGBoost's exceptions for an invalid body."""
     media_type = _media_type(content_type or "")
     decoder = _DECODERS.get(media_type)
     if decoder is None:
@@ -31,7 +31,7 @@ def decode(body: str | bytes, content_type: str | None) -> xgboost.DMatrix:
 
 
 def _media_type(content_type: str) -> str:
-    """Returns the type without its parameters."""
+    """Returns the content type without its parameters."""
     return content_type.partition(";")[0].strip()
 
 
@@ -40,9 +40,9 @@ def _text(body: str | bytes) -> str:
 
 
 def _csv_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
-    """Splits cells by the separator that the first line seems to have; an empty cell is missing.
+    """Parses delimited text.
 
-    An empty line at the end is a row.
+    The separator is guessed from the first line; an empty cell is a missing value. An empty line at the end counts as a row.
     """
     lines = _text(body).split("\n")
     found = csv.Sniffer().sniff(lines[0][:_SNIFFED_CHARACTERS]).delimiter
@@ -55,14 +55,14 @@ def _number(cell: str) -> float:
     try:
         return float(cell) if cell else np.nan
     except ValueError:
-        # numpy's text. An array of texts, whose conversion would raise it, has cells as wide as the longest.
+        # The text of numpy's error. numpy itself would need an array of texts that are all as wide as the longest one.
         raise ValueError("could not convert string to float: %r" % np.str_(cell[:100])) from None
 
 
 def _libsvm_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
-    """Columns count from 1 unless there is a 0.
+    """Parses libsvm text.
 
-    Missing columns are zero, and cells without a colon, labels, are ignored.
+    Columns count from 1 unless there is a column 0. Missing columns are zero; cells without a colon are labels and ignored.
     """
     rows = [_named_cells(line) for line in _text(body).strip().split("\n")]
     if not any(rows):
@@ -88,7 +88,7 @@ def _named_cells(line: str) -> dict[int, float]:
 
 
 def _recordio_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
-    """Returns the features of each record, and the labels if all have one."""
+    """Returns the features of each record, and the labels if all records have one."""
     data = body.encode("utf-8") if isinstance(body, str) else bytes(body)
     rows = [recordio.features_and_label(record) for record in recordio.records(data)]
     rows = [row for row in rows if row is not None]

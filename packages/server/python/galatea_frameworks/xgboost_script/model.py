@@ -1,4 +1,4 @@
-"""The model class of an XGBoost container's script for the Python backend; its modules were imported before the fork."""
+"""The model class for scripts of an XGBoost container. The modules that it imports were imported before the fork."""
 
 import os
 
@@ -6,12 +6,12 @@ from galatea_frameworks.toolkit.content_types import JSON
 from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 from galatea_frameworks.xgboost_script.handler import XGBoostHandler
 
-# One thread, as in the container, which has a process for each processor.
+# One thread for each worker, as in SageMaker's container, which starts a process for each processor.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 class TritonPythonModel(ScriptProgram):
-    """A script with the defaults of XGBoost's container."""
+    """Runs a user's script with the default functions of SageMaker's XGBoost container."""
 
     defaults = XGBoostHandler()
     default_content_type = JSON

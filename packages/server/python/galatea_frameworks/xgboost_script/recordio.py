@@ -1,4 +1,4 @@
-"""SageMaker's records: RecordIO frames, each with a protobuf `Record` in it."""
+"""Parses SageMaker's record format: RecordIO frames that each contain a protobuf `Record`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 _MAGIC = 0xCED7230A
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-# The datatypes of a Value's tensor fields, by number.
+# Datatypes of the tensor fields in a Value message, by field number.
 _TENSORS = {2: np.dtype("<f4"), 3: np.dtype("<f8"), 7: np.dtype("<i4")}
 _VARINT_BYTES_MAX = 10
 _FEATURES, _LABEL = 1, 2
 
 
 def records(data: bytes) -> Iterator[memoryview]:
-    """Yields the contents of the frames. Raises ValueError for invalid bytes."""
+    """Yields the content of each frame. Raises ValueError for invalid bytes."""
     view = memoryview(data)
     at = 0
     while at + 8 <= len(view):
@@ -36,7 +36,7 @@ def records(data: bytes) -> Iterator[memoryview]:
 
 
 def features_and_label(record: memoryview) -> tuple[np.ndarray | scipy.sparse.csr_matrix, np.ndarray | None] | None:
-    """Returns the row of a record's features named `values`, and its label; None when it has none.
+    """Returns the feature named `values` of a record as a row, and the record's label; None when it has no such feature.
 
     Raises ValueError.
     """
@@ -59,7 +59,7 @@ def features_and_label(record: memoryview) -> tuple[np.ndarray | scipy.sparse.cs
 
 
 def _tensor(value: memoryview) -> tuple[np.ndarray, list[int], list[int]] | None:
-    """Returns values, keys and shape of a Value's tensor; None when it has no numeric one."""
+    """Returns values, keys and shape of the numeric tensor in a Value message; None when it has none."""
     for number, _, content in _fields(value):
         dtype = _TENSORS.get(number)
         if dtype is not None and isinstance(content, memoryview):
@@ -86,7 +86,7 @@ def _numbers(wire: int, content: int | memoryview, dtype: np.dtype) -> np.ndarra
 
 
 def _integers(content: int | memoryview) -> list[int]:
-    """Returns one integer, or those of a packed field."""
+    """Returns the integers of a field, which may be packed."""
     if isinstance(content, int):
         return [_signed(content)]
     found = []
@@ -102,7 +102,7 @@ def _signed(value: int) -> int:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """Yields number, wire type and content: an integer, or bytes."""
+    """Yields the number, wire type and content (an integer or bytes) of each field."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

@@ -1,4 +1,4 @@
-"""Imported before workers are forked: the modules with which nearly all models of XGBoost are loaded and called."""
+"""Imported by the zygote before workers are forked: modules that nearly all XGBoost models need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import handler
 
 
 def _rehearse() -> None:
-    """Trains, saves, loads and calls small models, in the calling thread: none of XGBoost's own threads may exist when workers are forked."""
+    """Trains, saves, loads and calls small models in the calling thread. No thread of XGBoost may exist when workers are forked."""
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     labels = np.array([0, 1, 1, 0])
     one_thread = {"nthread": 1, "objective": "binary:logistic", "tree_method": "hist", "max_depth": 2}

@@ -1,4 +1,4 @@
-"""The model of the zygote's rehearsal (`rehearsal.py`), which does the work of small models."""
+"""The model that the zygote runs for its rehearsal (`rehearsal.py`). It does the work of a small model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    """Responds with the number plus one."""
+    """Returns the input plus one."""
 
     def initialize(self, _args: dict[str, str]) -> None:
-        """Sets the constant."""
+        """Creates the constant one."""
         self._one = np.float32(1)
 
     def execute(self, requests: list[pb_utils.InferenceRequest]) -> list[pb_utils.InferenceResponse]:

@@ -9,7 +9,7 @@ export interface ModelValues {
   readonly outputs: readonly OnnxValueInfo[];
 }
 
-/** Checks a configuration against its model. Throws INVALID_ARG with Triton's text. */
+/** Checks a configuration against the inputs and outputs of the model file. Throws INVALID_ARG with Triton's text. */
 export function checkModel(config: ModelConfig, model: ModelValues): void {
   if (config.inputs.length !== model.inputs.length) {
     throw invalid(

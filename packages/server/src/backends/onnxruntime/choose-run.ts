@@ -1,19 +1,19 @@
 export interface RunLimits {
-  /** Maximum number of concurrent runs that are not long. */
+  /** Maximum number of concurrent runs, without long ones. */
   readonly slotCount: number;
   /**
-   * Age at which a run counts as long and frees its slot: it keeps a thread and its share of the processors, and other runs no longer
-   * wait for it.
+   * Age at which a run counts as long. A long run no longer occupies a slot, so that other runs do not wait for it; it keeps its thread and
+   * competes for processors.
    */
   readonly longNs: number;
-  /** Maximum concurrent runs of one model, and of one tenant, long ones included. */
+  /** Maximum number of concurrent runs of one model, and of one tenant, long ones included. */
   readonly modelRunsMax: number;
   readonly tenantRunsMax: number;
-  /** Maximum concurrent runs in total. */
+  /** Maximum number of concurrent runs in total, long ones included. */
   readonly runsMax: number;
 }
 
-/** The owner of a run: a model of a tenant. */
+/** The model, and its tenant, to which a run belongs. */
 export interface RunOwner {
   readonly tenant: number;
   readonly model: string;
@@ -26,25 +26,25 @@ export interface ActiveRun {
 
 export interface WaitingOwner<Owner extends RunOwner> {
   readonly owner: Owner;
-  /** Time of the tenant's completed runs. */
+  /** Total duration of the tenant's completed runs. */
   readonly usedNs: number;
 }
 
 export interface RunQueueState<Owner extends RunOwner> {
   readonly running: Iterable<ActiveRun>;
-  /** Waiting owners, each once, in order of arrival. */
+  /** Owners with waiting runs, each once, in order of arrival. */
   readonly waiting: Iterable<WaitingOwner<Owner>>;
   readonly nowNs: number;
 }
 
-/** `later`: none may start now; choose again at that time, or (null) when a run has ended. */
+/** `later`: no run may start now. Choose again at that time; if it is null, when a run has ended. */
 export type RunChoice<Owner extends RunOwner> =
   | { readonly kind: "admit"; readonly owner: Owner }
   | { readonly kind: "later"; readonly atNs: number | null };
 
 /**
- * Chooses the next run. Among models below their limit, it takes one of the tenant whose runs have used the least time, including current
- * ones; among equals the first that arrived.
+ * Chooses the next run. Considers models below their limit, and takes the one whose tenant has used the least time, current runs included;
+ * among equals the first that arrived.
  */
 export function chooseRun<Owner extends RunOwner>(
   { running, waiting, nowNs }: RunQueueState<Owner>,

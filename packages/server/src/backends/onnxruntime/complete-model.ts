@@ -8,11 +8,11 @@ import { datatypeOfValue } from "./element-types.ts";
 const batchSizeDefault = 4;
 
 /**
- * Returns the fields that a model file adds to its configuration, in the configuration's JSON form. As in Triton: inputs or outputs when
- * that whole list is empty, and the batch size (with dynamic batching) when every input and output has a dynamic first dimension. Throws
- * INVALID_ARG when the configuration batches and the model cannot.
+ * Returns the fields that a model file adds to its configuration, in the configuration's JSON form. As in Triton, inputs or outputs are
+ * added when the whole list is empty; the batch size (with dynamic batching) when every input and output has a dynamic first dimension.
+ * Throws INVALID_ARG when the configuration sets a batch size and the model cannot batch.
  */
-export function completionFor(
+export function completeFromModelFile(
   config: ModelConfig,
   model: ModelValues,
   backendConfig: ReadonlyMap<string, string>,
@@ -39,7 +39,7 @@ export function completionFor(
 function describe(modelName: string, value: OnnxValueInfo, batches: boolean) {
   const dims = batches ? value.dims.slice(1) : value.dims;
   const data_type = datatypes[datatypeOfValue(modelName, value)].configName;
-  // A configured shape is never empty: a scalar is [1], reshaped to an empty shape.
+  // The dims of a configuration are never empty: a scalar has dims [1], with a reshape to [].
   if (dims.length === 0) return { name: value.name, data_type, dims: [1], reshape: { shape: [] } };
   return { name: value.name, data_type, dims };
 }

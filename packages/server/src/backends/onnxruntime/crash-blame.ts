@@ -1,6 +1,6 @@
 /**
- * The runner has ended, and its running tasks with it. `certain`: this task ran alone, so it is to blame; `possible`: others ran too;
- * `none`: another task is known to be to blame.
+ * The error of a task whose process has ended. `certain`: this task ran alone, so it caused the crash. `possible`: other tasks ran too.
+ * `none`: another task is known to be the cause.
  */
 export class RunnerEnded extends Error {
   readonly blame: "certain" | "possible" | "none";
@@ -14,18 +14,18 @@ export class RunnerEnded extends Error {
   }
 }
 
-/** A running task in the library, a run or a load, which may crash the process. */
+/** A run or load inside the library, which may crash its process. */
 export interface RunningTask {
-  /** Resolves when nothing more comes from the task. */
+  /** Resolves when no more messages about the task can arrive. */
   readonly closed: Promise<void>;
   /** Valid after `closed`: true if the process never started the task. */
   readonly isUntaken: boolean;
 }
 
-/** Running tasks of a process, and which of them is to blame when the process has ended. */
+/** Tracks the running tasks of a process, and determines which one caused its end. */
 export class CrashBlame {
   readonly #underway = new Map<object, RunningTask>();
-  /** The task because of which the process was ended. */
+  /** The task because of which the server killed the process; null when it did not. */
   #culprit: object | null = null;
   #end: { readonly how: string; readonly count: number } | null = null;
 
@@ -37,12 +37,12 @@ export class CrashBlame {
     this.#underway.delete(task);
   }
 
-  /** Blames a task before the process is ended because of it. */
+  /** Marks a task as the cause, before the process is killed because of it. */
   accuse(task: object): void {
     this.#culprit = task;
   }
 
-  /** Resolves when nothing more can come from running tasks. */
+  /** Resolves when no more messages about running tasks can arrive. */
   async closed(): Promise<void> {
     for (const { closed } of this.#underway.values()) await closed;
   }
@@ -52,7 +52,7 @@ export class CrashBlame {
     this.#end = { how, count: [...this.#underway.values()].filter(({ isUntaken }) => !isUntaken).length };
   }
 
-  /** Returns the error of a running task, with its blame when the process has ended. */
+  /** Returns the error of a running task: RunnerEnded with the cause when the process has ended, otherwise `error`. */
   blamed(error: unknown, task: object): unknown {
     if (!(error instanceof RunnerEnded) || this.#end === null) return error;
     const { how, count } = this.#end;

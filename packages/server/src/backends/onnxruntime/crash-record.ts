@@ -1,15 +1,15 @@
 export interface CrashLimits {
-  /** Number of crashes after which content runs in its own process. */
+  /** Number of crashes after which content runs in a separate process. */
   readonly apartAfter: number;
-  /** Number of crashes after which content does not run. */
+  /** Number of crashes after which content is not run any more. */
   readonly refusedAfter: number;
-  /** One crash is forgotten after each such time without another. */
+  /** Time in milliseconds without a crash after which the count of crashes decreases by one. */
   readonly forgetMs: number;
-  /** Maximum number of contents; the one whose last crash is oldest is dropped. */
+  /** Maximum number of contents with crashes; beyond it, the one whose last crash is oldest is removed. */
   readonly contentsMax: number;
 }
 
-/** The process in which content may run, given its crashes. */
+/** The process in which content may run, given its crashes: in the shared process, in a separate one, or not at all. */
 export type Verdict = "shared" | "apart" | "refused";
 
 interface Crashes {
@@ -17,10 +17,12 @@ interface Crashes {
   readonly lastMs: number;
 }
 
-/** Number of crashes of each content. A key covers files and settings: changed files are other content, without crashes. */
+/**
+ * Counts the crashes of each content. A key identifies files and settings: when a file changes, it is different content without crashes.
+ */
 export class CrashRecord {
   readonly #limits: CrashLimits;
-  /** Ordered by the last crash, the newest last. */
+  /** Crashes by content, ordered by the last crash. */
   readonly #byKey = new Map<string, Crashes>();
 
   constructor(limits: CrashLimits) {
@@ -38,7 +40,7 @@ export class CrashRecord {
     if (this.#byKey.size > this.#limits.contentsMax) this.#byKey.delete(this.#byKey.keys().next().value as string);
   }
 
-  /** Returns the number of crashes that are not forgotten. */
+  /** Returns the number of crashes that still count. */
   countOf(key: string, nowMs: number): number {
     const crashes = this.#byKey.get(key);
     if (crashes === undefined) return 0;

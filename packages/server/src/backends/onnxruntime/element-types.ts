@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { OnnxValueInfo } from "../../native/index.ts";
 import type { Datatype } from "../../tensor/index.ts";
 
-/** Datatypes by ONNXTensorElementDataType. Types without an entry (complex, float8, int4) are not part of the protocols. */
+/** Datatypes by ONNXTensorElementDataType. Types that the protocols do not support (complex, float8, int4) have no entry. */
 const byElementType: ReadonlyMap<number, Datatype> = new Map([
   [1, "FP32"],
   [2, "UINT8"],
@@ -24,7 +24,8 @@ const onnxTypeNames = ["UNKNOWN", "TENSOR", "SEQUENCE", "MAP", "OPAQUE", "SPARSE
 const onnxTensor = 1;
 
 /**
- * Returns the datatype of a model's input or output. Throws UNSUPPORTED for other values than tensors, and for unsupported element types.
+ * Returns the datatype of a model's input or output. Throws UNSUPPORTED when the value is not a tensor or its element type is not
+ * supported.
  */
 export function datatypeOfValue(modelName: string, value: OnnxValueInfo): Datatype {
   if (value.onnxType !== onnxTensor) {
@@ -44,7 +45,7 @@ export function datatypeOfValue(modelName: string, value: OnnxValueInfo): Dataty
   return datatype;
 }
 
-/** Returns the datatype of an output's elements; undefined for unsupported ones. */
+/** Returns the datatype for an output's element type; undefined for an unsupported one. */
 export function datatypeOfElements(elementType: number): Datatype | undefined {
   return byElementType.get(elementType);
 }

@@ -2,14 +2,14 @@ import type { DeviceBytes } from "../device-bytes.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
 /**
- * GPU memory of a process's sessions: the driver's figure for the process, divided among its sessions on each GPU. The first session is
- * also charged with the process's own memory (CUDA's context, libraries' code).
+ * GPU memory of a runner process: the driver reports it for the process, and it is divided among the sessions on each GPU. The first
+ * session is also charged with the memory of the process itself (CUDA's context and libraries).
  */
 export class GpuMemory {
   readonly #read: () => Promise<DeviceBytes>;
   readonly #ledgers = new Map<number, MemoryLedger>();
 
-  /** `read` returns the memory of the process; nothing when the driver does not report it. */
+  /** `read` returns the GPU memory of the process; an empty map when the driver does not report it. */
   constructor(read: () => Promise<DeviceBytes>) {
     this.#read = read;
   }
@@ -23,7 +23,7 @@ export class GpuMemory {
     );
   }
 
-  /** Opens a session, charges it with the memory that this took, and returns the result of `open`. */
+  /** Opens a session with `open`, charges it with the growth of the GPU memory, and returns the result of `open`. */
   async during<T>(key: string, device: number, open: () => Promise<T>): Promise<T> {
     const before = (await this.#read()).get(`gpu ${device}`) ?? 0;
     const opened = await open();
@@ -43,7 +43,7 @@ export class GpuMemory {
     for (const ledger of this.#ledgers.values()) ledger.ran(key, durationNs);
   }
 
-  /** Measures again; returns the sessions whose charge has changed. */
+  /** Measures the GPU memory again. Returns the keys of the sessions whose charge has changed. */
   async look(): Promise<readonly string[]> {
     const bytes = await this.#read();
     return [...this.#ledgers].flatMap(([device, ledger]) => ledger.measured(bytes.get(`gpu ${device}`) ?? 0));

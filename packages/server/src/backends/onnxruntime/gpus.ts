@@ -7,25 +7,25 @@ import type { ModelSource } from "../backend.ts";
 import type { DeviceBytes } from "../device-bytes.ts";
 import { pathOptions, providersOnGpu } from "./provider-options.ts";
 
-/** A build of ONNX Runtime whose providers run models on GPUs. */
+/** A build of ONNX Runtime with execution providers for GPUs. */
 export interface GpuLibrary {
-  /** Path of libonnxruntime.so.*; its providers' libraries are beside it. */
+  /** Path of libonnxruntime.so.*. The providers' libraries are in the same directory. */
   readonly libraryPath: string;
-  /** Environment of the processes that open it, which finds its libraries by LD_LIBRARY_PATH. */
+  /** Environment variables of the processes that open the library. LD_LIBRARY_PATH names the directories of its dependencies. */
   readonly processEnv: Readonly<Record<string, string>>;
 }
 
-/** The machine's GPUs as this backend uses them. */
+/** The machine's GPUs and the library that uses them. */
 export interface OnnxGpus {
   /** Number of GPUs on which models may be placed. */
   readonly count: number;
-  /** Throws UNAVAILABLE with a remedy when no such library is installed. */
+  /** Returns the library. Throws UNAVAILABLE with a remedy when none is installed. */
   readonly findLibrary: () => Promise<GpuLibrary>;
-  /** Returns the GPU memory of processes. */
+  /** Returns the GPU memory that these processes use. */
   readonly bytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
   /**
-   * True if models may keep TensorRT engines in their own files. An engine is code: in a process shared by tenants, one from a tenant's
-   * archive would run with access to the others' tensors.
+   * True if models may keep TensorRT engines in their own files. False when tenants share a process: an engine is code, and one from a
+   * tenant's archive could access the tensors of other tenants.
    */
   readonly keepsEngines: boolean;
   /** Returns the execution providers of a model on a GPU, in order of preference. */
@@ -41,10 +41,10 @@ export const noGpus: OnnxGpus = {
 };
 
 /**
- * Rejects, with Triton's text and a remedy, a model that names a GPU accelerator and requires a GPU when there is none. A model with
- * KIND_AUTO, or with KIND_GPU and no accelerator, runs on the CPU.
+ * Rejects a model that requires a GPU accelerator on a machine without GPUs, with Triton's text and a remedy. A model with KIND_AUTO, or
+ * with KIND_GPU and no accelerator, runs on the CPU instead.
  */
-export function refuseWithoutGpu({ name, message, instanceGroups }: ModelConfig, { count }: OnnxGpus): void {
+export function rejectMissingGpu({ name, message, instanceGroups }: ModelConfig, { count }: OnnxGpus): void {
   const [accelerator] = message.optimization?.executionAccelerators?.gpuExecutionAccelerator ?? [];
   const group = instanceGroups.find(({ kind }) => kind === "KIND_GPU");
   if (count > 0 || accelerator === undefined || group === undefined) return;
@@ -55,7 +55,7 @@ export function refuseWithoutGpu({ name, message, instanceGroups }: ModelConfig,
   );
 }
 
-/** Returns the providers with absolute paths, which must be files of the model's own. */
+/** Returns the providers with absolute paths. Their paths must be files of the model itself. */
 export async function resolvePaths(
   providers: readonly ExecutionProvider[],
   { modelDirectory, servedName }: ModelSource,
@@ -78,7 +78,10 @@ export async function resolvePaths(
   );
 }
 
-/** Resolves a path below the model's directory and outside of its versions, whose files are the model. Links must not lead elsewhere. */
+/**
+ * Resolves a path inside the model's directory but outside of its version directories, whose files are the model. Rejects links that lead
+ * elsewhere.
+ */
 async function ownPath(
   directory: string,
   { name, value, servedName }: { name: string; value: string; servedName: string },
@@ -95,7 +98,7 @@ async function ownPath(
   return path;
 }
 
-/** Resolves the links of the longest existing prefix of a path. */
+/** Returns the path with the links of its existing part resolved. */
 async function existingPart(path: string): Promise<string> {
   try {
     return await realpath(path);

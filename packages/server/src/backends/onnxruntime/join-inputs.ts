@@ -5,21 +5,21 @@ import type { ModelInput } from "./model-run.ts";
 
 export interface InputSlot {
   readonly name: string;
-  /** Index among the session's inputs. */
+  /** Index in the session's list of inputs. */
   readonly index: number;
 }
 
 export interface JoinedInputs {
   readonly inputs: readonly ModelInput[];
-  /** Elements on the batch axis of each request; 1 when the model does not batch. */
+  /** Size of each request on the batch axis; 1 when the model does not batch. */
   readonly rowCounts: readonly number[];
-  /** Blocks allocated for joined inputs; the caller releases them after the run. */
+  /** Blocks that were allocated for joined inputs. The caller releases them after the run. */
   readonly blocks: readonly Block[];
 }
 
 /**
- * Returns one run's inputs of a batch. A single request, and requests whose tensors are adjacent in memory (usual after a step that ran
- * as one batch), are passed by reference; others are copied together into the arena.
+ * Returns the inputs of one run for a batch. A single request, and requests whose tensors are adjacent in memory (usual after an ensemble
+ * step that ran as one batch), are passed by reference. Other requests are copied into one block.
  */
 export function joinInputs(
   batch: readonly InferenceRequest[],
@@ -43,7 +43,7 @@ export function joinInputs(
   return { inputs, rowCounts: batch.map((request) => request.inputs[0]?.shape[0] ?? 1), blocks };
 }
 
-/** Returns the named input of every request; null when none has it (an optional one). */
+/** Returns the input with this name of every request; null when none has it, because it is optional. */
 function findAll(batch: readonly InferenceRequest[], name: string): readonly Tensor[] | null {
   const tensors: Tensor[] = [];
   for (const request of batch) {
@@ -87,7 +87,7 @@ function joinBytes(
     byteLength += data.byteLength;
   }
   if (byteLength === 0) return { byteOffset: 0, byteLength };
-  // The library must not read elements across their natural boundary (a binary tail after an odd header) in place.
+  // The library must not read misaligned elements, which binary data after a JSON header of odd length has.
   const aligned = first.byteOffset % elementBytes === 0;
   if (adjacent && aligned && firstBlock !== null) {
     return { byteOffset: firstBlock.byteOffset + first.byteOffset - firstBlock.bytes.byteOffset, byteLength };

@@ -1,15 +1,15 @@
 import { Socket } from "node:net";
 
-/** A longer message is an error of the sender: a model with ten thousand inputs needs about a megabyte. */
+/** Limit of a message, in bytes; a longer one is an error of the sender. A model with ten thousand inputs needs about a megabyte. */
 const messageBytesMax = 64 * 1024 * 1024;
 
 export interface JsonChannelEvents {
   onMessage(message: unknown): void;
-  /** Called when the peer is gone or has sent an invalid message, or the channel was closed here. */
+  /** Called when the peer has closed its socket or sent an invalid message, or after `close`. */
   onClosed(): void;
 }
 
-/** JSON messages, one on each line, over one end of a socket pair. Owns the descriptor. */
+/** JSON messages, one on each line, over one end of a socket pair. Owns the file descriptor. */
 export class JsonChannel {
   readonly #socket: Socket;
   readonly #events: JsonChannelEvents;
@@ -33,7 +33,7 @@ export class JsonChannel {
     this.#socket.ref();
   }
 
-  /** Stops keeping the process alive. */
+  /** Lets the process exit while the channel is open. */
   unref(): void {
     this.#socket.unref();
   }

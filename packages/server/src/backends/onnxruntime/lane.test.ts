@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { closeSync, writeSync } from "node:fs";
 import { test, type TestContext } from "node:test";
-import { FrameWriter, type LaneAnswer } from "../../native/index.ts";
+import { FrameWriter, type LaneResult } from "../../native/index.ts";
 import { openSocketPair } from "@galatea/base/system";
-import { Lane, LaneGone } from "./lane.ts";
+import { Lane, LaneEnded } from "./lane.ts";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -16,7 +16,7 @@ function open(context: TestContext) {
   return { lane, broken, theirs: pair.theirs };
 }
 
-function answerOf(rank: number): LaneAnswer {
+function answerOf(rank: number): LaneResult {
   return { kind: "done", results: [{ elementType: 1, byteLength: 4, shape: Array.from({ length: rank }, () => 1) }] };
 }
 
@@ -72,5 +72,5 @@ for (const [what, bytes] of [
 test("an order that finds nobody has not begun", async (context) => {
   const { lane, theirs } = open(context);
   closeSync(theirs);
-  await assert.rejects(lane.ask({ kind: "drop" }), LaneGone);
+  await assert.rejects(lane.ask({ kind: "drop" }), LaneEnded);
 });

@@ -3,44 +3,44 @@ import { assert, InferenceError } from "@galatea/base";
 import {
   frameBytesOf,
   FrameWriter,
-  type LaneAnswer,
-  type LaneOrder,
+  type LaneResult,
+  type LaneCommand,
   MalformedRunFrame,
   openDescriptorSocket,
-  readAnswer,
+  readLaneResult,
   wordBytes,
 } from "../../native/index.ts";
 import { sendNonBlocking, SystemCallError } from "@galatea/base/system";
 
-/** Shared by all lanes: reads run one after another on one thread, and their data is consumed before they return. */
+/** One buffer for all lanes: their reads run one after another in one thread, and the data is consumed before each read returns. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** The peer was gone before it took the last order, which therefore was not started. */
-export class LaneGone extends Error {}
+/** The error of a run that was not started, because the runner's thread had ended before it received the command. */
+export class LaneEnded extends Error {}
 
-/** The server's side of one lane of a runner: sends one order at a time. Owns the descriptor. */
+/** The server's side of one run lane (a thread in a runner process). Sends one command at a time. Owns the file descriptor. */
 export class Lane {
   readonly number: number;
-  /** Processors to which its thread is pinned now. */
+  /** Processors to which the lane's thread is pinned. */
   processors: readonly number[] = [];
   readonly #fd: number;
   readonly #socket: Socket;
   readonly #writer = new FrameWriter();
   readonly #onBroken: (error: InferenceError) => void;
   readonly #closed = Promise.withResolvers<void>();
-  #asked: LaneOrder["kind"] | null = null;
+  #asked: LaneCommand["kind"] | null = null;
   #isUntaken = false;
-  #answered: { resolve: (answer: LaneAnswer) => void; reject: (error: Error) => void } | null = null;
+  #answered: { resolve: (answer: LaneResult) => void; reject: (error: Error) => void } | null = null;
   #partial: Buffer | null = null;
   #partialBytes = 0;
 
-  /** `onBroken`: called when the lane is unusable, because its thread has ended or has sent an invalid response. */
+  /** `onBroken` is called when the lane is unusable: its thread has ended or has sent an invalid result. */
   constructor(number: number, fd: number, onBroken: (error: InferenceError) => void) {
     this.number = number;
     this.#fd = fd;
     this.#onBroken = onBroken;
     this.#socket = openDescriptorSocket(fd, readBuffer, (byteLength) => this.#receive(byteLength));
-    // The `close` event follows. The kernel reports this error when the peer ended with unread data in its socket.
+    // Ignored: the `close` event follows. The kernel reports ECONNRESET when the peer ended with unread data in its socket.
     this.#socket.on("error", ({ code }: NodeJS.ErrnoException) => {
       this.#isUntaken ||= code === "ECONNRESET" && this.#asked === "run";
     });
@@ -52,28 +52,28 @@ export class Lane {
     this.#socket.unref();
   }
 
-  /** Resolves when nothing more comes from the peer. */
+  /** Resolves when no more data can arrive from the thread. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Valid after `closed`: true if the thread never took the last run. */
+  /** Valid after `closed`: true if the thread never received the last command. */
   get isUntaken(): boolean {
     return this.#isUntaken;
   }
 
-  ask(order: LaneOrder): Promise<LaneAnswer> {
+  ask(order: LaneCommand): Promise<LaneResult> {
     assert(this.#answered === null, "a lane runs one request at a time");
     this.#asked = order.kind;
     return new Promise((resolve, reject) => {
       this.#answered = { resolve, reject };
-      // A run keeps the process alive, an idle lane does not.
+      // A lane keeps the process alive only during a run.
       this.#socket.ref();
       this.#send(this.#writer.order(order));
     });
   }
 
-  /** Fails the pending order. */
+  /** Rejects the pending run. */
   fail(error: Error): void {
     this.#settle()?.reject(error);
   }
@@ -95,7 +95,7 @@ export class Lane {
       sent = sendNonBlocking(this.#fd, frame, frame.byteLength);
     } catch (error) {
       if (!(error instanceof SystemCallError)) throw error;
-      return this.fail(new LaneGone(error.message));
+      return this.fail(new LaneEnded(error.message));
     }
     if (sent < frame.byteLength) this.#socket.write(Buffer.from(frame.subarray(sent)));
   }
@@ -113,14 +113,14 @@ export class Lane {
     if (this.#partial === null && byteLength >= wordBytes) {
       const frameBytes = frameBytesOf(readBuffer.readDoubleLE(0));
       if (frameBytes === byteLength) {
-        this.#answer(readAnswer(new Float64Array(readBuffer.buffer, 0, byteLength / wordBytes)));
+        this.#answer(readLaneResult(new Float64Array(readBuffer.buffer, 0, byteLength / wordBytes)));
         return;
       }
     }
     this.#keep(byteLength);
   }
 
-  /** Keeps the beginning of an incomplete response. */
+  /** Stores the beginning of an incomplete result. */
   #keep(byteLength: number): void {
     const have = this.#partialBytes + byteLength;
     const grown = Buffer.allocUnsafeSlow(have);
@@ -134,10 +134,10 @@ export class Lane {
     if (have > frameBytes) throw new MalformedRunFrame(`a lane responds with ${have} bytes instead of ${frameBytes}`);
     this.#partial = null;
     this.#partialBytes = 0;
-    this.#answer(readAnswer(new Float64Array(grown.buffer, 0, frameBytes / wordBytes)));
+    this.#answer(readLaneResult(new Float64Array(grown.buffer, 0, frameBytes / wordBytes)));
   }
 
-  #answer(answer: LaneAnswer): void {
+  #answer(answer: LaneResult): void {
     const answered = this.#settle();
     if (answered === null) throw new MalformedRunFrame("a lane responds to no request");
     answered.resolve(answer);

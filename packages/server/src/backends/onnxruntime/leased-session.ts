@@ -4,11 +4,11 @@ import type { ModelRun } from "./model-run.ts";
 import type { SessionContent } from "./runner.ts";
 import type { Runners } from "./runners.ts";
 
-/** A loaded model, whichever process it is in now. */
+/** A session of a loaded model. It stays valid when its process crashes and another one loads it again. */
 export interface LeasedSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
-  /** Outputs whose actual shape once differed from the declared one, shared by all instances. */
+  /** Indexes of outputs whose actual shape has differed from the declared one. All instances share this set. */
   readonly unforeseeable: Set<number>;
   run(task: {
     readonly arena: Arena;

@@ -1,20 +1,20 @@
-/** The charge of a session: the memory that opening it took, and its share of the memory that runs left behind. */
+/** The memory charged to a session: what opening it took, plus its share of the memory that runs have left behind. */
 interface Holding {
   openedBytes: number;
   keptBytes: number;
-  /** Duration of its runs since the last measurement. */
+  /** Duration of its runs since the last measurement, in nanoseconds. */
   ranNs: number;
 }
 
 /**
- * Divides the memory of a process among its sessions, over that of a process without any. The sum over all sessions is the last
- * measurement. Growth is charged to sessions with runs since the measurement before, by the duration of these runs; a decrease first
- * reduces the memory that runs left behind.
+ * Divides the memory of a runner process among its sessions, without the memory of the process itself. The charges add up to the last
+ * measurement. Growth is charged to the sessions that have run since the previous measurement, by the duration of their runs. A decrease
+ * first reduces the memory that runs have left behind.
  */
 export class MemoryLedger {
   readonly #byKey = new Map<string, Holding>();
 
-  /** Returns null when the process has no such session. */
+  /** Returns the charge of a session; null when the process has not loaded it. */
   bytesOf(key: string): number | null {
     const holding = this.#byKey.get(key);
     return holding === undefined ? null : chargeOf(holding);
@@ -37,7 +37,7 @@ export class MemoryLedger {
     if (holding !== undefined) holding.ranNs += durationNs;
   }
 
-  /** Divides the memory that the process now has; returns the sessions whose charge has changed. */
+  /** Updates the charges from a measurement of the process. Returns the keys of the sessions whose charge has changed. */
   measured(heldBytes: number): readonly string[] {
     const holdings = [...this.#byKey.values()];
     const before = holdings.map(chargeOf);

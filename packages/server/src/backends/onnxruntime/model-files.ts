@@ -4,7 +4,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { InferenceError } from "@galatea/base";
 
-/** A model on disk: the file to open, and a key that equal content shares, in any directory. */
+/** A model on disk: the file to open, and a key that is equal for models with the same content, in any directory. */
 export interface ModelFiles {
   readonly modelPath: string;
   readonly contentKey: string;
@@ -14,7 +14,7 @@ export interface ModelFiles {
 interface FileIdentity {
   readonly path: string;
   readonly byteLength: number;
-  /** Device, inode, size and times of birth and modification: while these are equal, the bytes are. */
+  /** Identity of a file: device, inode, size, and times of birth and modification. While it is equal, the content is too. */
   readonly key: string;
 }
 
@@ -23,16 +23,16 @@ const hashesMax = 10_000;
 const chunkBytes = 1024 * 1024;
 
 /**
- * Finds and fingerprints models. A file is hashed once as long as it does not change, also when it has many names (hard links), so
- * thousands of directories with the same weights cost one hash.
+ * Finds models and hashes their files. A file is hashed once until it changes, even if it has many names (hard links): thousands of
+ * directories with the same weights cost one hash.
  */
 export class ModelFileIndex {
-  /** Hashes by file identity, the least recently used first. */
+  /** Hashes by file identity, ordered by last use. */
   readonly #hashes = new Map<string, Promise<string>>();
 
   /**
-   * Finds the files of a model. `model.onnx` may be a file or a directory that contains a `model.onnx`; all files beside it count,
-   * because weights may be in them. Throws UNAVAILABLE when there is none.
+   * Finds the files of a model. `model.onnx` may be a file, or a directory that contains one. The key covers all files next to it, because
+   * weights may be in them. Throws UNAVAILABLE when there is no model.
    */
   async find(versionDirectory: string, fileName: string, modelName: string): Promise<ModelFiles> {
     const wanted = join(versionDirectory, fileName);
@@ -86,7 +86,7 @@ async function listFiles(directory: string): Promise<readonly FileIdentity[]> {
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(current, entry.name);
       const found = await unlessGone(stat(path, { bigint: true }));
-      // The file was removed since the directory was read, or is a dangling link.
+      // The file was removed after the directory was listed, or is a dangling link.
       if (found === null) continue;
       if (found.isDirectory()) await walk(path);
       else if (found.isFile()) files.push(identityOf(path, found));
@@ -100,13 +100,13 @@ async function listFiles(directory: string): Promise<readonly FileIdentity[]> {
 }
 
 function identityOf(path: string, found: BigIntStats): FileIdentity {
-  // The time of birth distinguishes a new file from a deleted one with the same inode, size and (archived) time. The time of change is
-  // not used: a hard link changes it.
+  // The time of birth distinguishes a new file from a deleted one that had the same inode, size and (archived) modification time. The time
+  // of the last status change is not used, because a new hard link changes it.
   const key = `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.birthtimeNs}`;
   return { path, byteLength: Number(found.size), key };
 }
 
-/** Returns null when the path does not exist. */
+/** Resolves with the result of `looking`, or with null when the path does not exist. */
 async function unlessGone<Found>(looking: Promise<Found>): Promise<Found | null> {
   try {
     return await looking;

@@ -2,7 +2,7 @@ import { assert, InferenceError } from "@galatea/base";
 import {
   onnxStringType,
   type OnnxValueInfo,
-  type RunOrder,
+  type RunCommand,
   type RunResult,
   type RunValue,
 } from "../../native/index.ts";
@@ -11,17 +11,20 @@ import { datatypeOfElements } from "./element-types.ts";
 import type { RunnerSession } from "./runner-control.ts";
 
 export interface ModelInput {
-  /** Index among the session's inputs. */
+  /** Index in the session's list of inputs. */
   readonly index: number;
   readonly shape: readonly number[];
-  /** Offset of the elements in the arena, packed and aligned; strings as a BYTES tensor. */
+  /** Offset of the elements in the arena. They are packed and aligned; strings are a BYTES tensor. */
   readonly byteOffset: number;
   readonly byteLength: number;
 }
 
 export interface ModelOutput {
   readonly index: number;
-  /** Destination of the elements, a block of exactly their size (null when there are none); null when the size is unknown. */
+  /**
+   * The block for the elements, of exactly their size (null when there are no elements). The whole target is null when the size is unknown
+   * before the run.
+   */
   readonly target: {
     readonly shape: readonly number[];
     readonly byteLength: number;
@@ -29,24 +32,24 @@ export interface ModelOutput {
   } | null;
 }
 
-/** One run of a session over the arena of the caller, who lends all memory until it settles. */
+/** One run of a session. Its tensors are in the caller's arena, and must not change until the run has settled. */
 export interface ModelRun {
   readonly inputs: readonly ModelInput[];
   readonly outputs: readonly ModelOutput[];
-  /** Allocates a block for an output whose size only the run determines. */
+  /** Allocates a block for an output whose size is known only after the run. */
   readonly allocate: (index: number, byteLength: number) => Block;
 }
 
-/** The session of a run and how to run it. */
+/** The session for a run, and the thread settings. */
 export interface RunTarget {
   readonly session: RunnerSession;
-  /** Address of the arena in the runner. */
+  /** Address at which the runner has mapped the arena. */
   readonly base: number;
   readonly processors: readonly number[];
   readonly shrink: boolean;
 }
 
-export function laneOrder(run: ModelRun, { session, base, ...how }: RunTarget): RunOrder {
+export function toRunCommand(run: ModelRun, { session, base, ...how }: RunTarget): RunCommand {
   return {
     kind: "run",
     session: session.handle,
@@ -66,7 +69,7 @@ export function laneOrder(run: ModelRun, { session, base, ...how }: RunTarget): 
   };
 }
 
-/** Checks a runner's results against the run: a model may have corrupted its process. */
+/** Checks the results against the run, because a model may have corrupted its process. */
 export function checkResults(run: ModelRun, results: readonly RunResult[]): void {
   if (results.length !== run.outputs.length)
     throw new InferenceError(
@@ -90,8 +93,8 @@ export function checkResults(run: ModelRun, results: readonly RunResult[]): void
   }
 }
 
-/** Allocates blocks for the outputs without one; returns their addresses in the runner, 0 for empty outputs. */
-export function placed(run: ModelRun, results: readonly RunResult[], base: number): readonly number[] {
+/** Allocates blocks for the outputs that have none. Returns their addresses in the runner; 0 for empty outputs. */
+export function allocateOutputs(run: ModelRun, results: readonly RunResult[], base: number): readonly number[] {
   return run.outputs.map(({ index, target }, at) => {
     const { byteLength } = results[at] as RunResult;
     if (target !== null || byteLength === 0) return 0;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cp, link, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type InferenceResponse, releaseResponse, SentAnswers, type Released } from "../../inference/index.ts";
+import { type InferenceResponse, releaseResponse, DeferredResponses, type Released } from "../../inference/index.ts";
 import { joinBytesElements, splitBytesElements, type Tensor } from "../../tensor/index.ts";
 import { type OnnxModel, writeOnnxFile } from "../../onnx-file/index.ts";
 import { InferenceError } from "@galatea/base";
@@ -45,7 +45,7 @@ async function isCharged(model: LoadedModel): Promise<boolean> {
 
 function answered(outcome: Released | undefined): InferenceResponse {
   if (outcome instanceof InferenceError) throw outcome;
-  if (outcome === undefined || outcome instanceof SentAnswers) throw new Error("no response");
+  if (outcome === undefined || outcome instanceof DeferredResponses) throw new Error("no response");
   return outcome;
 }
 
@@ -262,13 +262,13 @@ test("a failing run is every request's outcome and leaves no memory behind", asy
   const [instance] = model.instances;
   const batch = [bad(), bad()];
   const running = instance!.execute(batch);
-  for (const given of batch) instance!.givenUp(given);
+  for (const given of batch) instance!.abandonRequest(given);
   const gone = await running;
   for (const outcome of gone.outcomes) assert.ok(outcome instanceof InferenceError && outcome.code === "CANCELLED");
   // One of two is not all, and a request that has ended is nobody's.
   const half = [bad(), bad()];
   const kept = instance!.execute(half);
-  for (const given of [half[0]!, batch[1]!]) instance!.givenUp(given);
+  for (const given of [half[0]!, batch[1]!]) instance!.abandonRequest(given);
   for (const outcome of (await kept).outcomes)
     assert.ok(outcome instanceof InferenceError && outcome.code === "INTERNAL");
   assert.equal(shop.arena.usedBytes, 0);

@@ -5,9 +5,9 @@ import type { Arena } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
 import { checkModel } from "./check-model.ts";
-import { refuseContainedEngines } from "./contained-engines.ts";
-import { completionFor } from "./complete-model.ts";
-import { noGpus, type OnnxGpus, refuseWithoutGpu, resolvePaths } from "./gpus.ts";
+import { rejectEmbeddedEngines } from "./embedded-engines.ts";
+import { completeFromModelFile } from "./complete-model.ts";
+import { noGpus, type OnnxGpus, rejectMissingGpu, resolvePaths } from "./gpus.ts";
 import { type LeasedSession, leaseSession } from "./leased-session.ts";
 import { type ModelFiles, ModelFileIndex } from "./model-files.ts";
 import { onnxRuntimeInstance } from "./onnxruntime-instance.ts";
@@ -20,29 +20,29 @@ export interface OnnxRuntimeBackendOptions
   extends
     Omit<RunnerOptions, "name" | "runtime" | "lanesMax" | "onMemory" | "gpuBytesOf">,
     Pick<RunnersOptions, "crashes" | "apartRunnersMax" | "apartIdleMs"> {
-  /** Path of libonnxruntime.so.1 of the onnxruntime-node package, or any other version from 1.16 on. Opened with the first model. */
+  /** Path of libonnxruntime.so.1, version 1.16 or later; opened when the first model is loaded. */
   readonly libraryPath: string;
-  /** Concurrent runs over all models, not counting long runs. */
+  /** Maximum number of concurrent runs of all models together, without long runs. */
   readonly slotCount: number;
-  /** Threads of a run, 0 for one per core. `--backend-config` may set another number. */
+  /** Threads of a run; 0 for one per core. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
-  /** Sessions have their own thread pools until these have this many threads together; the others share one. */
+  /** Limit of the threads in thread pools of single sessions; further sessions share one pool. */
   readonly ownThreadCountMax: number;
-  /** Duration after which other runs no longer wait for a run. */
+  /** Duration in milliseconds after which a run counts as long: other runs no longer wait for it. */
   readonly longRunMs: number;
-  /** Concurrent long runs of one model, and of one tenant, in addition to the slots. */
+  /** Concurrent long runs of one model, and of one tenant, which are allowed in addition to `slotCount`. */
   readonly longRunsOfModelMax: number;
   readonly longRunsOfTenantMax: number;
-  /** Threads that run models, in each process. */
+  /** Threads that run models in each runner process. */
   readonly runsMax: number;
   readonly gpus: OnnxGpus;
 }
 
-/** Options with a default. */
+/** Options that have a default. */
 export const onnxRuntimeBackendDefaults = {
   // Most runs take a hundredth of this.
   longRunMs: 100,
-  // Long runs are threads that take processors from other models.
+  // Each long run occupies a thread and takes processors from other models.
   longRunsOfModelMax: 2,
   longRunsOfTenantMax: 8,
   runsMax: 64,
@@ -56,10 +56,10 @@ export const onnxRuntimeBackendDefaults = {
   terminateMs: 5000,
 } as const;
 
-/** Time for which a session that was opened to complete a configuration waits for the load that follows. */
+/** Time for which a session that was opened to complete a configuration is kept for the load that usually follows. */
 const completionKeptMs = 5_000;
 
-/** Creates the backend `onnxruntime`: ONNX models through the C API, in separate processes. */
+/** Creates the backend `onnxruntime`, which runs ONNX models through ONNX Runtime's C API in separate processes. */
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
   return new OnnxRuntimeBackend(options);
 }
@@ -72,10 +72,10 @@ class OnnxRuntimeBackend implements Backend {
   readonly #arenas = new ArenaUse(async (arena) => {
     for (const runners of await this.#allRunners()) await runners.forget(arena);
   });
-  /** Sessions opened by `complete`, by their load. */
+  /** Disposals of sessions that `complete` has opened, by load key, until their load. */
   readonly #kept = new Map<string, () => Promise<void>>();
   #runners: Runners | null = null;
-  /** Runners of models on GPUs. */
+  /** Processes for models on GPUs; null until the first such model. */
   #gpuRunners: Promise<Runners> | null = null;
 
   constructor(options: OnnxRuntimeBackendOptions) {
@@ -87,7 +87,7 @@ class OnnxRuntimeBackend implements Backend {
     const [device] = this.#devicesOf(config);
     const held = await this.#lease({ source, config, context, device: device! }, { onCharged: null });
     try {
-      return mergeAutoComplete(config, completionFor(config, held.lease.session, context.backendConfig));
+      return mergeAutoComplete(config, completeFromModelFile(config, held.lease.session, context.backendConfig));
     } finally {
       await this.#keepForLoad(loadKey(source, context), held.lease);
     }
@@ -95,7 +95,7 @@ class OnnxRuntimeBackend implements Backend {
 
   async estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes> {
     const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
-    // Memory that recent runs have left behind is released before more is requested.
+    // Memory that runs have left behind is released before more is requested.
     for (const runners of await this.#allRunners()) await runners.settle();
     const bytes = new Map<MemoryDevice, number>();
     for (const device of this.#devicesOf(config)) {
@@ -113,7 +113,7 @@ class OnnxRuntimeBackend implements Backend {
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
     const { gpus, log, clock } = this.#options;
-    refuseWithoutGpu(config, gpus);
+    rejectMissingGpu(config, gpus);
     const devices = this.#devicesOf(config);
     warnWithoutEffect(config, devices, log);
     await using holding = new AsyncDisposableStack();
@@ -129,7 +129,7 @@ class OnnxRuntimeBackend implements Backend {
     return loadedModel({ source, config, context, held, gpuCount: gpus.count, holding: holding.move(), clock });
   }
 
-  /** Returns the GPUs of the model's instances; null for the CPU. */
+  /** Returns the GPUs of the model's instances; [null] for the CPU. */
   #devicesOf(config: ModelConfig): readonly (number | null)[] {
     const placed = placedInstances(config, this.#options.gpus.count);
     return [...new Set(placed.map(({ kind, deviceId }) => (kind === "GPU" ? deviceId : null)))];
@@ -146,7 +146,7 @@ class OnnxRuntimeBackend implements Backend {
   async #runnersOn(device: number | null, backendConfig: ReadonlyMap<string, string>): Promise<Runners> {
     if (device === null) return this.#openRunners(backendConfig);
     this.#gpuRunners ??= this.#openGpuRunners(backendConfig).catch((error: unknown) => {
-      // The missing library may be installed before the next model is loaded.
+      // The next model tries again, because the missing library may be installed by then.
       this.#gpuRunners = null;
       throw error;
     });
@@ -164,7 +164,7 @@ class OnnxRuntimeBackend implements Backend {
     return [this.#runners, onGpus].filter((runners) => runners !== null && runners !== undefined);
   }
 
-  /** Uses the library settings of the first model: a process has one set of them. */
+  /** Starts the runners with the library settings of the first model; all models of a process share them. */
   #openRunners(backendConfig: ReadonlyMap<string, string>): Runners {
     this.#runners ??= this.#makeRunners(runnersOptions(this.#options, backendConfig, null));
     return this.#runners;
@@ -185,12 +185,12 @@ class OnnxRuntimeBackend implements Backend {
   ): Promise<PlacedSession> {
     const parameters = await this.#parametersOn(source, config, device);
     const opened = await this.#runnersOn(device, context.backendConfig);
-    // The process starts while the files are read; a failure is reported by the load.
+    // The process starts while the files are read. A failed start is reported by the load itself.
     opened.warmUp().catch(() => {});
     const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     const found = await find();
     if (!this.#options.gpus.keepsEngines)
-      await refuseContainedEngines(found.modelPath, source.servedName, parameters.options.providers);
+      await rejectEmbeddedEngines(found.modelPath, source.servedName, parameters.options.providers);
     context.signal.throwIfAborted();
     const key = keyOf(found.contentKey, parameters);
     const content = {
@@ -210,7 +210,7 @@ class OnnxRuntimeBackend implements Backend {
     return { lease: this.#arenas.during(context.arena, held), gpuBytes: () => opened.gpuBytesOf(key) };
   }
 
-  /** Keeps a lease until the load that follows has its own, so that a model is not loaded twice. */
+  /** Keeps the session of `complete` until the load that usually follows, so that the model is not loaded twice. */
   async #keepForLoad(key: string, held: SessionLease<LeasedSession>): Promise<void> {
     await this.#kept.get(key)?.();
     const end = async () => {
@@ -232,10 +232,10 @@ class OnnxRuntimeBackend implements Backend {
   }
 }
 
-/** A model's session on one device. */
+/** The session of a model on one device. */
 interface PlacedSession {
   readonly lease: SessionLease<LeasedSession>;
-  /** Returns the GPU memory of the session, whichever model is charged. */
+  /** Returns the GPU memory of the session, even if another model that shares it is charged. */
   readonly gpuBytes: () => DeviceBytes;
 }
 
@@ -247,14 +247,14 @@ interface PlacedModel {
   readonly device: number | null;
 }
 
-/** Equal values on equal files share one session. */
+/** Everything that determines a session except its files. Models with equal parameters and files share one session. */
 type PlacedParameters = SessionParameters & Pick<PlacedModel, "device">;
 
 function loadedModel(parts: {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly context: LoadContext;
-  /** Sessions by their GPU. */
+  /** Sessions by GPU; null for the CPU. */
   readonly held: ReadonlyMap<number | null, PlacedSession>;
   readonly gpuCount: number;
   readonly holding: AsyncDisposable;
@@ -293,7 +293,7 @@ function chargedBytes(sessions: readonly PlacedSession[]): DeviceBytes {
   return bytes;
 }
 
-/** Number of models of this backend by arena. */
+/** Counts the models of this backend that use each arena. */
 class ArenaUse {
   readonly #counts = new Map<number, number>();
   readonly #onUnused: (arena: Arena) => Promise<void>;
@@ -302,7 +302,7 @@ class ArenaUse {
     this.#onUnused = onUnused;
   }
 
-  /** Returns the lease extended by a use of the arena. */
+  /** Returns a lease that also counts as a use of the arena. */
   during(arena: Arena, lease: SessionLease<LeasedSession>): SessionLease<LeasedSession> {
     this.#counts.set(arena.id, (this.#counts.get(arena.id) ?? 0) + 1);
     let isHeld = true;
@@ -360,14 +360,14 @@ async function checkSame(modelName: string, loaded: ModelFiles, find: () => Prom
   try {
     found = await find();
   } catch (error) {
-    // The files do not exist any more, or are changing now.
+    // The files were removed, or are being changed.
     if (error instanceof InferenceError) throw new InferenceError("UNAVAILABLE", text, { cause: error });
     throw error;
   }
   if (found.contentKey !== loaded.contentKey) throw new InferenceError("UNAVAILABLE", text);
 }
 
-/** Returns the key that a `complete` and the load that follows it share. */
+/** Returns the key under which `complete` keeps a session for the load that follows. */
 function loadKey(source: ModelSource, { arena }: LoadContext): string {
   return `${arena.id} ${source.versionDirectory}`;
 }

@@ -70,7 +70,7 @@ test("endless runs of one tenant leave another's a place at once, as often as th
   const running = requests.map((each, instance) => loops.instances[instance]!.execute([each]));
   for (let answered = 0; answered < 50; answered += 1) await negates(good);
   // Their clients go; the library looks at the next operator.
-  for (const [instance, each] of requests.entries()) loops.instances[instance]!.givenUp(each);
+  for (const [instance, each] of requests.entries()) loops.instances[instance]!.abandonRequest(each);
   for (const { outcomes } of await Promise.all(running)) {
     assert.ok(outcomes[0] instanceof InferenceError && outcomes[0].code === "CANCELLED");
   }

@@ -8,7 +8,7 @@ import { onnxRuntimeLibrary } from "../../native/index.ts";
 import { type Arena, createArena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
-import { noOtherModels } from "../no-other-models.ts";
+import { noBlsClient } from "../no-bls-client.ts";
 import {
   createOnnxRuntimeBackend,
   onnxRuntimeBackendDefaults,
@@ -51,7 +51,7 @@ export async function openWorkshop(options: Partial<OnnxRuntimeBackendOptions> =
     arena: inArena,
     backendConfig: new Map(Object.entries(backendConfig)),
     onHealth: () => {},
-    others: noOtherModels,
+    bls: noBlsClient,
     metrics: noNamespaceMetrics,
     signal: new AbortController().signal,
   });

@@ -6,10 +6,10 @@ import { InferenceError } from "@galatea/base";
 import type { LoadedModel, ModelSource } from "../backend.ts";
 import type { DeviceBytes } from "../device-bytes.ts";
 import { writeOnnxFile } from "../../onnx-file/index.ts";
-import { refuseContainedEngines } from "./contained-engines.ts";
+import { rejectEmbeddedEngines } from "./embedded-engines.ts";
 import { GpuMemory } from "./gpu-memory.ts";
 import { noGpus, type OnnxGpus } from "./gpus.ts";
-import { losesDevice } from "./lost-device.ts";
+import { isGpuLost } from "./lost-device.ts";
 import { floats, libraryPath, numbers, openWorkshop, request, type Workshop } from "./onnxruntime-fixtures.ts";
 import { providersOnGpu } from "./provider-options.ts";
 
@@ -282,11 +282,11 @@ test("a graph that brings engines along is refused where tenants share a process
       { code: "UNSUPPORTED", message: /has operators 'EPContext'/ },
       `${before}`,
     );
-    await refuseContainedEngines(file, "m", [{ name: "cuda", options: [] }]);
+    await rejectEmbeddedEngines(file, "m", [{ name: "cuda", options: [] }]);
   }
   for (const bytes of ["", "EPContex", "x".repeat(chunk)]) {
     await writeFile(file, bytes);
-    await refuseContainedEngines(file, "m", tensorRt);
+    await rejectEmbeddedEngines(file, "m", tensorRt);
   }
 });
 
@@ -308,12 +308,12 @@ test("what runs leave on a GPU is shared out over those that ran, and goes with 
 test("errors after which a process has no GPU are told from those that cost one run", () => {
   const text = (code: number) => `onnx runtime error 1: CUDA failure ${code}: text ; GPU=0 ; expr=cudaMemcpyAsync(700)`;
   assert.deepEqual(
-    [700, 710, 719, 214].map((code) => losesDevice(text(code))),
+    [700, 710, 719, 214].map((code) => isGpuLost(text(code))),
     [true, true, true, true],
   );
   assert.deepEqual(
-    [1, 2, 701, 98].map((code) => losesDevice(text(code))),
+    [1, 2, 701, 98].map((code) => isGpuLost(text(code))),
     [false, false, false, false],
   );
-  assert.equal(losesDevice("onnx runtime error 6: Non-zero status code 700 returned while running Neg node"), false);
+  assert.equal(isGpuLost("onnx runtime error 6: Non-zero status code 700 returned while running Neg node"), false);
 });

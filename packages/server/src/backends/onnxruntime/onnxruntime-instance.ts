@@ -4,7 +4,7 @@ import { noParameters } from "../../inference/index.ts";
 import { onnxStringType, type RunResult } from "../../native/index.ts";
 import { type Arena, type Block, datatypes, elementCount, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import { datatypeOfElements } from "./element-types.ts";
-import { foreseeShape } from "./foresee-shapes.ts";
+import { predictOutputShape } from "./predict-shapes.ts";
 import { type InputSlot, joinInputs } from "./join-inputs.ts";
 import type { LeasedSession } from "./leased-session.ts";
 import type { ModelInput, ModelOutput } from "./model-run.ts";
@@ -19,24 +19,24 @@ export interface InstanceDependencies {
   readonly arena: Arena;
   readonly clock: Clock;
   readonly inputs: readonly InputSlot[];
-  /** Configured outputs in their order, with their index among the session's. */
+  /** Configured outputs in their order, each with its index in the session. */
   readonly outputs: readonly { readonly name: string; readonly index: number }[];
 }
 
-/** Requests of the running batch whose callers still wait, and how to end the run when there are none. */
+/** The requests of the running batch that are not cancelled, and the callback that ends the run when none is left. */
 interface Running {
   readonly waiting: Set<InferenceRequest>;
   readonly controller: AbortController;
 }
 
-/** Creates an instance: one concurrent run of a shared session. */
+/** Creates an instance. It runs one batch at a time on a session that other instances share. */
 export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
   let running: Running | null = null;
   return {
     name: parts.name,
     executionsMax: 1,
     supervision: null,
-    givenUp(request) {
+    abandonRequest(request) {
       if (running?.waiting.delete(request) && running.waiting.size === 0) running.controller.abort();
     },
     async execute(batch) {
@@ -74,13 +74,13 @@ export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
 
 type WantedOutput = InstanceDependencies["outputs"][number];
 
-/** Returns the outputs that at least one request selects. */
+/** Returns the outputs that at least one request of the batch selects. */
 function wantedOutputs(parts: InstanceDependencies, batch: readonly InferenceRequest[]): readonly WantedOutput[] {
   if (batch.some((request) => request.requestedOutputs === null)) return parts.outputs;
   return parts.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
 }
 
-/** The results of a run, by the output's index in the session; the receiver releases the blocks. */
+/** The outputs of a run. The receiver releases the blocks. */
 interface MadeOutputs {
   readonly results: readonly { readonly name: string; readonly result: RunResult; readonly block: Block | null }[];
 }
@@ -108,7 +108,7 @@ async function run(parts: InstanceDependencies, options: RunOptions): Promise<Ma
       if (value === undefined || value.elementType === onnxStringType || unforeseeable.has(index)) {
         return { index, target: null };
       }
-      const shape = foreseeShape(value, inputs, session.inputs);
+      const shape = predictOutputShape(value, inputs, session.inputs);
       const datatype = datatypeOfElements(value.elementType);
       if (shape === null || datatype === undefined) return { index, target: null };
       foreseen = true;
@@ -126,20 +126,20 @@ async function run(parts: InstanceDependencies, options: RunOptions): Promise<Ma
   } catch (error) {
     for (const block of blocks.values()) block.release();
     if (!foreseen || !isShapeSurprise(error)) throw error;
-    // The outputs do not have their declared sizes: from now on the library allocates them.
+    // The actual sizes differ from the declared ones: from now on, the library allocates these outputs.
     for (const { index } of wanted) unforeseeable.add(index);
     return await run(parts, options);
   }
 }
 
-/** ONNX Runtime's texts, older and newer, when an output does not fit its preallocated memory. */
+/** ONNX Runtime's error texts, of newer and older versions, for an output that does not fit its preallocated memory. */
 const shapeSurprises = ["OrtValue shape verification failed", "The output OrtValue provided for output"];
 
 function isShapeSurprise(error: unknown): boolean {
   return error instanceof InferenceError && shapeSurprises.some((words) => error.message.includes(words));
 }
 
-/** Returns one outcome per request; every response owns a reference to each block that it uses. */
+/** Returns one outcome for each request. Every response owns a reference to each block that it uses. */
 function answers(
   parts: InstanceDependencies,
   options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: MadeOutputs },

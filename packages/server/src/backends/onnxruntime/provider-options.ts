@@ -2,7 +2,10 @@ import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { ExecutionProvider } from "../../native/index.ts";
 
-/** Converts an accelerator's parameter to options of the library; none when it changes nothing. Throws for an invalid value. */
+/**
+ * Converts a parameter of an accelerator to options of the library. Returns no options when the parameter has no effect. Throws for an
+ * invalid value.
+ */
 type Parameter = (key: string, value: string, model: ModelConfig) => ExecutionProvider["options"];
 
 const bool: Parameter = (key, text) => {
@@ -30,7 +33,7 @@ const named =
   (key, value, model) =>
     parameter(key, value, model).map(([, found]) => [option, found] as const);
 
-/** A path below the model's own directory, relative to it: a model may read and write no other files. */
+/** Converts a path, which must be relative and inside the model's directory, because a model may not read or write other files. */
 const ownPath: Parameter = (key, value, { name }) => {
   const parts = value.split("/");
   if (value === "" || value.startsWith("/") || parts.includes("..") || value.includes("\0"))
@@ -55,8 +58,8 @@ const algorithms = ["EXHAUSTIVE", "HEURISTIC", "DEFAULT"] as const;
 const strategies = ["kNextPowerOfTwo", "kSameAsRequested"] as const;
 
 /**
- * Options of the CUDA provider that a configuration may set. Other options of the library are rejected; some are addresses of functions
- * that it calls.
+ * Parameters of the CUDA accelerator that a configuration may set. Others are rejected: some of the library's options are addresses of
+ * functions that it calls.
  */
 const cudaParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: oneOf(...algorithms),
@@ -90,7 +93,7 @@ const precision: Parameter = (_key, value) => {
 
 const writesElsewhere = "it writes files where the server runs";
 
-/** Triton's parameters of the TensorRT accelerator. */
+/** Parameters of the TensorRT accelerator, as in Triton. */
 const tensorRtParameters: Readonly<Record<string, Parameter>> = {
   precision_mode: precision,
   max_workspace_size_bytes: named("trt_max_workspace_size", whole),
@@ -126,18 +129,15 @@ const tensorRtParameters: Readonly<Record<string, Parameter>> = {
   trt_ep_context_embed_mode: refused(writesElsewhere),
 };
 
-/** Options of the TensorRT provider that are paths relative to the model's directory. */
+/** Options of the TensorRT provider that are paths inside the model's directory. */
 export const pathOptions: ReadonlySet<string> = new Set(["trt_engine_cache_path", "trt_timing_cache_path"]);
-/** Options that need a path: without one, files would be written to the server's working directory. */
+/** Options that are valid only with a path. Without one, TensorRT would write files to the server's working directory. */
 const needsPath = [
   ["trt_engine_cache_enable", "trt_engine_cache_path"],
   ["trt_timing_cache_enable", "trt_timing_cache_path"],
 ] as const;
 
-/**
- * Parameters of the model itself that configure the CUDA provider, which Triton had before accelerators had parameters; numbers for
- * names.
- */
+/** Parameters of the model itself that configure the CUDA provider: Triton's older form. Their values are numbers instead of names. */
 const modelParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: byNumber(algorithms),
   gpu_mem_limit: whole,
@@ -158,8 +158,8 @@ function byNumber(names: readonly string[]): Parameter {
 }
 
 /**
- * Returns the execution providers of a model on a GPU, in order of preference: TensorRT if requested, then CUDA, as in Triton. Throws
- * INVALID_ARG or UNSUPPORTED with Triton's text, which names the parameter.
+ * Returns the execution providers of a model on a GPU, in order of preference: TensorRT if the model requests it, then CUDA, as in Triton.
+ * Throws INVALID_ARG or UNSUPPORTED with Triton's text, which names the parameter.
  */
 export function providersOnGpu(config: ModelConfig, device: number): readonly ExecutionProvider[] {
   const accelerators = config.message.optimization?.executionAccelerators?.gpuExecutionAccelerator ?? [];

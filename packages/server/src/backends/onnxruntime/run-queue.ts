@@ -9,25 +9,28 @@ interface Tenant {
   runCount: number;
 }
 
-/** The waiting runs of one model of one tenant, in order of arrival. */
+/** The waiting runs of one model, in order of arrival. */
 interface Queue extends RunOwner {
   readonly of: Tenant;
   readonly waiting: Set<Admit>;
 }
 
-/** Maximum number of idle tenants that are remembered. */
+/** Maximum number of idle tenants whose used time is kept. */
 const tenantsMax = 1024;
 
-/** Queues of runs, shared among tenants by `chooseRun`. Bounded by the callers: each instance of a model runs one batch at a time. */
+/**
+ * Queues of runs. `chooseRun` divides the runtime fairly among tenants. The length is bounded by the callers: each instance of a model runs
+ * one batch at a time.
+ */
 export class RunQueue {
   readonly #limits: RunLimits;
   readonly #clock: Clock;
-  /** Tenants with running or waiting runs, and idle ones with more used time than the others. */
+  /** Tenants with running or waiting runs, and idle tenants that have used more time than others. */
   readonly #tenants = new Map<number, Tenant>();
   readonly #queues = new Set<Queue>();
   readonly #running = new Set<ActiveRun>();
   #timer: Disposable | null = null;
-  /** Used time of the last admitted tenant. A new tenant starts with no less, so that idle time is not saved up. */
+  /** Used time of the tenant that was admitted last. A new tenant starts with at least this, so that idle time cannot be saved up. */
   #floorNs = 0;
 
   constructor(limits: RunLimits, clock: Clock) {
@@ -41,7 +44,7 @@ export class RunQueue {
     return count;
   }
 
-  /** Resolves when the owner may run; disposing the result ends the run. Rejects (CANCELLED) when aborted before. */
+  /** Resolves when the owner may start a run; disposing the result ends the run. Rejects with CANCELLED when the signal aborts before. */
   enter(owner: RunOwner, signal: AbortSignal | null): Promise<Disposable> {
     if (signal?.aborted) return Promise.reject(new InferenceError("CANCELLED", "Request cancelled"));
     const queue = this.#queue(owner);

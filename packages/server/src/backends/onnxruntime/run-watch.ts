@@ -1,23 +1,23 @@
 import { type Clock, InferenceError } from "@galatea/base";
-import { overdue } from "../overdue.ts";
+import { executionTimeout } from "../execution-timeout.ts";
 
 export interface RunWatchOptions {
   readonly modelName: string;
   readonly signal: AbortSignal | null;
   readonly clock: Clock;
-  /** Time after which a run is ended; null for never. */
+  /** Time in milliseconds after which a run is terminated; null for never. */
   readonly deadlineMs: number | null;
-  /** Time that a terminated run may take to its next operator. */
+  /** Time that a terminated run may take until its next operator. */
   readonly terminateMs: number;
-  /** Makes the lane's runs end at their next operator (true), or not (false). */
+  /** Makes runs of the lane end at their next operator (true), or lets them run to their end (false). */
   readonly terminate: (does: boolean) => Promise<unknown>;
-  /** Waits for a response that takes no time in a process that does not hang. */
+  /** Waits for a response that takes no time unless the process hangs. */
   readonly soon: (answer: Promise<unknown>) => Promise<unknown>;
-  /** Ends the process when the run does not end by itself. */
+  /** Kills the process when the run does not end after its termination. */
   readonly kill: () => void;
 }
 
-/** Ends a run whose caller has gone or whose deadline has passed. */
+/** Terminates a run whose request was cancelled or whose deadline has passed. */
 export class RunWatch {
   readonly #options: RunWatchOptions;
   readonly #deadline: Disposable | null;
@@ -38,8 +38,8 @@ export class RunWatch {
   }
 
   /**
-   * Resolves after the run, when its lane may be used again: the next run must not be ended by this watch, and must not begin before it
-   * can itself be ended.
+   * Resolves when the lane can be reused after the run. Without this, a late termination could end the next run, or the next run could not
+   * be terminated.
    */
   async end(): Promise<void> {
     const { signal, soon, terminate } = this.#options;
@@ -56,13 +56,13 @@ export class RunWatch {
   }
 
   readonly #onAbort = (): void => {
-    this.#because ??= cancelled();
+    this.#because ??= cancelledError();
     this.#terminate();
   };
 
   readonly #onDeadline = (): void => {
     const { modelName, deadlineMs, terminateMs, clock, kill } = this.#options;
-    this.#because = overdue(`the run of model '${modelName}'`, deadlineMs);
+    this.#because = executionTimeout(`the run of model '${modelName}'`, deadlineMs);
     this.#terminate();
     this.#force = clock.timer(terminateMs, kill);
   };
@@ -74,6 +74,6 @@ export class RunWatch {
   }
 }
 
-export function cancelled(): InferenceError {
+export function cancelledError(): InferenceError {
   return new InferenceError("CANCELLED", "Request cancelled");
 }

@@ -9,12 +9,12 @@ interface PendingCall {
   readonly reject: (error: Error) => void;
 }
 
-/** The server's side of a runner's control socket. Owns both descriptors. */
+/** The server's side of a runner's control socket. Owns both file descriptors. */
 export class RunnerCaller {
   readonly #channel: JsonChannel;
   readonly #descriptorFd: number;
   readonly #pending = new Map<number, PendingCall>();
-  /** A descriptor waits in its socket until its call is handled, so only one is sent at a time. */
+  /** Sends file descriptors one at a time: the runner takes a descriptor from its socket when it handles the call. */
   readonly #descriptorTurns = new SerialQueue();
   readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
@@ -36,12 +36,12 @@ export class RunnerCaller {
     return this.#descriptorFd;
   }
 
-  /** Resolves when nothing more comes from the runner. */
+  /** Resolves when no more messages can arrive from the runner. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** `begun` is called when the runner reports that it has started the call. */
+  /** Sends a call and resolves with the reply. `begun` is called when the runner reports that it has started the call. */
   call<Call extends RunnerCall>(
     call: Call,
     request: RunnerCalls[Call]["request"],
@@ -51,13 +51,13 @@ export class RunnerCaller {
       if (this.#failure !== null) throw this.#failure;
       const id = ++this.#lastId;
       this.#pending.set(id, { begun, resolve, reject });
-      // A pending call keeps the process alive, an idle runner does not.
+      // The socket keeps the process alive only while a call is pending.
       this.#channel.ref();
       this.#channel.send({ id, call, request } satisfies CallMessage);
     });
   }
 
-  /** Calls the runner with a descriptor, which the caller still owns. */
+  /** Sends a call with a file descriptor. The caller still owns the descriptor. */
   callWith<Call extends "lane" | "arena">(
     call: Call,
     request: RunnerCalls[Call]["request"],
@@ -70,7 +70,7 @@ export class RunnerCaller {
     });
   }
 
-  /** Fails every pending and later call with the error. */
+  /** Rejects every pending and later call with the error. */
   fail(error: Error): void {
     this.#failure ??= error;
     for (const { reject } of this.#pending.values()) reject(error);
@@ -81,7 +81,7 @@ export class RunnerCaller {
     this.#channel.close();
   }
 
-  /** Sends a descriptor. A runner that accepts none has ended, or is ended here: the call then fails with its end. */
+  /** Sends a file descriptor. If the runner does not accept it, the runner has ended or is killed here; the call then fails with that. */
   #sendDescriptor(fd: number): void {
     try {
       assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor is sent at a time");

@@ -1,25 +1,25 @@
 import type { OnnxRuntimeOptions, OnnxSessionOptions, OnnxValueInfo } from "../../native/index.ts";
 
-/** A session as its runner describes it. Handles and addresses are the runner's own. */
+/** A session as the runner describes it. Handles and addresses are valid in the runner's process. */
 export interface RunnerSession {
   readonly handle: number;
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];
   readonly inputNames: readonly number[];
   readonly outputNames: readonly number[];
-  /** The lane that its runs prefer, and the processors to which a lane is pinned while it runs it. */
+  /** Number of the lane that its runs prefer, and the processors to which a lane is pinned during its runs. */
   readonly home: number;
   readonly processors: readonly number[];
 }
 
-/** `heldBytes`: memory of the process, over that of a process without a session. */
+/** Memory of the process in bytes, without the memory that it had before its first session. */
 export interface RunnerMemoryUsage {
   readonly heldBytes: number;
 }
 
-/** A session that was just opened. */
+/** A session that the runner has just opened. */
 export interface LoadedSession extends RunnerSession, RunnerMemoryUsage {
-  /** Memory that opening it took, including concurrent changes. */
+  /** Growth of the process's memory while the session was opened, concurrent changes included. */
   readonly openedBytes: number;
 }
 
@@ -29,24 +29,24 @@ export type WireSessionOptions = Omit<OnnxSessionOptions, "config"> & {
 };
 
 /**
- * Requests and responses of a runner's control socket; requests run concurrently. For `lane` and `arena` a descriptor is sent before,
- * over the descriptor socket.
+ * Calls of a runner's control socket, which it handles concurrently. For `lane` and `arena`, a file descriptor is sent before over the
+ * descriptor socket.
  */
 export interface RunnerCalls {
-  /** Opens the library. */
+  /** Opens the ONNX Runtime library. */
   start: { request: OnnxRuntimeOptions; reply: object };
-  /** Starts the lane with this number at the other end of the socket that was sent. */
+  /** Starts the lane with this number. The file descriptor is the lane's end of a socket pair. */
   lane: { request: { readonly lane: number }; reply: object };
-  /** Makes the lane's runs end at their next operator (true), or not (false). */
+  /** Makes runs of the lane end at their next operator (true), or lets them run to their end (false). */
   terminate: { request: { readonly lane: number; readonly does: boolean }; reply: object };
-  /** Maps the memory file that was sent. */
+  /** Maps an arena. The file descriptor is its memory file. */
   arena: { request: { readonly arena: number; readonly byteLength: number }; reply: { readonly address: number } };
   /** Unmaps an arena that no run uses any more. */
   forget: { request: { readonly arena: number }; reply: object };
   load: { request: { readonly session: string; readonly options: WireSessionOptions }; reply: LoadedSession };
   /** Frees a session that no run uses any more. */
   close: { request: { readonly session: string }; reply: RunnerMemoryUsage };
-  /** Releases the memory that runs left behind if there is more than this. */
+  /** Releases the memory that runs have left behind, if it exceeds `keptBytesMax`. */
   settle: { request: { readonly keptBytesMax: number }; reply: RunnerMemoryUsage };
 }
 
@@ -58,7 +58,9 @@ export interface CallMessage {
   readonly request: unknown;
 }
 
-/** `begun`: the library is about to receive the call's data; before that the call cannot have crashed the process. Only for `load`. */
+/**
+ * A reply. `begun` is sent first for `load`: the library is about to read the model. Before that, the call cannot have crashed the process.
+ */
 export type ReplyMessage =
   | { readonly id: number; readonly begun: true }
   | { readonly id: number; readonly reply: unknown }

@@ -5,19 +5,20 @@ import { Lane } from "./lane.ts";
 
 export interface RunnerLanesOptions {
   readonly lanesMax: number;
-  /** Starts the thread at the other end of a lane's socket; the caller still owns the descriptor. */
+  /** Starts the lane's thread at the other end of its socket. The caller still owns the descriptor. */
   readonly open: (number: number, fd: number) => Promise<unknown>;
   /**
-   * Called when a thread has ended or sent an invalid response. Its run fails with the end of the process, which has more information.
+   * Called when a thread has ended or sent an invalid result. The run itself fails later, with the end of the process, which is the better
+   * explanation.
    */
   readonly onBroken: () => void;
 }
 
-/** The lanes of one runner, each opened when it is first needed, and then kept. */
+/** The lanes of one runner process. Each is opened when it is first needed, and kept. */
 export class RunnerLanes {
   readonly #options: RunnerLanesOptions;
   readonly #lanes: (Promise<Lane> | null)[] = [];
-  /** All opened lanes. One whose thread has ended still has a pending run, which fails with the end of the process. */
+  /** All opened lanes. One whose thread has ended stays here, because its pending run fails when the process ends. */
   readonly #opened = new Set<Lane>();
   readonly #busy = new Set<number>();
 
@@ -25,12 +26,12 @@ export class RunnerLanes {
     this.#options = options;
   }
 
-  /** Opens the first lane. */
+  /** Opens the first lane ahead of its first run. */
   async warmUp(): Promise<void> {
     await this.#lane(0);
   }
 
-  /** Takes an idle lane: the one with number `home`, else an open one, else a new one. */
+  /** Takes an idle lane: preferably number `home`, otherwise an open one, otherwise a new one. */
   async take(home: number): Promise<Lane> {
     const { lanesMax } = this.#options;
     let free = -1;
@@ -57,7 +58,7 @@ export class RunnerLanes {
     this.#busy.delete(lane.number);
   }
 
-  /** Fails the pending runs of all lanes. */
+  /** Rejects the pending runs of all lanes. */
   fail(error: Error): void {
     for (const lane of this.#opened) lane.fail(error);
   }

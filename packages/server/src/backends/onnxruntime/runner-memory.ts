@@ -1,18 +1,21 @@
 import { readFile } from "node:fs/promises";
 import { pageBytes } from "@galatea/base/system";
 
-/** Smaller changes do not justify a walk over all pages. */
+/** The exact measurement, which walks all pages of the process, is repeated only after a change of this size. */
 const noticedBytes = 2 ** 20;
 
 /**
- * Measures the anonymous memory of this process, which its end would free. Mapped arenas are files' memory and charged to tenants; they
- * are not counted.
+ * Measures the anonymous memory of this process, which is freed when it ends. Mapped arenas are not counted: they are memory of files, and
+ * charged to tenants.
  */
 export class RunnerMemory {
   #roughBytes = 0;
   #bytes = 0;
 
-  /** Returns the anonymous memory, exact to `noticedBytes`. Cheap while nothing changes: the kernel's counters are read first. */
+  /**
+   * Returns the anonymous memory, exact to `noticedBytes`. The kernel's approximate counters are read first; while they hardly change, the
+   * call is cheap.
+   */
   async bytes(): Promise<number> {
     const roughBytes = await countedBytes();
     if (Math.abs(roughBytes - this.#roughBytes) >= noticedBytes) {

@@ -1,35 +1,35 @@
 import { closeSync } from "node:fs";
 import { InferenceError } from "@galatea/base";
-import type { LaneAnswer, OnnxRuntimeOptions, OnnxSessionOptions, RunResult } from "../../native/index.ts";
+import type { LaneResult, OnnxRuntimeOptions, OnnxSessionOptions, RunResult } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { DeviceBytes } from "../device-bytes.ts";
 import { GpuMemory } from "./gpu-memory.ts";
-import { type Lane, LaneGone } from "./lane.ts";
-import { losesDevice } from "./lost-device.ts";
+import { type Lane, LaneEnded } from "./lane.ts";
+import { isGpuLost } from "./lost-device.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 import { RunnerCaller } from "./runner-calls.ts";
 import type { RunnerMemoryUsage, RunnerSession } from "./runner-control.ts";
-import { checkResults, laneOrder, type ModelRun, placed } from "./model-run.ts";
-import { overdue } from "../overdue.ts";
-import { cancelled, RunWatch } from "./run-watch.ts";
+import { checkResults, toRunCommand, type ModelRun, allocateOutputs } from "./model-run.ts";
+import { executionTimeout } from "../execution-timeout.ts";
+import { cancelledError, RunWatch } from "./run-watch.ts";
 import { RunnerLanes } from "./runner-lanes.ts";
 import { type LaunchedRunner, launchRunner, type LaunchOptions } from "./start-runner.ts";
 import { RunnerEnded, CrashBlame } from "./crash-blame.ts";
 
-/** The content of a session. */
+/** The model file and settings of a session. */
 export interface SessionContent {
-  /** Name for messages: the first model with this content. */
+  /** Name for messages: that of the first model with this content. */
   readonly modelName: string;
-  /** Equal for equal files and settings. */
+  /** A key that is equal for equal files and settings. */
   readonly key: string;
   readonly options: OnnxSessionOptions;
-  /** The GPU that it runs on; null for the CPU. */
+  /** The GPU on which the session runs; null for the CPU. */
   readonly device: number | null;
-  /** Size of its files: an estimate, and a lower bound, of its memory until that is measured. */
+  /** Size of its files in bytes. It is used as an estimate, and as a lower bound, of its memory until that is measured. */
   readonly byteLength: number;
   /** True to free the unused parts of the library's memory pool after each run. */
   readonly shrinksAfterRun: boolean;
-  /** Throws when the files no longer match the key: after a crash another process loads them again. */
+  /** Throws when the files no longer match the key. Called when another process must load them after a crash. */
   readonly verify: () => Promise<void>;
 }
 
@@ -37,19 +37,19 @@ export interface RunnerOptions extends LaunchOptions {
   readonly runtime: OnnxRuntimeOptions;
   /** Maximum number of concurrent runs. */
   readonly lanesMax: number;
-  /** Memory that runs may leave in the library's memory pool until it is released. */
+  /** Memory that runs may leave in the library's memory pool; more than this is released. */
   readonly keptBytesMax: number;
-  /** Time after a run at which that memory is checked. */
+  /** Time in milliseconds after a run at which that memory is checked. */
   readonly settleMs: number;
-  /** Time that a terminated run may take to its next operator. */
+  /** Time that a terminated run may take until its next operator. */
   readonly terminateMs: number;
-  /** Time that the process may take for its own work; after this it counts as hung, and is ended. */
+  /** Time within which the process must reply to calls that run no model; after it, the process counts as hung and is killed. */
   readonly answerMs: number;
   /** Time after which a run or a load is ended; null for never. */
   readonly deadlineMs: number | null;
-  /** Called when `bytesOf` or `gpuBytesOf` these sessions has changed. */
+  /** Called with the keys of the sessions for which `bytesOf` or `gpuBytesOf` has changed. */
   readonly onMemory: (keys: readonly string[]) => void;
-  /** Returns the GPU memory of processes; null for a runner without GPUs. */
+  /** Returns the GPU memory that these processes use; null for a runner without GPUs. */
   readonly gpuBytesOf: ((pids: readonly number[]) => Promise<DeviceBytes>) | null;
 }
 
@@ -60,9 +60,9 @@ export interface RunTask {
   readonly signal: AbortSignal | null;
 }
 
-/** A process with sessions that it runs. Every call after its end throws RunnerEnded. */
+/** A runner process with its loaded sessions. After the process has ended, every call throws RunnerEnded. */
 export class Runner implements AsyncDisposable {
-  /** Resolves with a description of its end when no thread of it touches any memory any more. */
+  /** Resolves with a description of how the process ended, when none of its threads can access memory any more. */
   readonly ended: Promise<string>;
   readonly #options: RunnerOptions;
   readonly #launched: LaunchedRunner;
@@ -73,9 +73,9 @@ export class Runner implements AsyncDisposable {
   readonly #suspects = new CrashBlame();
   #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
-  /** Null without a GPU. */
+  /** Null for a runner without GPUs. */
   readonly #gpuMemory: GpuMemory | null;
-  /** Pending measurement of its memory; null when there was no run since the last one. */
+  /** Timer of the next memory measurement; null when there was no run since the last one. */
   #settling: { readonly timer: Disposable } | null = null;
 
   private constructor(options: RunnerOptions, launched: LaunchedRunner) {
@@ -84,7 +84,7 @@ export class Runner implements AsyncDisposable {
     const { gpuBytesOf } = options;
     const { pid } = launched;
     this.#gpuMemory = gpuBytesOf === null ? null : new GpuMemory(() => gpuBytesOf([pid]));
-    // A runner that closed its sockets is unusable, whatever it still does.
+    // A runner that has closed its sockets is unusable, and is killed.
     this.#calls = new RunnerCaller(launched, () => launched.kill());
     this.#lanes = new RunnerLanes({
       lanesMax: options.lanesMax,
@@ -92,7 +92,7 @@ export class Runner implements AsyncDisposable {
       onBroken: () => launched.kill(),
     });
     this.ended = launched.ended.then(async (how) => {
-      // Its last responses, and the runs that it never took, are known when its sockets are closed, which the kernel has done.
+      // The sockets are closed by now, so all results that the process has sent, and the runs that it never received, are known.
       await this.#suspects.closed();
       this.#onEnd(how);
       return how;
@@ -116,7 +116,7 @@ export class Runner implements AsyncDisposable {
     return this.#end === null;
   }
 
-  /** Returns the bytes that this session is charged with; null when it is not loaded here. */
+  /** Returns the memory that this session is charged with; null when it is not loaded here. */
   bytesOf(key: string): number | null {
     return this.alive ? this.#ledger.bytesOf(key) : null;
   }
@@ -148,16 +148,16 @@ export class Runner implements AsyncDisposable {
 
   async #open({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
     await verify();
-    // Opened now, so that the first run does not wait for the thread, whose memory is not charged to a session.
+    // The first lane is opened now, so that the first run does not wait for it and no session is charged with its memory.
     await this.#lanes.warmUp();
     this.#checkAlive();
     const task = { closed: this.#calls.closed, isUntaken: true };
     this.#suspects.began(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
-    // The library cannot abort a load; only the end of the process does.
+    // The library cannot abort a load: the process is killed.
     const onDeadline = () => {
-      because = overdue(`loading model '${modelName}'`, deadlineMs);
+      because = executionTimeout(`loading model '${modelName}'`, deadlineMs);
       this.#suspects.accuse(task);
       this.#launched.kill();
     };
@@ -175,7 +175,7 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  /** Frees a session without running runs. */
+  /** Frees a session. No run of it may be active. */
   async close(key: string): Promise<void> {
     const session = this.#sessions.get(key);
     this.#sessions.delete(key);
@@ -188,7 +188,7 @@ export class Runner implements AsyncDisposable {
       this.#measured(await closed);
       await this.#lookAtGpus();
     } catch {
-      // The session was never loaded, or the process has ended.
+      // Ignored: the session was not loaded, or the process has ended.
     }
   }
 
@@ -201,11 +201,11 @@ export class Runner implements AsyncDisposable {
       await mapped;
       await this.#soon(this.#calls.call("forget", { arena: arenaId }));
     } catch {
-      // The arena was never mapped, or the process has ended.
+      // Ignored: the arena was not mapped, or the process has ended.
     }
   }
 
-  /** Runs a session; settles when the library no longer uses the memory. At most `lanesMax` at once. */
+  /** Runs a session. Settles when the library no longer accesses the memory. At most `lanesMax` runs at once. */
   async run(task: RunTask): Promise<readonly RunResult[]> {
     const session = await this.session(task.content);
     const base = await this.#address(task.arena);
@@ -215,13 +215,13 @@ export class Runner implements AsyncDisposable {
     const startNs = this.#options.clock.monotonicNs();
     const watch = this.#watch(task, lane);
     try {
-      if (task.signal?.aborted) throw cancelled();
+      if (task.signal?.aborted) throw cancelledError();
       const moves = lane.processors.join() === session.processors.join() ? [] : session.processors;
       lane.processors = session.processors;
       const order = { session, base, processors: moves, shrink: task.content.shrinksAfterRun };
-      return await this.#converse(task, lane, { first: await lane.ask(laneOrder(task.run, order)), base });
+      return await this.#converse(task, lane, { first: await lane.ask(toRunCommand(task.run, order)), base });
     } catch (error) {
-      if (error instanceof LaneGone) {
+      if (error instanceof LaneEnded) {
         this.#suspects.over(task);
         throw watch.because ?? new RunnerEnded("none", await this.ended);
       }
@@ -237,11 +237,11 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  /** Handles a run's first response and those that follow. */
+  /** Handles the first result of a run, and the allocation of outputs whose size was unknown. */
   async #converse(
     task: RunTask,
     lane: Lane,
-    { first, base }: { first: LaneAnswer; base: number },
+    { first, base }: { first: LaneResult; base: number },
   ): Promise<readonly RunResult[]> {
     if (first.kind === "failed") throw await this.#failed(task, first.message);
     const { run } = task;
@@ -250,7 +250,7 @@ export class Runner implements AsyncDisposable {
     if (first.kind === "done") return results;
     let addresses: readonly number[];
     try {
-      addresses = placed(run, results, base);
+      addresses = allocateOutputs(run, results, base);
     } catch (error) {
       await lane.ask({ kind: "drop" });
       throw error;
@@ -260,9 +260,9 @@ export class Runner implements AsyncDisposable {
     return results;
   }
 
-  /** Returns the error of a failed run. If the process has lost its GPU, ends the process, because later runs would fail too. */
+  /** Returns the error of a failed run. If the process has lost its GPU, it is killed, because all later runs would fail too. */
   async #failed(task: RunTask, message: string): Promise<Error> {
-    if (task.content.device === null || !losesDevice(message)) return new InferenceError("INTERNAL", message);
+    if (task.content.device === null || !isGpuLost(message)) return new InferenceError("INTERNAL", message);
     this.#options.log.error(
       `a run of model '${task.content.modelName}' failed and its process lost access to the GPU; the process is killed: ${message}`,
     );
@@ -299,20 +299,23 @@ export class Runner implements AsyncDisposable {
     return mapping;
   }
 
-  /** Waits for a response that takes no time in a process that does not hang; after `answerMs` ends the process. */
+  /** Waits for a reply that takes no time unless the process hangs. After `answerMs` the process is killed. */
   async #soon<T>(answer: Promise<T>): Promise<T> {
     using _force = this.#options.clock.timer(this.#options.answerMs, () => this.#launched.kill());
     return await answer;
   }
 
-  /** Schedules one measurement for all runs that end until then. */
+  /** Schedules one memory measurement for all runs that end before it. */
   #settleSoon(): void {
     if (this.#settling !== null || !this.alive) return;
     const { clock, settleMs } = this.#options;
     this.#settling = { timer: clock.timer(settleMs, () => void this.settle()) };
   }
 
-  /** Releases much memory left behind by runs, and measures the rest. Does nothing when there was no run since the last time. */
+  /**
+   * Releases memory that runs have left behind if it is large, and measures the rest. Does nothing when there was no run since the last
+   * time.
+   */
   async settle(): Promise<void> {
     if (this.#settling === null) return;
     this.#settling.timer[Symbol.dispose]();
@@ -321,7 +324,7 @@ export class Runner implements AsyncDisposable {
       this.#measured(await this.#soon(this.#calls.call("settle", { keptBytesMax: this.#options.keptBytesMax })));
       await this.#lookAtGpus();
     } catch {
-      // The process has ended, and its memory is free.
+      // Ignored: the process has ended, and its memory is free.
     }
   }
 
@@ -353,7 +356,7 @@ export class Runner implements AsyncDisposable {
     this.#lanes.close();
   }
 
-  /** Ends the process together with running work. */
+  /** Kills the process, even while it runs models. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.alive) return;
     this.#launched.kill();

@@ -2,7 +2,7 @@ import { type Clock, InferenceError, type Logger } from "@galatea/base";
 import type { RunResult } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { DeviceBytes, MemoryDevice } from "../device-bytes.ts";
-import { ApartRunners } from "./apart-runners.ts";
+import { IsolatedRunners } from "./isolated-runners.ts";
 import type { RunLimits } from "./choose-run.ts";
 import { type CrashLimits, CrashRecord, type Verdict } from "./crash-record.ts";
 import type { ModelRun } from "./model-run.ts";
@@ -14,29 +14,29 @@ import { RunnerEnded } from "./crash-blame.ts";
 export interface RunnersOptions {
   readonly turns: RunLimits;
   readonly crashes: CrashLimits;
-  /** Maximum number of processes for content that runs alone, and the time for which an unused one is kept. */
+  /** Maximum number of processes for content that must run separately, and the time for which an unused one is kept. */
   readonly apartRunnersMax: number;
   readonly apartIdleMs: number;
-  /** Starts a runner with this name. */
+  /** Starts a runner process with this name. */
   readonly start: (name: string, onMemory: RunnerOptions["onMemory"]) => Promise<Runner>;
-  /** Called when `bytesOf` these contents has changed. */
+  /** Called with the keys of the content for which `bytesOf` has changed. */
   readonly onMemory: RunnerOptions["onMemory"];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Runs sessions in processes that may crash at any time.
+ * Runs sessions in processes, which a model may crash at any time.
  *
- * All content shares one process. When it ends, a task that ran alone is blamed and fails. Otherwise each of its tasks is repeated
- * alone in a separate process, which identifies the faulty one; the others lose nothing. Content with repeated crashes runs in a
- * separate process, and finally not at all (crash-record.ts). Loaded content is loaded again.
+ * All content first shares one process. When that crashes, a task that ran alone is the cause and fails. If several tasks ran, each is
+ * repeated in a separate process, where only the faulty one crashes again; the others succeed. Content that has crashed several times runs
+ * in a separate process, and finally not at all (crash-record.ts). After a crash, loaded content is loaded again.
  */
 export class Runners implements AsyncDisposable {
   readonly #options: RunnersOptions;
   readonly #turns: RunQueue;
   readonly #crashes: CrashRecord;
-  readonly #apart: ApartRunners;
+  readonly #apart: IsolatedRunners;
   /** Loaded content by key. */
   readonly #held = new Map<string, SessionContent>();
   readonly #live = new Set<Runner>();
@@ -48,7 +48,7 @@ export class Runners implements AsyncDisposable {
     this.#options = options;
     this.#turns = new RunQueue(options.turns, options.clock);
     this.#crashes = new CrashRecord(options.crashes);
-    this.#apart = new ApartRunners({
+    this.#apart = new IsolatedRunners({
       runnersMax: options.apartRunnersMax,
       idleMs: options.apartIdleMs,
       start: (name) => this.#start(name),
@@ -57,19 +57,19 @@ export class Runners implements AsyncDisposable {
     });
   }
 
-  /** Starts the process that content shares. */
+  /** Starts the shared process. */
   async warmUp(): Promise<void> {
     await this.#sharedRunner();
   }
 
-  /** Loads content; `close` frees it. Throws ONNX Runtime's text, or INTERNAL when loading crashes the process. */
+  /** Loads content, which `close` frees again. Throws ONNX Runtime's text, or INTERNAL when loading crashes the process. */
   async open(content: SessionContent): Promise<RunnerSession> {
     const session = await this.#attempt(content, (runner) => runner.session(content));
     this.#held.set(content.key, content);
     return session;
   }
 
-  /** Frees unused content; no run of it may be active. */
+  /** Frees content. No run of it may be active. */
   async close(content: SessionContent): Promise<void> {
     this.#held.delete(content.key);
     await this.#apart.end(content.key);
@@ -84,13 +84,13 @@ export class Runners implements AsyncDisposable {
     await shared?.forget(arena.id);
   }
 
-  /** Runs loaded content over an arena. Borrows the memory until this settles; nothing touches it afterwards. */
+  /** Runs loaded content with tensors in an arena. The memory is borrowed until the run has settled; no process accesses it afterwards. */
   run(
     content: SessionContent,
     task: { readonly arena: Arena; readonly run: ModelRun; readonly signal: AbortSignal | null },
   ): Promise<readonly RunResult[]> {
     return this.#attempt(content, async (runner) => {
-      // Loaded before the run gets a slot, which would be idle meanwhile.
+      // The session is loaded before the run waits for a slot; otherwise the slot would be idle during the load.
       await runner.session(content);
       using _turn = await this.#turns.enter({ tenant: task.arena.id, model: content.key }, task.signal);
       return await runner.run({ content, ...task });
@@ -110,7 +110,7 @@ export class Runners implements AsyncDisposable {
         if (this.#isClosed) throw closed();
         if (error.blame === "certain") throw this.#guilty(content, error);
         if (attempt === attemptsMax) throw new InferenceError("UNAVAILABLE", error.message, { cause: error });
-        // A task that is not to blame is repeated in the shared process; in a separate process nothing else was running.
+        // Only a task that may be the cause is repeated separately. One that is not the cause is repeated in the shared process.
         isSuspect ||= error.blame === "possible";
       }
     }
@@ -123,7 +123,7 @@ export class Runners implements AsyncDisposable {
     return runner;
   }
 
-  /** Returns the charge of content over all processes; null when unknown. */
+  /** Returns the memory of content over all processes; null when unknown. */
   bytesOf(key: string): number | null {
     let bytes: number | null = null;
     for (const runner of this.#live) {
@@ -141,7 +141,7 @@ export class Runners implements AsyncDisposable {
     return bytes;
   }
 
-  /** Completes pending measurements of memory that runs have left behind. */
+  /** Completes pending measurements of the memory that runs have left behind. */
   async settle(): Promise<void> {
     await Promise.all([...this.#live].map((runner) => runner.settle()));
   }
@@ -183,7 +183,7 @@ export class Runners implements AsyncDisposable {
     return starting;
   }
 
-  /** Loads the previous content again, before a request waits for it. */
+  /** Loads all content into the new process, so that the next request does not wait for it. */
   async #reopen(): Promise<void> {
     for (const content of this.#held.values()) {
       if (this.#isClosed) return;
@@ -192,7 +192,7 @@ export class Runners implements AsyncDisposable {
         const runner = await this.#sharedRunner();
         if (this.#held.has(content.key)) await runner.session(content);
       } catch (error) {
-        // The process ended during the load; its successor loads the content.
+        // The new process crashed too; the next one loads the content.
         if (error instanceof RunnerEnded) return;
         this.#options.log.error(`loading model '${content.modelName}' again: ${InferenceError.from(error).message}`);
       }
@@ -208,7 +208,7 @@ export class Runners implements AsyncDisposable {
   }
 }
 
-/** Other content may crash the process of a run that is not to blame, even repeatedly; the limit ends that. */
+/** Limit of attempts of a task that is not the cause of a crash, while other content crashes its process again and again. */
 const attemptsMax = 5;
 
 function closed(): InferenceError {

@@ -8,7 +8,7 @@ import { RunnerMemory } from "./runner-memory.ts";
 
 export interface RunnerSockets {
   readonly controlFd: number;
-  /** Receives the descriptors of lanes' sockets and of arenas. */
+  /** Receives the file descriptors of lanes' sockets and of arenas. */
   readonly descriptorFd: number;
 }
 
@@ -20,8 +20,8 @@ type Handlers = {
 };
 
 /**
- * The main loop of a runner: serves the server's requests over `controlFd` until that is closed, then resolves; its memory is freed with
- * the process. Runs do not pass here: they go from the server's socket to the lane's thread. The server is trusted.
+ * The main loop of a runner process: handles the server's calls over `controlFd` until that is closed. Runs do not pass through this loop:
+ * the server sends them directly to the lane's thread. The server's messages are trusted.
  */
 export async function serveRunner(sockets: RunnerSockets): Promise<void> {
   const runner = new ServedRunner(sockets.descriptorFd);
@@ -52,9 +52,9 @@ class ServedRunner {
   readonly #memory = new RunnerMemory();
   #runtime: OnnxRuntime | null = null;
   #libraryPath = "";
-  /** Memory of the process after the last release, plus changes by sessions since. */
+  /** Memory of the process after unused memory was last released, plus that of sessions opened since. */
   #settledBytes = 0;
-  /** Memory of the process without a session; null until the first one is opened. */
+  /** Memory of the process before its first session; null until then. */
   #bareBytes: number | null = null;
 
   constructor(descriptorFd: number) {
@@ -72,7 +72,7 @@ class ServedRunner {
         return {};
       },
       terminate: async ({ lane, does }) => {
-        this.#lanes.get(lane)?.terminates(does);
+        this.#lanes.get(lane)?.setTerminating(does);
         return {};
       },
       arena: async ({ arena, byteLength }) => {
@@ -102,7 +102,7 @@ class ServedRunner {
       settle: async ({ keptBytesMax }) => {
         let bytes = await this.#memory.bytes();
         if (bytes - this.#settledBytes > keptBytesMax) {
-          await this.#runtime!.giveBackMemory();
+          await this.#runtime!.releaseUnusedMemory();
           bytes = await this.#memory.bytes();
           this.#settledBytes = bytes;
         }

@@ -3,14 +3,14 @@ import type { ModelConfig } from "../../modelconfig/index.ts";
 import type { OnnxSessionOptions } from "../../native/index.ts";
 import { cudaModelParameters } from "./provider-options.ts";
 
-/** The settings of a session without its model. Equal values on equal files share one session. */
+/** The settings of a session, without its model file. Models with equal settings and files share one session. */
 export interface SessionParameters {
   readonly options: Omit<OnnxSessionOptions, "modelPath">;
   /** True to free the unused parts of the library's memory pool after each run. */
   readonly shrinksAfterRun: boolean;
 }
 
-/** ONNX Runtime's levels by optimization.graph.level, as in Triton. */
+/** ONNX Runtime's optimization levels by optimization.graph.level, as in Triton. */
 const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> = new Map([
   [-1, "basic"],
   [0, "all"],
@@ -18,14 +18,17 @@ const graphLevels: ReadonlyMap<number, OnnxSessionOptions["graphOptimization"]> 
   [2, "none"],
 ]);
 
-export interface ReadParameters {
+export interface SessionParameterResult {
   readonly session: SessionParameters;
   /** Parameters that have no effect on the CPU. */
   readonly withoutEffect: readonly string[];
 }
 
-/** Reads a model's settings. Throws INVALID_ARG or UNSUPPORTED with the name of a setting that cannot be applied. */
-export function readSessionParameters(config: ModelConfig): ReadParameters {
+/**
+ * Reads the session settings from a model's configuration. Throws INVALID_ARG or UNSUPPORTED with the name of a setting that cannot be
+ * applied.
+ */
+export function readSessionParameters(config: ModelConfig): SessionParameterResult {
   const accelerators = gpuAccelerators(config);
   const graphOptimization = graphLevels.get(config.graphLevel);
   if (graphOptimization === undefined) {
@@ -59,10 +62,13 @@ export function readSessionParameters(config: ModelConfig): ReadParameters {
   };
 }
 
-/** Accelerators that Triton's backend knows. */
+/** Accelerators that Triton's onnxruntime backend supports. */
 const knownAccelerators = ["tensorrt", "cuda", "openvino"];
 
-/** Returns the requested GPU accelerators, which have no effect on the CPU. Throws for a CPU accelerator, which is not available. */
+/**
+ * Returns the requested GPU accelerators, which have no effect on the CPU. Throws for a CPU accelerator, which this server's library does
+ * not contain.
+ */
 function gpuAccelerators(config: ModelConfig): readonly string[] {
   const accelerators = config.message.optimization?.executionAccelerators;
   if (accelerators === undefined) return [];
@@ -77,7 +83,7 @@ function gpuAccelerators(config: ModelConfig): readonly string[] {
   );
 }
 
-/** Reads "cpu:0", possibly among other devices separated by ";". */
+/** Returns whether the parameter lists "cpu:0", possibly among other devices separated by ";". */
 function readShrinkage(config: ModelConfig): boolean {
   const value = config.parameters.get("memory.enable_memory_arena_shrinkage");
   if (value === undefined || value === "") return false;

@@ -3,7 +3,7 @@ import type { RunResult } from "../../native/index.ts";
 import { type Block, datatypes, elementCount, elementEnd, type Tensor } from "../../tensor/index.ts";
 import { datatypeOfElements } from "./element-types.ts";
 
-export interface MadeOutput {
+export interface OutputBlock {
   readonly name: string;
   readonly result: RunResult;
   /** Block of the elements; null for zero bytes. */
@@ -11,12 +11,12 @@ export interface MadeOutput {
 }
 
 /**
- * Splits a run's output into the requests' segments, one per row count (null: the model does not batch, and its only request gets the
- * whole output). Each owns its segment of the block; unrequested ones are null. When the number of rows differs from the inputs', throws
- * and leaves no reference behind.
+ * Splits an output of a run into a part for each request; `rowCounts` null means that the model does not batch and its only request gets
+ * the whole output. Parts are segments of the output's block with their own references; a request that did not select the output gets null.
+ * Throws, without leaving a reference behind, when the number of rows differs from that of the inputs.
  */
 export function splitOutput(
-  output: MadeOutput,
+  output: OutputBlock,
   rowCounts: readonly number[] | null,
   wanted: readonly boolean[],
 ): readonly (Tensor | null)[] {
@@ -60,19 +60,19 @@ interface Span {
   readonly end: number;
 }
 
-/** Returns one reference to the block for a single request, else to a segment with references of its own. */
+/** Returns a reference to the block for a single request, otherwise to a segment of it. */
 function pieceOf(block: Block | null, isWhole: boolean, { start, end }: Span): Pick<Tensor, "data" | "block"> {
   if (block === null || start === end) return { data: new Uint8Array(0), block: null };
   if (!isWhole) {
-    const part = block.part(start, end - start);
+    const part = block.segment(start, end - start);
     return { data: part.bytes, block: part };
   }
   block.retain();
   return { data: block.bytes.subarray(start, end), block };
 }
 
-/** Returns the end of `count` strings of a BYTES tensor. */
-function endOfStrings({ block }: MadeOutput, start: number, count: number): number {
+/** Returns the offset after `count` strings of a BYTES tensor. */
+function endOfStrings({ block }: OutputBlock, start: number, count: number): number {
   let at = start;
   if (block !== null) for (let index = 0; index < count; index += 1) at = elementEnd(block.bytes, at);
   return at;

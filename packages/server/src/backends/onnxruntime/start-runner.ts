@@ -9,25 +9,25 @@ import type { RunnerSockets } from "./serve-runner.ts";
 export interface LaunchOptions {
   /** Name for log lines. */
   readonly name: string;
-  /** The environment of its process. */
+  /** Environment variables of the process. */
   readonly processEnv: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** A started runner: the server's ends of its sockets, and its end. */
+/** A started runner process: the server's ends of its sockets, and how it ended. */
 export interface LaunchedRunner extends RunnerSockets {
   readonly pid: number;
-  /** Resolves with a description of its end when its process has been reaped: no thread of it touches any memory then. */
+  /** Resolves with a description of how the process ended, after it was reaped: none of its threads accesses memory any more. */
   readonly ended: Promise<string>;
-  /** Ends it at once (SIGKILL). */
+  /** Kills the process (SIGKILL). */
   kill(): void;
 }
 
-/** Without this, ONNX Runtime's official builds send telemetry and leave files in the temporary directory. */
+/** Without this, ONNX Runtime's official builds send telemetry and create files in the temporary directory. */
 const quietLibrary = { ORT_DISABLE_TELEMETRY: "1" } as const;
 
-/** The process's garbage is small: a request to load, and each run. */
+/** Small, because the process creates little garbage: only for loads and runs. */
 const semiSpaceMebibytes = 1;
 
 export async function launchRunner({ name, processEnv, clock, log }: LaunchOptions): Promise<LaunchedRunner> {

@@ -3,41 +3,41 @@ import type { Clock } from "@galatea/base";
 import { processorYield } from "@galatea/base/system";
 import { SpinBackoff } from "./spin-backoff.ts";
 
-/** A response that is due within this time is polled for: sleeping and waking take as long, on both sides. */
-export const briefNs = 100_000;
+/** The event loop polls for a response that is due within this time: sleeping and waking up would take as long, on both sides. */
+export const pollableNs = 100_000;
 
 /**
- * Time of polling after which the loop yields the processor. The kernel may have put a client or a worker behind a loop that never
- * sleeps, and leaves it there for some milliseconds. (add_sub, one client, two cores: series of requests of 350 us among those of 45.)
+ * Time of polling after which the event loop yields its processor. Without this, the kernel may leave a client or worker waiting behind the
+ * polling thread for some milliseconds. (With add_sub, one client and two cores, series of requests took 350 us instead of 45.)
  */
 const giveWayNs = 30_000;
 
-/** A loop that got its core back later than this was preempted. */
+/** A polling thread that gets its core back later than this was preempted by another process. */
 const preemptedNs = 500_000;
 
-/** Maximum number of workers that poll, on any number of cores. */
+/** Maximum number of polling workers, on any number of cores. */
 const awakeWorkersMax = 4;
 
-/** Time for which two concurrent executions are remembered. */
+/** Time for which the concurrency of two executions is remembered. */
 const overlapMemoryNs = 2_000_000;
 
 /**
- * Counts executions in all instances of a backend, and decides whether to busy-poll for the next event. During brief executions the event
- * loop takes its next tick without sleeping, until none has started or ended for `briefNs`. Events are handled as usual, so this serves
- * one client and fifty (three small steps, 8 clients, two cores: 7,900 requests/s with sleep, 10,200 without; bench/rows/throughput.ts).
+ * Counts executions in all instances of a backend, and decides whether to poll for the next event instead of sleeping. While executions are
+ * brief, the event loop continues to its next tick without sleeping, until no execution has started or ended for `pollableNs`. Events are
+ * handled as usual. (Three small steps, 8 clients, two cores: 10,200 requests/s, 7,900 with sleeping; bench/rows/throughput.ts.)
  */
 export class BusyPolling {
   readonly #clock: Clock;
   readonly #giveWay: () => void;
   readonly #hasCores: boolean;
-  /** All cores but one, which is the event loop's. */
+  /** Maximum number of polling workers: all cores except the event loop's. */
   readonly #awakeMax: number;
   #executionCount = 0;
   #overlappedNs = Number.NEGATIVE_INFINITY;
   #lastBriefNs = 0;
   #awake = false;
   readonly #backoff = new SpinBackoff();
-  /** Marks of the instances that executed last, the latest first. */
+  /** Instances that have executed most recently, the latest first; each is represented by its mark. */
   readonly #latest: object[] = [];
 
   constructor(clock: Clock, coreCount = availableParallelism(), giveWay = processorYield()) {
@@ -47,7 +47,7 @@ export class BusyPolling {
     this.#awakeMax = Math.max(1, Math.min(coreCount - 1, awakeWorkersMax));
   }
 
-  /** `brief`: true if the instance's last execution was brief. */
+  /** Records the start of an execution. `brief`: the instance's last execution was brief. */
   began(brief: boolean): void {
     this.#executionCount++;
     const nowNs = this.#clock.monotonicNs();
@@ -60,15 +60,18 @@ export class BusyPolling {
     if (brief) this.#stayAwake(this.#clock.monotonicNs());
   }
 
-  /** True while one request follows another. Then a worker should also poll; with more work it would take the core from others. */
+  /**
+   * True while executions follow each other without overlap. Only then should a worker poll; with more work, it would take the core from
+   * other processes.
+   */
   get isLone(): boolean {
     return this.#executionCount === 1 && this.#clock.monotonicNs() - this.#overlappedNs > overlapMemoryNs;
   }
 
   /**
-   * Records that the instance with this mark executes, and returns whether its worker may poll for the next execution: only if no more
-   * instances alternate than there are cores. (Three small steps on two cores: p50 at 1 client 213 us with polling workers, which take
-   * the cores from each other, 176 us with sleeping ones; bench/rows/latency.ts.)
+   * Records that an instance (represented by its mark) executes. Returns whether its worker may poll for the next execution: only if there
+   * are at least as many cores as instances that take turns. (Three small steps on two cores, p50 at 1 client: 213 us with polling workers,
+   * which take cores from each other, 176 us with sleeping ones; bench/rows/latency.ts.)
    */
   mayWaitAwake(mark: object): boolean {
     const latest = this.#latest;
@@ -91,12 +94,12 @@ export class BusyPolling {
   readonly #turn = (): void => {
     const nowNs = this.#clock.monotonicNs();
     const quietNs = nowNs - this.#lastBriefNs;
-    const isAwake = quietNs <= briefNs && (quietNs <= giveWayNs || this.#gaveWay(nowNs));
+    const isAwake = quietNs <= pollableNs && (quietNs <= giveWayNs || this.#gaveWay(nowNs));
     if (isAwake) setImmediate(this.#turn);
     else this.#awake = false;
   };
 
-  /** Yields the core once. Returns false, and starts a pause, if another process had it for long. */
+  /** Yields the core once. If another process kept it for long, starts a pause of polling and returns false. */
   #gaveWay(beganNs: number): boolean {
     this.#giveWay();
     const backNs = this.#clock.monotonicNs();

@@ -6,7 +6,7 @@ import {
   headerBytes,
   kinds,
   lentBytes,
-  lentRecords,
+  encodeLentBlocks,
   MalformedRecord,
   tensorBytes,
   type WireLent,
@@ -16,18 +16,18 @@ import {
 } from "./wire.ts";
 
 /**
- * The frames of models that call or load others: see `packages/server/python/WIRE.md`. The worker's side is
- * `packages/server/python/galatea_worker/call_wire.py`; both are tested against the golden bytes in `conformance/vectors`.
+ * The frames with which models call or load other models; see `packages/server/python/WIRE.md`. The worker's side is
+ * `packages/server/python/galatea_worker/call_wire.py`. Both are tested against the same bytes in `conformance/vectors`.
  */
 const headBytes = 16;
 const streamed = 1;
 
-/** A model's call to another, as its worker sends it: names and numbers have the right types, and nothing else is checked. */
+/** A call from one model to another, as the worker sends it. Types are checked, names and ids are not. */
 export interface WireCall {
   readonly callId: number;
-  /** True if responses come one by one, and are acknowledged one by one. */
+  /** True if the worker accepts any number of responses, and acknowledges each. */
   readonly isStreamed: boolean;
-  /** The execution that the call belongs to; null: none. */
+  /** Id of the calling execution; null for a call from outside of any execution. */
   readonly executionId: number | null;
   readonly modelName: string;
   readonly modelVersion: string;
@@ -35,15 +35,15 @@ export interface WireCall {
   readonly correlation: bigint | string;
   readonly flags: number;
   readonly timeoutUs: number;
-  /** Null selects all. */
+  /** Names of the requested outputs; null selects all. */
   readonly requested: readonly string[] | null;
   readonly parametersJson: string;
-  /** `nameIndex` is an index of `names`; `place` is the id of a loan, or of space that was lent for this call. */
+  /** `nameIndex` is an index into `names`. `place` is the id of a lent block, which may have been lent for this call. */
   readonly names: readonly string[];
   readonly inputs: readonly WireTensor[];
 }
 
-export interface WireCallAnswer {
+export interface WireCallResponse {
   readonly callId: number;
   readonly isLast: boolean;
   readonly loans: readonly WireLent[];
@@ -52,11 +52,11 @@ export interface WireCallAnswer {
         readonly kind: "outputs";
         readonly names: readonly string[];
         readonly parametersJson: string;
-        /** `place` is an index into the loans. */
+        /** `place` is an index into `loans`. */
         readonly outputs: readonly WireTensor[];
       }
     | { readonly kind: "error"; readonly code: number; readonly message: string }
-    /** No more responses follow. */
+    /** No response: the call ends without another one. */
     | { readonly kind: "nothing" };
 }
 
@@ -72,7 +72,7 @@ export interface WireControl {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** Decodes a CALL frame. Inline tensors' bytes are copied out, once for all of them. */
+/** Decodes a CALL frame. The bytes of inline tensors are copied, because the frame's buffer is reused. */
 export function decodeCall(frame: Buffer): WireCall {
   const { count, id, extra } = readHeader(frame);
   if (extra > streamed) throw new MalformedRecord(`a call with flags ${extra}`);
@@ -109,7 +109,7 @@ export function decodeCall(frame: Buffer): WireCall {
   };
 }
 
-/** Decodes a CONTROL frame; the files' bytes are copied out. */
+/** Decodes a CONTROL frame. The contents of files are copied. */
 export function decodeControl(frame: Buffer): WireControl {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
@@ -134,13 +134,13 @@ export function decodeControl(frame: Buffer): WireControl {
   };
 }
 
-/** Encodes CALL_SPACE: the blocks that a call requested, or the reason why there are none. */
+/** Encodes a CALL_SPACE frame: the blocks that a call requested, or the reason why there are none. */
 export function encodeCallSpace(callId: number, blocks: readonly WireLent[] | string): Buffer {
   if (typeof blocks === "string") return encodeFrame(kinds.callSpace, Buffer.from(blocks), { id: callId, extra: 1 });
-  return encodeFrame(kinds.callSpace, lentRecords(blocks), { id: callId, count: blocks.length });
+  return encodeFrame(kinds.callSpace, encodeLentBlocks(blocks), { id: callId, count: blocks.length });
 }
 
-/** Encodes CONTROLLED: the result of a CONTROL. */
+/** Encodes a CONTROLLED frame: the result of a CONTROL frame. */
 export function encodeControlResponse(
   controlId: number,
   said: { readonly ready: boolean } | { readonly code: number; readonly message: string },
@@ -148,8 +148,8 @@ export function encodeControlResponse(
   return encodeFrame(kinds.controlled, Buffer.from(JSON.stringify(said)), { id: controlId });
 }
 
-/** Encodes CALL_ANSWER. */
-export function encodeCallAnswer({ callId, isLast, loans, answer }: WireCallAnswer): Buffer {
+/** Encodes a CALL_ANSWER frame. */
+export function encodeCallResponse({ callId, isLast, loans, answer }: WireCallResponse): Buffer {
   const { outputs, said } = partsOf(answer);
   const text = Buffer.from(JSON.stringify(said));
   const loansAt = headerBytes + headBytes;
@@ -187,7 +187,7 @@ export function encodeCallAnswer({ callId, isLast, loans, answer }: WireCallAnsw
   return frame;
 }
 
-function partsOf(answer: WireCallAnswer["answer"]): { outputs: readonly WireTensor[]; said: object } {
+function partsOf(answer: WireCallResponse["answer"]): { outputs: readonly WireTensor[]; said: object } {
   if (answer.kind === "outputs")
     return { outputs: answer.outputs, said: { names: answer.names, parameters: answer.parametersJson } };
   if (answer.kind === "error") return { outputs: [], said: { code: answer.code, message: answer.message } };
@@ -215,7 +215,7 @@ function naturalOf(value: unknown, most: number): number {
   return value;
 }
 
-/** Decodes a correlation id: `["7"]` is a number of 64 bits, `"7"` a text. */
+/** Decodes a correlation id: `["7"]` is a 64-bit number, `"7"` a text. */
 function correlationOf(value: unknown): bigint | string {
   if (!Array.isArray(value)) return textOf(value);
   const digits = textOf(value[0]);

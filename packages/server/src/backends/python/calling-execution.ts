@@ -1,6 +1,6 @@
 import type { CallingExecution, InferenceRequest, RequestCaller } from "../../inference/index.ts";
 
-/** An execution that has called another model. When all of its requests are cancelled, its calls are aborted. */
+/** An execution that calls other models. When all of its requests are cancelled, its calls are aborted. */
 export class PythonCallingExecution implements CallingExecution {
   readonly owner: object;
   readonly modelName: string;
@@ -24,7 +24,7 @@ export class PythonCallingExecution implements CallingExecution {
     for (const request of batch) if (request.signal?.aborted) this.givenUp(request);
   }
 
-  /** Cancels a request if it is one of the execution's. */
+  /** Marks a request as cancelled if it belongs to this execution. */
   givenUp(request: InferenceRequest): void {
     if (!this.#requests.has(request)) return;
     this.#givenUp.add(request);
@@ -35,12 +35,12 @@ export class PythonCallingExecution implements CallingExecution {
     return this.#givenUp.size === this.#requests.size;
   }
 
-  /** True while a call of it is running. */
+  /** True while the execution waits for a call to another model. */
   get isCalling(): boolean {
     return this.#calls.size > 0;
   }
 
-  /** Aborts the call with the execution, until `left`. */
+  /** Aborts the call when the execution is cancelled, until `left` is called. */
   join(call: AbortController): void {
     this.#calls.add(call);
     if (this.#isGivenUp) call.abort();
@@ -51,7 +51,7 @@ export class PythonCallingExecution implements CallingExecution {
   }
 }
 
-/** Returns the execution limit of a batch: the longest limit of its requests, or null when one of them has none. */
+/** Returns the execution limit of a batch in milliseconds: the largest limit of its requests; null when one of them has none. */
 export function executionLimitMs(batch: readonly InferenceRequest[]): number | null {
   let limitMs = 0;
   for (const { executionMsMax } of batch) {

@@ -6,7 +6,7 @@ export interface GroupLimits {
   readonly processesMax: number | null;
 }
 
-/** A control group of this process in which groups can be created, for one or more controllers. */
+/** A control group of this process in which child groups can be created, for one or more controllers. */
 export interface CgroupLocation {
   readonly version: 1 | 2;
   readonly controllers: readonly string[];
@@ -15,7 +15,7 @@ export interface CgroupLocation {
 
 const wanted = ["memory", "pids"] as const;
 
-/** Returns the limit files of each cgroup version; a missing file is ignored only when marked as optional. */
+/** Returns the files that set the limits of a group, by cgroup version. A missing file is an error unless it is marked as optional. */
 function settings(
   place: CgroupLocation,
   limits: GroupLimits,
@@ -37,8 +37,8 @@ function settings(
 }
 
 /**
- * Returns the control groups of this process for the memory and process controllers, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
- * A controller without a hierarchy is not in the result.
+ * Returns this process's control groups for the memory and pids controllers, from the contents of `/proc/self/cgroup` and
+ * `/proc/self/mountinfo`. A controller without a hierarchy is omitted.
  */
 export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupLocation[] {
   const own = new Map<string, string>();
@@ -63,7 +63,7 @@ export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupL
   return places;
 }
 
-/** Creates control groups below those of this process. Synchronous: each call is a write to the kernel. */
+/** Creates control groups inside those of this process. Synchronous, because each call only writes to the kernel. */
 export class Cgroups {
   readonly #places: readonly CgroupLocation[];
   readonly #name: string;
@@ -74,7 +74,7 @@ export class Cgroups {
     this.#name = name;
   }
 
-  /** `name` distinguishes the groups of this process from those of others. `missing` describes what is unavailable. */
+  /** Opens the control groups. `name` prefixes the groups of this server. `missing` describes what is not available. */
   static open(name: string, limits: GroupLimits): { readonly groups: Cgroups | null; readonly missing: string | null } {
     let places: readonly CgroupLocation[];
     try {
@@ -99,7 +99,7 @@ export class Cgroups {
     return { groups: new Cgroups(usable, name), missing: null };
   }
 
-  /** Creates a group in each hierarchy with these limits. Disposing the result removes them; no process may run in them then. */
+  /** Creates a group with these limits in each hierarchy. Disposing the result removes the groups; no process may run in them then. */
   make(limits: GroupLimits): CgroupSet {
     const name = `${this.#name}-${(this.#count += 1)}`;
     const made: string[] = [];
@@ -125,7 +125,7 @@ export class Cgroups {
     return new CgroupSet(made);
   }
 
-  /** Removes the groups of servers that no longer exist, whose names `isGone` recognizes. */
+  /** Removes the groups of servers that have ended. `isGone` recognizes them by name. */
   sweep(isGone: (name: string) => boolean): void {
     for (const { directory } of this.#places) {
       for (const entry of readdirSync(directory)) {
@@ -152,7 +152,7 @@ export class CgroupSet implements Disposable {
   }
 }
 
-/** In cgroup version 2 a controller must be enabled for child groups before they can use it. */
+/** Enables the controllers for child groups, which cgroup version 2 requires. */
 function withControllers(place: CgroupLocation): CgroupLocation {
   if (place.version === 1) return place;
   const there = readFileSync(join(place.directory, "cgroup.controllers"), "utf8").trim().split(" ");
@@ -165,7 +165,7 @@ function withControllers(place: CgroupLocation): CgroupLocation {
   return { ...place, controllers };
 }
 
-/** A group with a process in it stays until the next sweep. */
+/** Removes a group. One that still contains a process stays until the next sweep. */
 function removeEmpty(directory: string): void {
   try {
     rmdirSync(directory);

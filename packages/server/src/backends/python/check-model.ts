@@ -9,8 +9,8 @@ import { environmentPath } from "./environments.ts";
 
 const parseMsMax = 30_000;
 /**
- * Parses the program without running it. Prints the syntax errors, `completes` for a program that defines, or may inherit,
- * auto_complete_config, and the load error of a program that does not contain the class or the method that Triton calls.
+ * A Python program that parses model files without running them. It prints syntax errors; `completes` for a file that defines, or may
+ * inherit, auto_complete_config; and the load error of a file without the class or method that Triton calls.
  */
 const parseProgram = `
 import ast
@@ -48,18 +48,18 @@ for path in sys.argv[1:]:
 export interface PythonCheck {
   readonly source: ModelSource;
   readonly config: ModelConfig;
-  /** The interpreter that parses programs. */
+  /** The Python interpreter that parses model files. */
   readonly python: string;
   readonly gpuCount: number;
 }
 
-/** Checks a model without running its program. The program of a python-based backend is the operator's, and is not parsed. */
+/** Checks a model without running its code. The program of a python-based backend belongs to the operator and is not parsed. */
 export async function checkPythonModel({ source, config, python, gpuCount }: PythonCheck): Promise<ModelCheck> {
   const problems = [...(await missingEnvironment(source, config)), ...unplaced(config, gpuCount)];
   const isDescribed = config.inputs.length > 0 && config.outputs.length > 0;
   if (config.backend !== "python") return { problems, notes: [], completion: isDescribed ? config : null };
   const { wrong, completes, notes } = await parsed(join(source.versionDirectory, config.defaultModelFilename), python);
-  // A program may add tensors and a batch size; it cannot change configured ones.
+  // The model's code may add tensors and a batch size, but cannot change configured ones.
   const isCompleted = !completes || (isDescribed && config.maxBatchSize > 0);
   return { problems: [...problems, ...wrong], notes, completion: isCompleted ? config : null };
 }
@@ -79,7 +79,7 @@ async function parsed(file: string, python: string) {
   }
 }
 
-/** Returns the reasons why the model's instances cannot be placed. */
+/** Returns the errors of instances that cannot be placed on this machine's GPUs. */
 function unplaced(config: ModelConfig, gpuCount: number): readonly InferenceError[] {
   try {
     placedInstances(config, gpuCount);

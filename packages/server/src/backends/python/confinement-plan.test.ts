@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { findCgroups } from "./cgroups.ts";
-import { confinementRows, planFor, type MachineFacts, type TenantOptions } from "./confinement-plan.ts";
+import { confinementRows, createConfinementPlan, type MachineFacts, type TenantOptions } from "./confinement-plan.ts";
 import { UserSlice } from "./user-slice.ts";
 
 const options: TenantOptions = {
@@ -46,13 +46,13 @@ test("where everything can be had nothing is missing, and the plan has it all", 
     rows.filter((row) => row.missing !== null),
     [],
   );
-  const plan = planFor(options, whole, "/own/root", parts);
+  const plan = createConfinementPlan(options, whole, "/own/root", parts);
   assert.deepEqual(
     [plan.user, plan.view, plan.scratch, plan.read],
     [2_000_000_007, "/own/root", "/tmp", ["/model", "/shared"]],
   );
   assert.deepEqual([plan.tcp, plan.opensPort], [[443], true]);
-  assert.equal(planFor({ ...options, tcpPorts: [] }, whole, "/own/root", parts).opensPort, false);
+  assert.equal(createConfinementPlan({ ...options, tcpPorts: [] }, whole, "/own/root", parts).opensPort, false);
   assert.deepEqual(plan.write, ["/out"]);
   assert.deepEqual(plan.links, [["/opt/ml/model", "/model"]]);
   assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_NPROC: 64 });
@@ -66,7 +66,7 @@ test("without root the plan keeps to Landlock and limits, and says what is missi
     rows.map((row) => row.what),
     ["users", "view", "memory", "processes", "disk"],
   );
-  const plan = planFor(options, facts, "/own/root", {
+  const plan = createConfinementPlan(options, facts, "/own/root", {
     ...parts,
     user: null,
     isMemoryBounded: false,

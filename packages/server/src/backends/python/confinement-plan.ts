@@ -1,46 +1,46 @@
 import { dirname } from "node:path";
 
-/** The operator's settings for the workers of tenants, and the location of their directories. */
+/** The operator's settings for confining workers by tenant, and the directories that confinement uses. */
 export interface TenantOptions {
-  /** Users that only this server uses on this machine; each tenant gets one of them. Null: tenants share the server's user. */
+  /** Unix user ids that only this server uses on this machine; each tenant runs under its own. Null: tenants run as the server's user. */
   readonly users: UserRange | null;
   /** Paths that every tenant may read, in addition to the system, Python and its own models. */
   readonly readPaths: readonly string[];
   /** Paths that every tenant may write, in addition to its own scratch directory. */
   readonly writePaths: readonly string[];
-  /** Paths that every tenant finds, if it has its own root directory or the machine's with added paths. */
+  /** Paths at which every tenant finds its own files; requires a separate root directory for each tenant. */
   readonly fixedPaths: readonly FixedPath[];
   /**
-   * Returns the device files of the machine's GPUs, for models that run on GPUs and no others. All of them, because CUDA numbers the
-   * devices that it can open from 0 on, and a model gets the number that its GPU has in the server.
+   * Returns the device files of the machine's GPUs, to which only models with GPU instances get access. They get all of them: CUDA numbers
+   * the devices that it can open from 0 on, and a GPU must have the same number as in the server.
    */
   readonly gpuDevices: () => readonly string[];
-  /** TCP ports to which tenants may connect; null allows all, and listening too. */
+  /** TCP ports to which tenants may connect; null allows all ports, and listening. */
   readonly tcpPorts: readonly number[] | null;
   /**
-   * True if each worker gets a local TCP listener to which it alone, of all tenants, may connect, so that its code may speak HTTP with
-   * itself. Not together with an empty `tcpPorts`, because Landlock restricts ports regardless of the host.
+   * True if each worker gets a local TCP listener that no other tenant can connect to, so that its code can speak HTTP with itself. Cannot
+   * be combined with an empty `tcpPorts`, because Landlock restricts ports regardless of the host.
    */
   readonly opensPort: boolean;
-  /** Limit of one tenant; null: only the limit of all tenants together. */
+  /** Memory limit of each tenant; null: only the limit of all tenants together applies. */
   readonly memoryBytesMax: number | null;
-  /** Limit of all tenants and the interpreters that they share. */
+  /** Memory limit of all tenants together, with the interpreters that they share. */
   readonly allMemoryBytesMax: number | null;
-  /** Processes and threads of one tenant. */
+  /** Maximum number of processes and threads of each tenant. */
   readonly processesMax: number;
   readonly scratchBytesMax: number;
-  /** A directory of this process, created when needed; it is removed with the backend. */
+  /** Directory for this process's temporary files; created when needed, removed with the backend. */
   readonly directory: string;
   /**
-   * The data directory, which is closed to other users and which tenants' users must traverse. Null when tenants read nothing in a closed
-   * directory.
+   * The data directory. It is closed to other users, so each tenant's user needs permission to traverse it. Null when no tenant reads files
+   * below a closed directory.
    */
   readonly dataDirectory: string | null;
-  /** Directory shared by all servers with the same data directory, in which they divide the users among themselves. */
+  /** Directory in which all servers with the same data directory record which user ids they use. */
   readonly slicesDirectory: string;
 }
 
-/** A path at which each tenant finds its own data, whatever its location on this machine: its model's directory, or the parent. */
+/** A path at which each tenant finds its own files, wherever they are on the machine: its model's directory, or the parent of that. */
 export interface FixedPath {
   readonly path: string;
   readonly leadsTo: "model" | "around-model" | { readonly directory: string };
@@ -51,53 +51,56 @@ export interface UserRange {
   readonly count: number;
 }
 
-/** Capabilities of this machine as a zygote determined them: `facts` in `galatea_worker/tenant.py`. */
+/** Properties of this machine, as a zygote has determined it: `facts` in `galatea_worker/tenant.py`. */
 export interface MachineFacts {
   /** ABI version of Landlock; 0: not available. */
   readonly landlock: number;
-  /** True for root with the capabilities to become another user. */
+  /** True if the server is root and has the capabilities to change to another user. */
   readonly isRoot: boolean;
   readonly usersMapped: boolean;
-  /** True if a tenant can have its own root directory. */
+  /** True if each tenant can have a separate root directory. */
   readonly views: boolean;
-  /** True if, without its own root directory, it can have the machine's with added paths. */
+  /** True if each tenant can have the machine's root directory with links added to it. */
   readonly ownPaths: boolean;
-  /** Paths that Python must be able to read. */
+  /** Paths that the Python interpreter must be able to read. */
   readonly environmentPaths: readonly string[];
 }
 
-/** Resources of one tenant while any of its processes runs. */
+/** The resources of a tenant while one of its processes runs. */
 export interface TenantResources {
   readonly user: number | null;
-  /** `cgroup.procs` files of its own groups. */
+  /** Paths of the `cgroup.procs` files of the tenant's control groups. */
   readonly cgroups: readonly string[];
-  /** True if a control group limits its memory, its own or that of all tenants. */
+  /** True if a control group limits the tenant's memory, alone or together with other tenants. */
   readonly isMemoryBounded: boolean;
-  /** Its writable directory when it has no view. */
+  /** The tenant's writable directory; null when it has a separate root directory. */
   readonly scratchDirectory: string | null;
   readonly readPaths: readonly string[];
-  /** Directory of its first model, for which its own root directory was made. */
+  /** Directory of the tenant's first model, for which the separate root directory was created. */
   readonly modelDirectory: string;
 }
 
-/** The confinement that a tenant's process applies to itself before it runs the tenant's code: read by `galatea_worker/tenant.py`. */
+/** The confinement that a worker applies to itself before it runs the tenant's code; read by `galatea_worker/tenant.py`. */
 export interface ConfinementPlan {
   readonly user: number | null;
-  /** Groups in addition to the user's own: the group that may traverse the data directory, when there is no view. */
+  /** Supplementary groups: the group that may traverse the data directory, when there is no separate root directory. */
   readonly groups: readonly number[];
   readonly dropsCapabilities: boolean;
   readonly landlock: number;
-  /** The empty directory over which the root is built; null: the machine's files, as far as the rules allow. */
+  /** An empty directory on which the separate root is mounted; null: the tenant sees the machine's files that the rules allow. */
   readonly view: string | null;
   readonly scratch: string;
   readonly scratchBytes: number;
   readonly read: readonly string[];
   readonly write: readonly string[];
-  /** Devices in addition to those of every program. */
+  /** Device files in addition to the usual ones (/dev/null and others). */
   readonly devices: readonly string[];
-  /** The empty directory over which the machine's root is rebuilt with `links`, when there is no view; null: without links. */
+  /**
+   * An empty directory on which the machine's root is mounted with `links` added, when there is no separate root directory; null: without
+   * links.
+   */
   readonly linksRoot: string | null;
-  /** Links in its own root: a path and its target. An existing path is not replaced. */
+  /** Symbolic links to create in the root directory. An existing path is not replaced. */
   readonly links: readonly (readonly [path: string, target: string])[];
   readonly tcp: readonly number[] | null;
   readonly opensPort: boolean;
@@ -105,13 +108,13 @@ export interface ConfinementPlan {
   readonly limits: Readonly<Record<string, number>>;
 }
 
-/** Path of the scratch directory in a view. */
+/** Path of the scratch directory inside a separate root directory. */
 const viewScratch = "/tmp";
 
-/** RLIMIT_CORE 1: no core is written to a file or piped to a program, which 0 would allow. */
+/** RLIMIT_CORE 1 prevents core dumps. With 0, the kernel would still pipe a core to a crash handler program. */
 const coreBytesMax = 1;
 
-export function planFor(
+export function createConfinementPlan(
   options: TenantOptions,
   facts: MachineFacts,
   root: string,
@@ -119,7 +122,8 @@ export function planFor(
 ): ConfinementPlan {
   const { user, cgroups, scratchDirectory } = parts;
   const memoryBytesMax = options.memoryBytesMax ?? options.allMemoryBytesMax;
-  // Directory of POSIX shared memory when there is no view. Without its own user, a tenant would have access to that of others.
+  // Without a separate root directory, tenants share /dev/shm. Only one with its own user gets access: otherwise it could open the files of
+  // other tenants.
   const sharedMemory = !facts.views && user !== null ? ["/dev/shm"] : [];
   return {
     user,
@@ -139,7 +143,7 @@ export function planFor(
     cgroups,
     limits: {
       RLIMIT_CORE: coreBytesMax,
-      // Counted by user: without its own user, a tenant would share the count with all others.
+      // The kernel counts processes by user; without its own user, a tenant would share the count with all others.
       ...(user === null ? {} : { RLIMIT_NPROC: options.processesMax }),
       ...(parts.isMemoryBounded || memoryBytesMax === null ? {} : { RLIMIT_DATA: memoryBytesMax }),
       ...(facts.views ? {} : { RLIMIT_FSIZE: options.scratchBytesMax }),
@@ -152,19 +156,19 @@ function targetOf(leadsTo: FixedPath["leadsTo"], modelDirectory: string): string
   return leadsTo === "model" ? modelDirectory : dirname(modelDirectory);
 }
 
-/** One measure that isolates tenants: `missing` is null when it is applied, else the reason. */
+/** A measure that isolates tenants. `missing` is the reason why it is not applied; null when it is. */
 export interface ConfinementRow {
   readonly what: "users" | "files" | "view" | "network" | "signals" | "memory" | "processes" | "disk";
   readonly missing: string | null;
 }
 
 export interface ReportFacts {
-  /** The reason why tenants have no users of their own; null when they do. */
+  /** The reason why tenants do not have users of their own; null when they do. */
   readonly usersMissing: string | null;
   readonly cgroupsMissing: string | null;
 }
 
-/** Returns the measures that are applied on this machine, and for the others the reason. */
+/** Returns all isolation measures, each with the reason if it is not applied on this machine. */
 export function confinementRows(
   options: TenantOptions,
   facts: MachineFacts,

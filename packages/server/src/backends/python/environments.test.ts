@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { create } from "tar";
 import { delay, InferenceError, systemClock } from "@galatea/base";
-import { releaseResponse, type InferenceResponse, SentAnswers } from "../../inference/index.ts";
+import { releaseResponse, type InferenceResponse, DeferredResponses } from "../../inference/index.ts";
 import { floats, floatsOf, inArena, oneInOneOut, openFixture, pythonEnv, request } from "./python-fixture.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -122,7 +122,7 @@ parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
       const { outcomes } = await loaded.instances[0]!.execute([request([floats("IN", [1])])]);
       const [outcome] = outcomes;
       if (outcome instanceof InferenceError) throw outcome;
-      assert.ok(outcome !== undefined && !(outcome instanceof SentAnswers));
+      assert.ok(outcome !== undefined && !(outcome instanceof DeferredResponses));
       const text = Buffer.from(outcome.outputs[0]!.data).subarray(4).toString();
       const [activated, prefix = "", libraries] = text.split(" ");
       assert.equal(activated, "yes");

@@ -4,38 +4,46 @@ import { access, readlink, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { InferenceError } from "@galatea/base";
-import type { DirectoryLease, KeptDirectories } from "./kept-directories.ts";
+import type { DirectoryLease, DirectoryCache } from "./directory-cache.ts";
 import { unpackEnvironment } from "./packed-environment.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import type { RunnerEnvironment } from "./runners.ts";
 
 export interface EnvironmentOptions {
-  /** True if unconfined interpreters must ignore the environment variables of models; workers read them after their confinement. */
+  /**
+   * True if interpreters that are not confined must ignore environment variables from models. Workers read those after their confinement.
+   */
   readonly ignoresVariables: boolean;
-  /** Interpreter of models without an environment. */
+  /** Interpreter for models that bring no environment. */
   readonly python: string;
   /** Environment variables of every interpreter. */
   readonly pythonEnv: Readonly<Record<string, string>>;
-  /** Environment of models without their own, when the operator or the container's owner requested packages; null: `python` is used. */
+  /**
+   * Directory of the environment with the packages that the operator, or the container's owner, has requested; null: `python` is used as it
+   * is.
+   */
   readonly packagesDirectory: string | null;
-  /** Directory of unpacked environments, by content. */
+  /** Directory that contains the unpacked environments, named by their content. */
   readonly environmentsDirectory: string;
-  /** Maximum size of all unpacked environments together, without those in use. */
+  /** Maximum size of the unpacked environments together, without those in use. */
   readonly environmentBytesMax: number;
   readonly environmentEntriesMax: number;
 }
 
-/** A lease of an environment, which stays in place until this is disposed: as long as its interpreter may start or import. */
+/**
+ * A lease of an environment. Its files are kept until the lease is disposed, which must not happen while its interpreter may start or
+ * import modules.
+ */
 export interface EnvironmentLease extends Disposable {
   readonly environment: PythonEnvironment;
 }
 
-/** A model that requests an environment. */
+/** The environment that a model requests. */
 export interface EnvironmentRequest {
   readonly modelDirectory: string;
   /** Value of EXECUTION_ENV_PATH. */
   readonly executionEnvPath: string | undefined;
-  /** Directories that must contain its environment, with links resolved; null: anywhere. */
+  /** Directories in which the environment must be, with links resolved; null: anywhere. */
   readonly within: readonly string[] | null;
 }
 
@@ -44,30 +52,30 @@ export const environmentDefaults = { environmentEntriesMax: 500_000 } as const;
 const modelDirectoryPrefix = "$$TRITON_MODEL_DIRECTORY";
 
 /**
- * Returns the environment that a model requests with EXECUTION_ENV_PATH: a directory with bin/activate, or a conda-pack archive, which is
- * unpacked once for all models with the same bytes. Relative paths are below the model's directory.
+ * Returns the environment that a model requests with EXECUTION_ENV_PATH: a directory with bin/activate, or a conda-pack archive. An archive
+ * is unpacked once for all models with the same bytes. Relative paths are relative to the model's directory.
  */
-export async function environmentOf(
+export async function requestedEnvironment(
   options: EnvironmentOptions,
-  unpacked: KeptDirectories,
+  unpacked: DirectoryCache,
   { modelDirectory, executionEnvPath, within }: EnvironmentRequest,
   signal: AbortSignal,
 ): Promise<EnvironmentLease> {
   if (executionEnvPath === undefined || executionEnvPath === "")
-    return unheld(
+    return permanentLease(
       options.packagesDirectory === null
-        ? operatorsEnvironment(options)
+        ? operatorEnvironment(options)
         : packagesEnvironment(options, options.packagesDirectory),
     );
   const asked = environmentPath(executionEnvPath, modelDirectory);
-  // Links are resolved once, so that the file that is read is the one that was checked.
+  // The links are resolved once, so that the checked file is the file that is read.
   const path = await realpath(asked).catch(() => null);
   const found = path === null ? null : await stat(path).catch(() => null);
   if (path === null || found === null)
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${asked}`);
   if (within !== null && !(await liesWithin(path, within)))
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' is outside the model's archive`);
-  if (found.isDirectory()) return unheld(await environmentIn(options, path));
+  if (found.isDirectory()) return permanentLease(await environmentIn(options, path));
   using holding = new DisposableStack();
   const { directory } = holding.use(await unpack(options, unpacked, path, signal));
   const environment = await environmentIn(options, directory);
@@ -83,14 +91,14 @@ const frameworkHint =
   "Its package is not in the environment that `galatea model add` made for this backend: name it in the requirements.txt beside the script, " +
   "or bring an environment with EXECUTION_ENV_PATH.";
 
-/** Returns a lease of an environment that is never deleted. */
-export function unheld(environment: PythonEnvironment): EnvironmentLease {
+/** Returns a lease for an environment that is never deleted. */
+export function permanentLease(environment: PythonEnvironment): EnvironmentLease {
   return { environment, [Symbol.dispose]: () => {} };
 }
 
 /**
- * Packages may run code when an interpreter starts. In the containers of a platform they belong to a tenant, like an environment that a
- * model brings.
+ * Returns the environment with requested packages. Packages may run code when an interpreter starts: in a platform's container they belong
+ * to a tenant, like an environment that a model brings.
  */
 function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: string): PythonEnvironment {
   return {
@@ -103,15 +111,15 @@ function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: strin
   };
 }
 
-/** Returns the environment of models that bring none. */
-export function operatorsEnvironment(options: EnvironmentOptions): PythonEnvironment {
+/** Returns the environment for models that bring none. */
+export function operatorEnvironment(options: EnvironmentOptions): PythonEnvironment {
   const { python, pythonEnv } = options;
   const command = [python, ...interpreterFlags(options)];
   return { key: python, command, env: pythonEnv, directory: null, imports: [], packageHint: ownHint };
 }
 
-/** Returns the environment of a runner's models that bring none, which also belongs to the operator. */
-export function environmentOfRunner(
+/** Returns the environment for models of a python-based backend that bring none. It belongs to the operator, too. */
+export function backendEnvironment(
   options: EnvironmentOptions,
   { directory, imports }: RunnerEnvironment,
 ): PythonEnvironment {
@@ -120,8 +128,8 @@ export function environmentOfRunner(
 }
 
 /**
- * Without these flags, a `sitecustomize.py` on PYTHONPATH, or a user's site below HOME, would run when an interpreter of the operator
- * starts.
+ * Returns flags that make the interpreter ignore the user's modules. Without them, a `sitecustomize.py` on PYTHONPATH, or modules below
+ * HOME, would run when an interpreter of the operator starts.
  */
 function interpreterFlags({ ignoresVariables }: EnvironmentOptions): readonly string[] {
   return ignoresVariables ? ["-E", "-s"] : [];
@@ -135,7 +143,7 @@ async function liesWithin(path: string, directories: readonly string[]): Promise
   return false;
 }
 
-/** Returns the path of the environment that a model requests. */
+/** Returns the absolute path of the environment that a model requests. */
 export function environmentPath(executionEnvPath: string, modelDirectory: string): string {
   if (executionEnvPath.startsWith(modelDirectoryPrefix))
     return join(modelDirectory, executionEnvPath.slice(modelDirectoryPrefix.length));
@@ -159,7 +167,8 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
   }
   const { LD_LIBRARY_PATH: inherited } = options.pythonEnv;
   const libraryPath = [join(directory, "lib"), ...(inherited ? [inherited] : [])].join(":");
-  // Activation scripts set variables that native libraries of the environment need; they are shell scripts, so a shell runs them.
+  // Activation scripts set variables that native libraries of the environment need. They are shell scripts, so bash runs them before the
+  // interpreter.
   const script = 'source "$1/bin/activate" && shift && exec "$@"';
   return {
     key: directory,
@@ -171,10 +180,10 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
   };
 }
 
-/** Unpacks an archive into a directory named by its content, unless that exists. */
+/** Unpacks an archive to a directory named by its content, unless that exists. */
 async function unpack(
   options: EnvironmentOptions,
-  unpacked: KeptDirectories,
+  unpacked: DirectoryCache,
   archive: string,
   signal: AbortSignal,
 ): Promise<DirectoryLease> {

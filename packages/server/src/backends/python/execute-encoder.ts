@@ -20,10 +20,10 @@ import {
 } from "./wire.ts";
 
 const firstBufferBytes = 64 * 1024;
-/** A buffer that one large frame made larger than this is replaced for the next frame. */
+/** A buffer that has grown beyond this size, for one large frame, is replaced by a new one. */
 const keptBufferBytesMax = 4 * 1024 * 1024;
 
-/** Encodes EXECUTE frames into one buffer; a frame is valid until the next call. */
+/** Encodes EXECUTE frames into one buffer. A frame is valid until the next call. */
 export class ExecuteEncoder {
   #buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   #view = new DataView(this.#buffer.buffer);
@@ -31,7 +31,7 @@ export class ExecuteEncoder {
   #inlineBytes = 0;
   #inline: { readonly at: number; readonly data: Uint8Array }[] = [];
 
-  /** Encodes requests that fit one frame; `planFrames` has rejected others. */
+  /** Encodes an EXECUTE frame. The requests must fit into one frame, which `planFrames` ensures. */
   encode(execute: WireExecute): Buffer {
     const { loans, spaces, requests } = execute;
     if (this.#buffer.byteLength > keptBufferBytesMax) this.#renew(Buffer.allocUnsafeSlow(firstBufferBytes));
@@ -45,7 +45,7 @@ export class ExecuteEncoder {
     const inlineOffset = (this.#at + 15) & ~15;
     this.#reserve(16 + this.#inlineBytes);
     if (this.#inlineBytes === 0) this.#buffer.fill(0, this.#at, inlineOffset);
-    // Gaps are zeroed: the buffer still has bytes of other frames, possibly another tenant's.
+    // Gaps are zeroed, because the buffer still contains bytes of other frames, possibly of another tenant.
     let end = this.#at;
     for (const piece of this.#inline) {
       const at = inlineOffset + piece.at;
@@ -54,7 +54,7 @@ export class ExecuteEncoder {
       end = at + piece.data.byteLength;
     }
     this.#buffer.fill(0, end, inlineOffset + this.#inlineBytes);
-    // The encoder keeps no reference to requests' bytes while it is idle.
+    // Drops the references to the requests' bytes, which would otherwise stay in memory until the next call.
     this.#inline.length = 0;
     const frameBytes = inlineOffset + this.#inlineBytes;
     assert(frameBytes <= frameBytesMax, "an EXECUTE frame within its limit");
@@ -113,7 +113,7 @@ export class ExecuteEncoder {
     if (typeof request.correlation === "bigint" && request.correlation !== 0n)
       view.setBigUint64(at + 24, request.correlation, true);
     else writeNatural(view, at + 24, 0);
-    // Larger values are an invalid number, such as -1, that was converted to 64 bits and rounded up.
+    // Larger values come from a negative number, such as -1, that was converted to 64 bits and rounded up.
     if (request.timeoutUs >= 2 ** 64) view.setBigUint64(at + 32, 2n ** 64n - 1n, true);
     else writeNatural(view, at + 32, request.timeoutUs);
     this.#at += requestBytes;

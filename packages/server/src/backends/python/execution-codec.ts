@@ -22,24 +22,24 @@ import {
   type WireTensor,
 } from "./wire.ts";
 
-/** The facts about a model version that encoding requests and decoding responses needs. */
+/** Properties of a model version that are needed to encode its requests and decode its responses. */
 export interface FrameFacts {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly inputIndex: ReadonlyMap<string, number>;
   readonly outputIndex: ReadonlyMap<string, number>;
   readonly outputNames: readonly string[];
-  /** True if the model sends any number of responses to a request, each separately. */
+  /** True if the model is decoupled: it sends any number of responses to a request, each separately. */
   readonly isDecoupled: boolean;
   readonly arena: Arena;
-  /** Tensors up to this size are copied into the frame, which costs less than a loan. */
+  /** Tensors up to this size are copied into the frame, which costs less than lending their blocks. */
   readonly inlineBytesMax: number;
 }
 
-/** Collects the loans of an execution while its requests are encoded. */
+/** Collects the blocks that are lent to an execution while its requests are encoded. */
 export class LoanCollector {
   readonly loans: LentBlock[] = [];
-  /** Index of each block; created with the first loan, because most executions lend nothing. */
+  /** Index of each block in `loans`; created with the first one, because most executions lend no blocks. */
   #places: Map<Block, number> | null = null;
   readonly #facts: FrameFacts;
   readonly #lent: LentBlocks;
@@ -51,7 +51,7 @@ export class LoanCollector {
     this.#executionId = executionId;
   }
 
-  /** Encodes a request. Throws UNAVAILABLE when the arena has no memory for an input; the caller returns earlier loans. */
+  /** Encodes a request. Throws UNAVAILABLE when the arena has no memory for an input; the caller then takes the lent blocks back. */
   request(request: InferenceRequest): WireRequest {
     const { sequence } = request;
     return {
@@ -96,8 +96,8 @@ export class LoanCollector {
   #placeOf(block: Block): number {
     const known = this.#places?.get(block);
     if (known !== undefined) return known;
-    // Each tensor has its own reference, so a block of two tensors of this batch counts as shared.
-    const isShared = block.holderCount > 1;
+    // Each tensor has its own reference, so a block with two tensors of this batch counts as shared.
+    const isShared = block.referenceCount > 1;
     block.retain();
     const place = this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
     this.#places ??= new Map();
@@ -113,8 +113,8 @@ export function printParameters(parameters: ReadonlyMap<string, ParameterValue>)
 }
 
 /**
- * Prints a parameter so that a double stays one in Python: `1.0`, not `1`. Numbers that are not finite are printed as Python's json
- * module does.
+ * Prints a parameter as JSON. A double keeps its point, so that Python reads a float: `1.0`, not `1`. Numbers that are not finite are
+ * printed as in Python's json module.
  */
 function printParameter(value: ParameterValue): string {
   if (typeof value !== "number") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
@@ -124,12 +124,14 @@ function printParameter(value: ParameterValue): string {
 
 const noBlocks: ReadonlySet<LentBlock> = new Set();
 
-/** State of decoding one result: the blocks that its responses may use, and the remaining limits on its work. */
-export class ResultReading {
+/**
+ * The state of decoding one RESULT or RESPONSE frame: the blocks that its responses may use, and what remains of the limits on its work.
+ */
+export class ResultDecoder {
   readonly parameters: MemberBudget = { left: frameLimits.parameterMembersMax };
   readonly #released: readonly number[];
   readonly #find: (lentId: number) => LentBlock;
-  /** Created when needed: most results are small and inside of their frame. */
+  /** Created when needed, because most results are inside of their frame. */
   #releasedIds: ReadonlySet<number> | null = null;
   #usedSpaces: Set<LentBlock> | null = null;
   #found: Set<LentBlock> | null = null;
@@ -140,7 +142,7 @@ export class ResultReading {
     this.#find = find;
   }
 
-  /** Blocks of lent space that contain outputs. */
+  /** Lent blocks that contain outputs. */
   get usedSpaces(): Iterable<LentBlock> & { readonly size: number } {
     return this.#usedSpaces ?? noBlocks;
   }
@@ -148,7 +150,7 @@ export class ResultReading {
   find(lentId: number): LentBlock {
     const lent = this.#find(lentId);
     if (lent.use === "space") (this.#usedSpaces ??= new Set()).add(lent);
-    // A block that the model can still read and write must not become an output.
+    // A block that the model can still access must not become an output.
     else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
       throw new MalformedRecord(`a tensor in block ${lentId}, which is not released`);
     this.#found ??= new Set();
@@ -157,7 +159,7 @@ export class ResultReading {
     return lent;
   }
 
-  /** Counts bytes whose element lengths are checked one after another; many outputs may name the same bytes. */
+  /** Counts bytes that are searched for the lengths of string elements. Without a limit, many outputs could refer to the same bytes. */
   looksThrough(byteLength: number): void {
     this.#elementBytesLeft -= byteLength;
     if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that refer to the same elements too often");
@@ -165,10 +167,10 @@ export class ResultReading {
 }
 
 /**
- * Checks a worker's response and converts it to an outcome. Throws MalformedRecord for a response that no correct worker sends; then this
- * call has taken no reference.
+ * Checks a worker's response and converts it to an outcome. Throws MalformedRecord, without having taken a reference, for a response that a
+ * correct worker never sends.
  */
-export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: ResultReading): Outcome {
+export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: ResultDecoder): Outcome {
   if (response.kind === "error") {
     const code = inferenceCodes[response.code];
     if (code === undefined) throw new MalformedRecord(`error code ${response.code}`);
@@ -181,7 +183,7 @@ export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: Re
   return { modelName: facts.modelName, modelVersion: facts.modelVersion, outputs, parameters };
 }
 
-function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultReading): Tensor {
+function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultDecoder): Tensor {
   const name = facts.outputNames[wire.nameIndex];
   const datatype = datatypeOfNumber(wire.datatype);
   if (name === undefined || datatype === undefined)

@@ -1,32 +1,32 @@
 import type { Clock } from "@galatea/base";
 
-/** The execution that a worker runs: the oldest one that was sent to it. */
+/** The execution that a worker currently runs: the oldest one that was sent to it. */
 export interface RunningExecution {
   readonly executionId: number;
-  /** Time at which it became the oldest, or last sent a response. */
+  /** Time, in nanoseconds of the monotonic clock, at which it became the oldest or last sent a response. */
   readonly sinceNs: number;
-  /** Its limit, in milliseconds; null: none. */
+  /** Time limit of the execution in milliseconds; null for none. */
   readonly limitMs: number | null;
-  /** True if it waits for another model's response, which has its own limit. */
+  /** True if it waits for the response of another model, whose own limit applies. */
   readonly isCalling: boolean;
 }
 
 export interface ExecutionWatchOptions {
   readonly clock: Clock;
-  /** An execution of this length is reported, once; one with a limit shortly before it. */
+  /** An execution that takes this long is reported once. One with a time limit is reported shortly before it. */
   readonly reportMs: number;
-  /** Returns null when nothing runs. */
+  /** Returns the running execution; null when there is none. */
   readonly running: () => RunningExecution | null;
   readonly report: (runMs: number) => void;
   readonly end: (limitMs: number) => void;
 }
 
-/** The interval at which an execution over its limit that waits for another model is checked again. */
+/** Interval at which an execution over its limit is checked again while it waits for another model. */
 const callingMs = 1000;
-/** The share of its limit after which an execution is reported: its worker prints its stack before it is ended. */
+/** Share of its limit after which an execution is reported. The worker then has time to print its stack before it is killed. */
 const reportedShare = 0.9;
 
-/** Reports an execution that takes long, and ends its worker at its limit. One timer, which most executions do not touch. */
+/** Reports an execution that takes long, and kills its worker at its time limit. Uses one timer, which most executions do not reset. */
 export class ExecutionWatch implements Disposable {
   readonly #options: ExecutionWatchOptions;
   #timer: Disposable | null = null;
@@ -37,7 +37,7 @@ export class ExecutionWatch implements Disposable {
     this.#options = options;
   }
 
-  /** Records that another execution is the oldest. */
+  /** Records that another execution is now the oldest. */
   began(sinceNs: number, limitMs: number | null): void {
     this.#lookAt(sinceNs + this.#reportMs(limitMs) * 1e6);
   }
@@ -70,7 +70,7 @@ export class ExecutionWatch implements Disposable {
     if (this.#reportedId !== executionId) {
       this.#reportedId = executionId;
       report(runMs);
-      // A late check leaves the worker as much time to print its stack as one in time.
+      // Even when this check is late, the worker has as much time to print its stack as usual.
       const printNs = (1 - reportedShare) * (limitMs ?? 0) * 1e6;
       if (limitMs !== null) this.#lookAt(Math.max(sinceNs + limitMs * 1e6, nowNs + printNs));
       return;

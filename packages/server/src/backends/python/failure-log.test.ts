@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createLogger, systemClock, type LogFields } from "@galatea/base";
-import type { AnswerSink } from "../../inference/index.ts";
+import type { ResponseSink } from "../../inference/index.ts";
 import { FailureLog } from "./failure-log.ts";
 import {
   echo,
@@ -72,7 +72,7 @@ raise ValueError("after the response")`;
 });
 
 const decoupled = oneInOneOut("TYPE_FP32", "model_transaction_policy { decoupled: true }");
-const sink = (): AnswerSink => ({ respond: (_outcome, _isFinal, taken) => taken() });
+const sink = (): ResponseSink => ({ respond: (_outcome, _isFinal, taken) => taken() });
 
 for (const [kind, keyword] of [
   ["decoupled", ""],
@@ -133,7 +133,7 @@ test("a batch whose requests were all given up before it began is no failure", a
   const second = { ...asked("second"), signal: given.signal };
   const both = [only(loaded).execute([asked("first")]), only(loaded).execute([second])];
   given.abort();
-  only(loaded).givenUp(second);
+  only(loaded).abandonRequest(second);
   await Promise.all(both);
   assert.deepEqual(errors, []);
 });

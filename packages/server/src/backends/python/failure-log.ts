@@ -2,7 +2,7 @@ import type { Clock, Logger } from "@galatea/base";
 import { frameLimits } from "./frame-limits.ts";
 import { LogRate } from "./log-rate.ts";
 
-/** A failed execution: the model's exception as clients receive it, and the ids of its requests, '' for a request without an id. */
+/** A failed execution: the model's exception as clients receive it, and the ids of its requests ("" for a request without one). */
 export interface Failure {
   readonly message: string;
   readonly requestIds: readonly string[];
@@ -12,7 +12,7 @@ const messageCharsMax = 16_384;
 const idsShownMax = 8;
 const idCharsMax = 128;
 
-/** Logs an ERROR line for each failed execution of a model version, up to a rate that all of its instances share. */
+/** Logs an ERROR line for each failed execution of a model version. All instances of the version share a rate limit. */
 export class FailureLog {
   readonly #logger: Logger;
   readonly #model: { readonly model: string; readonly version: string };
@@ -27,7 +27,7 @@ export class FailureLog {
     );
   }
 
-  /** Logs a failure. Over the rate limit `read` is not called and the failure is only counted. */
+  /** Logs a failure. Over the rate limit, the failure is only counted and `read` is not called. */
   report(instance: string, read: () => Failure): void {
     if (!this.#rate.admits()) return;
     const { message, requestIds } = read();
@@ -39,7 +39,7 @@ export class FailureLog {
     });
   }
 
-  /** Logs how many failures were not shown. Called after the last execution. */
+  /** Logs the number of failures that were not shown. Called after the last execution. */
   end(): void {
     this.#rate.end();
   }

@@ -4,35 +4,35 @@ import { receiveNonBlocking, sendNonBlocking, SystemCallError } from "@galatea/b
 import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
 
 /**
- * Shared by all channels: reads run one after another on one thread, and their data is consumed before they return. (Separate buffers of
- * 200 workers would take 13 MB.)
+ * One buffer for all channels: their reads run one after another in one thread, and the data is consumed before each read returns.
+ * (Separate buffers for 200 workers would take 13 MB.)
  */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** Maximum size of frames that are sent together; a longer frame is sent alone. */
+/** Maximum size of frames that are sent together. A longer frame is sent alone. */
 const outgoingBytesMax = 16 * 1024;
 
 export interface ChannelEvents {
   /**
-   * Receives one complete frame, valid until the call returns. An exception closes the channel, as a MalformedRecord: the peer sent an
-   * invalid frame.
+   * Receives one complete frame, which is valid during the call. An exception counts as an invalid frame (MalformedRecord) and closes the
+   * channel.
    */
   onFrame(frame: Buffer): void;
   onMalformed(error: MalformedRecord): void;
-  /** Called when the peer is gone, or the channel was closed here. */
+  /** Called when the peer has closed its socket, or after `close`. */
   onClosed(): void;
 }
 
-/** Frames over one end of a socket pair. Owns the descriptor. */
+/** Frames over one end of a socket pair. Owns the file descriptor. */
 export class FrameChannel {
   readonly #fd: number;
   readonly #socket: Socket;
   readonly #events: ChannelEvents;
-  /** The beginning of an incomplete frame. */
+  /** The received part of an incomplete frame. */
   #partial: Buffer | null = null;
   #partialBytes = 0;
   #pendingWrites = 0;
-  /** Frames to be sent at the end of this event loop tick. */
+  /** Frames that are sent together at the end of this event loop tick. */
   #outgoing: Buffer | null = null;
   #outgoingBytes = 0;
   #outgoingCount = 0;
@@ -48,9 +48,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends a frame together with the others of this event loop tick, at its end. Waking a sleeping worker costs more than the rest of a
-   * send (a third of the server's time with three small steps and 8 clients), so it is done once for all of them. Returns the frame's
-   * number.
+   * Sends a frame at the end of this event loop tick, together with other frames. Waking a sleeping worker costs more than the rest of a
+   * send (a third of the server's time with three small steps and 8 clients). Returns the frame's number.
    */
   sendSoon(frame: Uint8Array): number {
     const { byteLength } = frame;
@@ -73,8 +72,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends a frame and returns its number. The buffer may be reused when the call returns. A channel whose peer is gone ignores it:
-   * `onClosed` and `firstLost` report that.
+   * Sends a frame at once and returns its number. The buffer may be reused afterwards. When the peer is gone, the frame is dropped, which
+   * `onClosed` and `firstLost` report.
    */
   send(frame: Uint8Array): number {
     this.#flush();
@@ -83,7 +82,7 @@ export class FrameChannel {
     return number;
   }
 
-  /** The number of the first frame that the peer did not receive; Infinity when there is none. Later ones were not received either. */
+  /** Number of the first frame that the peer did not receive, Infinity when there is none. Later frames were not received either. */
   get firstLost(): number {
     return this.#firstLost;
   }
@@ -92,7 +91,7 @@ export class FrameChannel {
     this.#firstLost = Math.min(this.#firstLost, number);
   }
 
-  /** Returns false when the peer will never read any of it. */
+  /** Writes a frame. Returns false when the peer will receive nothing of it. */
   #isSent(frame: Uint8Array): boolean {
     if (this.#socket.destroyed) return false;
     let sent = 0;
@@ -110,7 +109,7 @@ export class FrameChannel {
     return true;
   }
 
-  /** Handles the frames that an ended process left in the socket. */
+  /** Handles the frames that an ended process has left in the socket. */
   drain(): void {
     while (!this.#socket.destroyed) {
       const byteLength = receiveNonBlocking(this.#fd, readBuffer);
@@ -119,12 +118,12 @@ export class FrameChannel {
     }
   }
 
-  /** Number of frames that the peer has not read yet. */
+  /** Number of frames that the kernel has not accepted yet, because the peer does not read. */
   get unsentCount(): number {
     return this.#pendingWrites;
   }
 
-  /** Stops keeping the process alive. */
+  /** Lets the process exit while the channel is open. */
   unref(): void {
     this.#socket.unref();
   }
@@ -145,7 +144,7 @@ export class FrameChannel {
     }
   }
 
-  /** Handles the frame at `at`, or keeps its received part. */
+  /** Handles the frame at `at`; if it is incomplete, stores the received part. */
   #takeFrame(at: number, end: number): number {
     const available = end - at;
     if (available >= headerBytes) {
@@ -166,7 +165,7 @@ export class FrameChannel {
     this.#partialBytes = byteLength;
   }
 
-  /** Completes the kept frame from the start of the read buffer; returns the offset after it. */
+  /** Completes the stored frame from the start of the read buffer. Returns the offset after it. */
   #continuePartial(end: number): number {
     let at = 0;
     for (;;) {
@@ -182,7 +181,7 @@ export class FrameChannel {
         this.#events.onFrame(partial);
         return at;
       }
-      // Only its first bytes had arrived, without its size.
+      // Only the first bytes of the frame, without its size, had arrived before.
       this.#partial = Buffer.allocUnsafeSlow(frameBytes);
       partial.copy(this.#partial);
     }

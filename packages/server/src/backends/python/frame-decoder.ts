@@ -14,13 +14,13 @@ import {
   statusBatchFailed,
   statusBatchOutOfMemory,
   tensorBytes,
-  type WireAnswer,
+  type WireDecoupledResponse,
   type WireResultResponse,
   type WireResult,
   type WireTensor,
 } from "./wire.ts";
 
-/** Reads a frame from an untrusted process: every read is checked against the frame's end. */
+/** Reads a frame from an untrusted process. Every read is checked against the end of the frame. */
 export class FrameReader {
   readonly #frame: Buffer;
   readonly #view: DataView;
@@ -77,7 +77,7 @@ export function readHeader(frame: Buffer): FrameHeader {
   };
 }
 
-/** Decodes a RESULT frame. Inline tensors' bytes are copied out, once for all of them: the frame's buffer is reused. */
+/** Decodes a RESULT frame. The bytes of inline tensors are copied, because the frame's buffer is reused. */
 export function decodeResult(frame: Buffer): WireResult {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
@@ -100,8 +100,8 @@ export function decodeResult(frame: Buffer): WireResult {
   return { ...result, responses: readResponses(reader, frame, { head, count }), message: "", isOutOfMemory };
 }
 
-/** Decodes a RESPONSE frame; bytes are copied out as in a RESULT. */
-export function decodeResponse(frame: Buffer): WireAnswer {
+/** Decodes a RESPONSE frame. The bytes of inline tensors are copied, as for a RESULT. */
+export function decodeResponse(frame: Buffer): WireDecoupledResponse {
   atMost(frame.byteLength, responseFrameBytesMax, "bytes of an answer");
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
@@ -124,7 +124,7 @@ function readResponses(
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes are not where its head says");
-  // Small buffers share memory with others: separate allocations cost more than the rest of decoding a small result.
+  // Taken from Node's shared pool: a separate allocation costs more than the rest of decoding a small result.
   const inline = Buffer.allocUnsafe(frame.byteLength - inlineOffset);
   frame.copy(inline, 0, inlineOffset);
   const responses: WireResultResponse[] = [];
@@ -194,7 +194,7 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
   };
 }
 
-/** Decodes an ASK or CALL_ASK frame: the sizes of the output space that the worker needs. */
+/** Decodes an ASK or CALL_ASK frame: the sizes of the output blocks that the worker needs. */
 export function decodeSpaceRequest(frame: Buffer): number[] {
   const reader = new FrameReader(frame);
   const { count } = readHeader(frame);
@@ -202,19 +202,19 @@ export function decodeSpaceRequest(frame: Buffer): number[] {
   return Array.from({ length: count }, (_, index) => reader.natural(at + index * 8));
 }
 
-/** Decodes a RELEASED frame: lent blocks that the worker no longer uses. */
+/** Decodes a RELEASED frame: the ids of lent blocks that the worker no longer uses. */
 export function decodeReleased(frame: Buffer): number[] {
   return readNumbers(new FrameReader(frame), readHeader(frame).extra);
 }
 
-/** Decodes the body of a frame with a JSON object. */
+/** Decodes the JSON object in the body of a frame. */
 export function decodeJson(frame: Buffer): Record<string, unknown> {
   return readBoundedObject(frame.subarray(headerBytes));
 }
 
-/** Decodes a RAISED frame. */
+/** Decodes a RAISED frame: a failed execution. */
 export function decodeRaised(frame: Buffer): Failure {
-  const body = decodeTexts(frame);
+  const body = decodeFields(frame);
   const [message, request] = [body.get("message"), body.get("request")];
   if (typeof message !== "string" || typeof request !== "string")
     throw new MalformedRecord("a failure without its text or its requests");
@@ -223,8 +223,8 @@ export function decodeRaised(frame: Buffer): Failure {
 
 const textFrameMembersMax = 8;
 
-/** Decodes the body of LOG and FAILED: some texts and numbers. */
-export function decodeTexts(frame: Buffer): ReadonlyMap<string, FlatValue> {
+/** Decodes the body of a LOG or FAILED frame: a flat object of texts and numbers. */
+export function decodeFields(frame: Buffer): ReadonlyMap<string, FlatValue> {
   atMost(frame.byteLength, frameLimits.textFrameBytesMax, "bytes of a text");
   return readFlatObject(frame.toString("utf8", headerBytes), { left: textFrameMembersMax });
 }

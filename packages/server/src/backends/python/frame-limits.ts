@@ -1,47 +1,50 @@
 /**
- * Limits of a frame from a worker or a zygote. A process that exceeds one is ended: a model's code can send anything, and decoding it
- * takes the time of all models.
+ * Limits of frames from a worker or a zygote. A process that exceeds a limit is killed: model code can send anything, and decoding it would
+ * take time from all other models.
  */
 export const frameLimits = {
-  /** LOG and FAILED frames, which the worker truncates far below this. */
+  /** Maximum size of LOG and FAILED frames; workers truncate their texts far below it. */
   textFrameBytesMax: 2 * 1024 * 1024,
-  /** Other frames with JSON: a completed configuration, names of modules. */
+  /** Maximum size of other frames with JSON, such as a completed configuration or names of modules. */
   jsonBytesMax: 4 * 1024 * 1024,
   jsonDepthMax: 64,
-  /** Error text in a RESULT. */
+  /** Maximum length of an error text in a RESULT frame. */
   errorBytesMax: 1024 * 1024,
-  /** Members of the parameters of all responses in one RESULT. */
+  /** Maximum number of parameters of all responses in one RESULT frame. */
   parameterMembersMax: 100_000,
-  /** Python itself prints no longer integers. */
+  /** Maximum number of digits of an integer, as in Python's own conversion. */
   integerDigitsMax: 4300,
-  /** Outputs of all responses in one RESULT. */
+  /** Maximum number of outputs of all responses in one RESULT frame. */
   tensorsMax: 2 ** 17,
-  /** Ids in one RELEASED or RESULT. */
+  /** Maximum number of ids in one RELEASED or RESULT frame. */
   releasedMax: 2 ** 20,
-  /** Duration of a phase of an execution: eleven days. */
+  /** Maximum duration of a phase of an execution: eleven days. */
   phaseNsMax: 1e15,
-  /** Requests for space by one execution. */
+  /** Maximum number of requests for output memory by one execution. */
   asksMax: 16,
-  /** Responses of a decoupled model to one request that its client has not consumed; the model then waits before it sends another. */
+  /** Maximum number of responses to one request of a decoupled model that the client has not read. At the limit, the model waits. */
   answersMax: 16,
   /**
-   * Concurrent calls of one worker to other models, including loads and unloads. The worker uses up to half of it for calls that wait for
-   * a response, and the other half for streams with unread responses.
+   * Maximum number of concurrent calls of one worker to other models, loads and unloads included. Workers use up to half of it for calls
+   * that wait for a response, and the other half for streams with unread responses.
    */
   callsMax: 512,
-  /** Unread frames for a worker that continues to request metrics. */
+  /** Maximum number of frames that a worker has not read while it requests more metrics. */
   unreadFramesMax: 1024,
-  /** Labels of one custom metric of a model. */
+  /** Maximum number of labels of one custom metric. */
   metricLabelsMax: 256,
-  /** Names of inputs, outputs or files in one call. */
+  /** Maximum number of names of inputs, outputs or files in one call. */
   callNamesMax: 4096,
-  /** Bytes that are searched for elements of BYTES outputs in one RESULT, in addition to four times the size of their blocks. */
+  /**
+   * Maximum number of bytes that are searched for elements of BYTES outputs in one RESULT frame, in addition to four times the size of
+   * their blocks.
+   */
   elementBytesMax: 64 * 1024 * 1024,
-  /** Length of the name of a module that a model imported, and number of these modules. */
+  /** Maximum length of the name of a module that a model imported, and maximum number of such modules. */
   moduleNameLengthMax: 256,
   moduleNamesMax: 10_000,
-  /** Lines of LOG frames a second; lines over the limit are counted, not shown. */
+  /** Maximum number of log lines per second; further lines are counted but not shown. */
   logLinesPerSecondMax: 1000,
-  /** Lines a second about failed executions of one model version. */
+  /** Maximum number of log lines per second about failed executions of one model version. */
   failureLinesPerSecondMax: 10,
 } as const;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "@galatea/base";
-import { releaseResponse, type InferenceRequest, SentAnswers, type Released } from "../../inference/index.ts";
+import { releaseResponse, type InferenceRequest, DeferredResponses, type Released } from "../../inference/index.ts";
 import type { Tensor } from "../../tensor/index.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { LoanCollector } from "./execution-codec.ts";
@@ -47,7 +47,7 @@ function large(): Tensor {
 }
 
 function told(outcome: Released): number[] | string {
-  if (outcome instanceof SentAnswers) return "sent";
+  if (outcome instanceof DeferredResponses) return "sent";
   if (outcome instanceof InferenceError) return `${outcome.code}: ${outcome.message}`;
   const numbers = [...new Float32Array(outcome.outputs[0]!.data.slice().buffer)];
   releaseResponse(outcome);

@@ -13,30 +13,30 @@ import {
   tensorBytes,
 } from "./wire.ts";
 
-/** Bytes of a frame that are reserved for its head and for blocks lent to an execution's outputs. */
+/** Bytes of a frame that are reserved for its head and for the records of output blocks. */
 const reservedBytes = 128 * 1024;
 /** Maximum number of output blocks in one EXECUTE frame. */
 export const spacesMax = 4096;
-/** Maximum size of the requests of one EXECUTE frame, including their small tensors. */
+/** Maximum size of the requests in one EXECUTE frame, their small tensors included. */
 export const requestsBytesMax = frameBytesMax - reservedBytes;
 
-/** The division of a batch into frames, by index of its requests. */
+/** The division of a batch into frames. Numbers are indexes of requests in the batch. */
 export interface FramePlan {
-  /** Each part fits into one frame. */
+  /** The requests of each frame. */
   readonly parts: readonly (readonly number[])[];
-  /** Requests that fit no frame, with the reason. */
+  /** Requests that are too large for any frame, each with its error. */
   readonly refused: ReadonlyMap<number, InferenceError>;
 }
 
-/** Limits of a frame: of one inline tensor, and of the requests together (`requestsBytesMax`). */
+/** Limits of one frame: maximum size of an inline tensor, and of all requests together (`requestsBytesMax`). */
 export interface FrameCapacity {
   readonly inlineBytesMax: number;
   readonly requestsBytesMax: number;
 }
 
 /**
- * Divides a batch before anything is lent. Returns null when all requests fit into one frame, as nearly always: then only lengths were
- * added and no text was encoded.
+ * Divides a batch into frames before any blocks are lent. Returns null when one frame suffices, which is nearly always the case; this is
+ * found without encoding texts.
  */
 export function planFrames(batch: readonly InferenceRequest[], room: FrameCapacity): FramePlan | null {
   let bound = 0;
@@ -64,10 +64,10 @@ export function planFrames(batch: readonly InferenceRequest[], room: FrameCapaci
   return { parts, refused };
 }
 
-/** Returns an upper bound of the request's size in a frame; Infinity when one of its counts exceeds its field. */
+/** Returns an upper bound of the request's size in a frame; Infinity when one of its counts does not fit its field. */
 function boundOf(request: InferenceRequest, inlineBytesMax: number): number {
   const { id, sequence, requestedOutputs, parameters, inputs } = request;
-  // A UTF-16 unit takes at most three bytes.
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
   let bytes = requestBytes + 8 + 3 * id.length;
   if (sequence !== null && typeof sequence.id === "string") {
     const textBytes = 3 * sequence.id.length;
@@ -80,7 +80,7 @@ function boundOf(request: InferenceRequest, inlineBytesMax: number): number {
   return bytes + inputsBytes(request, inlineBytesMax);
 }
 
-/** Returns Infinity when a tensor has too many dimensions for the wire format. */
+/** Returns an upper bound of the inputs' size; Infinity when a tensor has too many dimensions for the format. */
 function inputsBytes({ inputs }: InferenceRequest, inlineBytesMax: number): number {
   let bytes = 0;
   for (const { shape, data } of inputs) {
@@ -91,7 +91,10 @@ function inputsBytes({ inputs }: InferenceRequest, inlineBytesMax: number): numb
   return bytes;
 }
 
-/** JSON takes at most six bytes for a unit of a string (`\u0000`), and fewer than forty for a number or a boolean. */
+/**
+ * Returns an upper bound of the size of the parameters as JSON: at most six bytes for each character (`\u0000`), and fewer than forty for a
+ * number or a boolean.
+ */
 function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): number {
   let bytes = 2;
   for (const [key, value] of parameters)
@@ -99,7 +102,7 @@ function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): numbe
   return bytes;
 }
 
-/** Returns the request's size in a frame, or the error of a request that fits none. */
+/** Returns the request's size in a frame; the error of a request that is too large for any frame. */
 function bytesOf(
   request: InferenceRequest,
   { inlineBytesMax, requestsBytesMax: bytesMax }: FrameCapacity,
@@ -123,7 +126,7 @@ function bytesOf(
   return bytes;
 }
 
-/** Parameters that are too long even unescaped are not converted to JSON. */
+/** Returns the size of the parameters as JSON. Parameters that are too long even without escapes are not converted. */
 function parametersBytesOf(parameters: ReadonlyMap<string, ParameterValue>, bytesMax: number): number {
   if (parameters.size === 0) return 0;
   let units = 0;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
-import { releaseResponse, type Execution, type Outcome, SentAnswers } from "../../inference/index.ts";
+import { releaseResponse, type Execution, type Outcome, DeferredResponses } from "../../inference/index.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
 import { encodeAnswer, encodeAsk, encodeResult, output, outputsOf, send } from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
@@ -39,7 +39,7 @@ function run({ arena, instance }: HostileInstance): Running {
 /** What ended the request. */
 async function endOf({ execution }: Running): Promise<Outcome | null> {
   const [outcome] = (await execution).outcomes;
-  return outcome instanceof SentAnswers ? await outcome.ended : (outcome ?? null);
+  return outcome instanceof DeferredResponses ? await outcome.ended : (outcome ?? null);
 }
 
 const plain = (isFinal = false) => encodeAnswer({ isFinal, answer: outputsOf("") });
@@ -158,7 +158,7 @@ test("the answers of a request that was given up are released, and its end waits
   const running = run(hostile);
   await send(hostile, Buffer.concat([released, encodeAsk(1, [64n], 1)]));
   await running.execution;
-  hostile.instance.givenUp(running.request);
+  hostile.instance.abandonRequest(running.request);
   await send(hostile, Buffer.concat([inSpace(1, 2), final]));
   await endOf(running);
   assert.deepEqual(running.answers, []);

@@ -1,4 +1,4 @@
-/** For tests: what a worker might send that its owner has made to attack the server. */
+/** Generates, for tests, frames that a malicious worker could send. */
 import * as fc from "fast-check";
 import {
   encodeAsk,
@@ -139,11 +139,11 @@ const metrics = fc
 const aboutMetrics = fc
   .record({ kind: fc.constantFrom(kinds.metricValue, kinds.metricsGone), extra: smallIds })
   .map(({ kind, extra }) => encodeFrame(kind, new Uint8Array(), { id: 1, extra }));
-/** Of metrics several behind each other: alone most of them are about what is not there. */
+/** Several metric frames after one another, because most single ones refer to metrics that do not exist. */
 const metricFrames = fc
   .tuple(families, fc.array(fc.oneof(families, metrics, metrics, aboutMetrics), { maxLength: 4 }))
   .map(([first, others]) => Buffer.concat([first, ...others]));
-/** What a worker may send, true or not. */
+/** Valid and invalid frames that a worker could send. */
 export const hostileFrames = fc.oneof(
   { weight: 4, arbitrary: results },
   { weight: 3, arbitrary: honestAnswers },
@@ -165,12 +165,12 @@ export const hostileFrames = fc.oneof(
   { weight: 3, arbitrary: otherFrames },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
 );
-/** A frame with some of its bytes changed. */
+/** Frames with some bytes changed. */
 export const mutatedFrames = fc
   .tuple(hostileFrames, fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 3 }))
   .map(([frame, changes]) => {
     const bytes = Buffer.from(frame);
-    // Not of its length: that a frame never ends is another matter than what it says.
+    // The length field is not changed: a frame that never ends would test nothing.
     for (const [at, value] of changes) if (bytes.byteLength > 4) bytes[4 + (at % (bytes.byteLength - 4))] = value;
     return bytes;
   });

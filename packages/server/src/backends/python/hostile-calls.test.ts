@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
-import type { AnswerSink } from "../../inference/index.ts";
+import type { ResponseSink } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
-import { noOtherModels } from "../no-other-models.ts";
-import type { ModelCall, OtherModels } from "../other-models.ts";
+import { noBlsClient } from "../no-bls-client.ts";
+import type { ModelCall, BlsClient } from "../bls-client.ts";
 import {
   encodeCall,
   encodeCallAsk as ask,
@@ -35,9 +35,9 @@ const said = {
 const frameOf = (kind: number, id: number, more: { extra?: number; body?: Uint8Array; count?: number } = {}) =>
   encodeFrame(kind, more.body ?? new Uint8Array(), { id, extra: more.extra ?? 0, count: more.count ?? 0 });
 /** Never answers, but when its caller goes. */
-class Waiting implements OtherModels {
+class Waiting implements BlsClient {
   readonly calls: ModelCall[] = [];
-  readonly sinks: AnswerSink[] = [];
+  readonly sinks: ResponseSink[] = [];
 
   infer(call: ModelCall): Promise<never> {
     this.calls.push(call);
@@ -51,7 +51,7 @@ class Waiting implements OtherModels {
     });
   }
 
-  async stream(call: ModelCall, sink: AnswerSink): Promise<void> {
+  async stream(call: ModelCall, sink: ResponseSink): Promise<void> {
     this.sinks.push(sink);
     await this.infer(call).catch((error: unknown) => sink.respond(InferenceError.from(error), true, () => {}));
   }
@@ -207,7 +207,7 @@ test("calls end when nobody waits for their execution any more, and those that c
   await send(hostile, encodeCall(1, { ...said, names: [] }));
   while (others.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(others.calls[0]!.caller?.depth, 1);
-  hostile.instance.givenUp(asked);
+  hostile.instance.abandonRequest(asked);
   assert.deepEqual(textOf(await answered), { code: 7, message: "the call was cancelled" });
   await send(hostile, encodeCall(2, { ...said, names: [] }));
   while (others.calls.length === 1) await new Promise((resolve) => setImmediate(resolve));
@@ -218,6 +218,6 @@ test("calls end when nobody waits for their execution any more, and those that c
 });
 
 test("a model that calls nobody is handed several executions", async () => {
-  await using hostile = await openHostileInstance({ others: noOtherModels });
+  await using hostile = await openHostileInstance({ others: noBlsClient });
   assert.ok(hostile.instance.executionsMax > 1);
 });

@@ -6,8 +6,8 @@ import { InferenceError } from "@galatea/base";
 import { noParameters } from "../../inference/index.ts";
 import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
-import { noOtherModels } from "../no-other-models.ts";
-import type { OtherModels } from "../other-models.ts";
+import { noBlsClient } from "../no-bls-client.ts";
+import type { BlsClient } from "../bls-client.ts";
 import { hostileFrames, mutatedFrames, otherFrames } from "./hostile-arbitraries.ts";
 import { execute, send, withinTime } from "./hostile-wire.ts";
 import { openHostileInstance, openHostileWorker } from "./hostile-worker.ts";
@@ -15,8 +15,8 @@ import { request } from "./python-fixture.ts";
 import { kinds } from "./wire.ts";
 
 /** Answers with what it was asked, at once. */
-const echoing: OtherModels = {
-  ...noOtherModels,
+const echoing: BlsClient = {
+  ...noBlsClient,
   infer: ({ modelName, inputs }) =>
     Promise.resolve({ modelName, modelVersion: "1", outputs: inputs, parameters: noParameters }),
   async stream(call, sink) {
@@ -59,7 +59,7 @@ test("property: whatever a worker sends, in whatever order and pieces, every exe
       await withinTime(async () => {
         for (const move of drawn) {
           if (move.kind === "execute") running.push(execute(hostile, move.requestCount));
-          else if (move.kind === "give up") hostile.instance.givenUp(request([]));
+          else if (move.kind === "give up") hostile.instance.abandonRequest(request([]));
           else
             for (let at = 0; at < move.bytes.byteLength; at += pieceBytes * 16)
               await send(hostile, move.bytes.subarray(at, at + pieceBytes * 16));

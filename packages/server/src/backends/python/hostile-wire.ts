@@ -1,12 +1,12 @@
-/** For tests: frames that say what they are told to, true or not, and how a worker of a test sends them. */
+/** Encodes, for tests, frames with any content, valid or not, and sends them as a worker. */
 import assert from "node:assert/strict";
 import { InferenceError } from "@galatea/base";
-import { ExecutionNotStarted, releaseResponse, type Execution, SentAnswers } from "../../inference/index.ts";
+import { ExecutionNotStarted, releaseResponse, type Execution, DeferredResponses } from "../../inference/index.ts";
 import type { HostileInstance } from "./hostile-worker.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
 import { encodeFrame, headerBytes, inlineMarker, kinds, tensorBytes } from "./wire.ts";
 
-/** What reading one attack may take of the processor's time, far above what it takes and far below a stall. */
+/** Limit of the processor time for reading one attack: far above the usual time, far below a stall. */
 const processorMsMax = 1500;
 
 export async function withinTime<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -27,7 +27,7 @@ interface WireOutput {
   readonly byteLength: bigint;
 }
 
-interface WireAnswer {
+interface WireDecoupledResponse {
   readonly status: number;
   readonly count: number | null;
   readonly text: string;
@@ -46,18 +46,18 @@ function encodeOutput(one: WireOutput): Buffer {
   return record;
 }
 
-/** A RESULT that says what it is told to, true or not. */
+/** Encodes a RESULT frame with any content, valid or not. */
 export function encodeResult(
   executionId: number,
-  answers: readonly WireAnswer[],
+  answers: readonly WireDecoupledResponse[],
   more: { released?: readonly number[]; inline?: Uint8Array; durations?: readonly bigint[]; count?: number } = {},
 ): Buffer {
   return encodeAnswers(answers, more, { kind: kinds.result, id: executionId });
 }
 
-/** A RESPONSE to a request of execution 1 that says what it is told to, true or not. */
+/** Encodes a RESPONSE frame for a request of execution 1 with any content, valid or not. */
 export function encodeAnswer(said: {
-  readonly answer: WireAnswer | null;
+  readonly answer: WireDecoupledResponse | null;
   readonly isFinal: boolean;
   readonly executionId?: number;
   readonly place?: number;
@@ -72,7 +72,7 @@ export function encodeAnswer(said: {
 }
 
 function encodeAnswers(
-  answers: readonly WireAnswer[],
+  answers: readonly WireDecoupledResponse[],
   more: { released?: readonly number[]; inline?: Uint8Array; durations?: readonly bigint[]; count?: number },
   { kind, ...header }: { readonly kind: number; readonly id: number; readonly extra?: number },
 ): Buffer {
@@ -116,7 +116,7 @@ export function encodeReleased(ids: readonly number[]): Buffer {
   return encodeFrame(kinds.released, body, { extra: ids.length });
 }
 
-export const outputsOf = (text: string, outputs: readonly WireOutput[] = []): WireAnswer => ({
+export const outputsOf = (text: string, outputs: readonly WireOutput[] = []): WireDecoupledResponse => ({
   status: 0,
   count: null,
   text,
@@ -133,7 +133,7 @@ export const output = (more: Partial<WireOutput> = {}): WireOutput => ({
   ...more,
 });
 
-/** An input of a call, true or not. */
+/** An input of a CALL frame, valid or not. */
 export interface WireInput {
   readonly nameIndex?: number;
   readonly datatype?: number;
@@ -143,7 +143,7 @@ export interface WireInput {
   readonly byteLength?: bigint;
 }
 
-/** A CALL that says what it is told to. */
+/** Encodes a CALL frame with any content, valid or not. */
 export function encodeCall(
   id: number,
   text: unknown,
@@ -177,13 +177,16 @@ export function encodeCallAsk(id: number, ...sizes: bigint[]): Buffer {
   return encodeFrame(kinds.callAsk, body, { id, count: sizes.length });
 }
 
-/** What was not begun has no outcome of its own; its tensors go back all the same. */
+/** Returns the outcome of an execution that was not started. */
 function notBegun(error: unknown): Execution {
   if (!(error instanceof ExecutionNotStarted)) throw error;
   return { outcomes: [], computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
 }
 
-/** An execution of so many requests, each with an input that is lent; `settled` is what became of it, its tensors given back. */
+/**
+ * Starts an execution with this many requests, each with an input in a lent block. `settled` resolves with its outcome, after its tensors
+ * were released.
+ */
 export function execute(hostile: HostileInstance, requestCount: number): { settled: Promise<Execution> } {
   const { arena, instance } = hostile;
   const batch = Array.from({ length: requestCount }, (_, index) =>
@@ -195,14 +198,14 @@ export function execute(hostile: HostileInstance, requestCount: number): { settl
     .then((execution) => {
       assert.ok(execution.outcomes.length === 0 || execution.outcomes.length === requestCount);
       for (const outcome of execution.outcomes)
-        if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
+        if (!(outcome instanceof InferenceError || outcome instanceof DeferredResponses)) releaseResponse(outcome);
       for (const { inputs } of batch) for (const input of inputs) input.block?.release();
       return execution;
     });
   return { settled };
 }
 
-/** Sends and waits until the server has taken all of it, or has closed the socket. */
+/** Sends bytes, and resolves when the server has read all of them or has closed the socket. */
 export async function send(hostile: { readonly socket: HostileInstance["socket"] }, bytes: Uint8Array): Promise<void> {
   if (hostile.socket.destroyed) return;
   await new Promise<void>((resolve) => hostile.socket.write(bytes, () => resolve()));

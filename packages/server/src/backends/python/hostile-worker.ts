@@ -8,8 +8,8 @@ import { adoptOrphans } from "@galatea/base/processes";
 import { createArena, type Arena } from "../../tensor/index.ts";
 import type { NamespaceMetrics } from "../namespace-metrics.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
-import { noOtherModels } from "../no-other-models.ts";
-import type { OtherModels } from "../other-models.ts";
+import { noBlsClient } from "../no-bls-client.ts";
+import type { BlsClient } from "../bls-client.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import { FailureLog } from "./failure-log.ts";
 import { PipelineDepth } from "./pipeline-depth.ts";
@@ -17,24 +17,24 @@ import { PythonInstance } from "./python-instance.ts";
 import { PythonWorker } from "./python-worker.ts";
 import { BusyPolling } from "./busy-polling.ts";
 
-/** No interpreter stands behind these workers. */
+/** An environment without an interpreter: these workers have no Python process. */
 const noEnvironment = { key: "", command: [], env: {}, directory: null, imports: [], packageHint: "" };
 
-/** For tests: a worker whose process does nothing, and whose end of the socket the test holds. */
+/** A worker for tests whose process does nothing. The test controls the worker's end of the socket. */
 export interface HostileWorker extends AsyncDisposable {
   readonly worker: PythonWorker;
-  /** The worker's end. */
+  /** The worker's end of the socket. */
   readonly socket: Socket;
 }
 
-/** The same as an instance of a model with one input IN and outputs OUT and TEXT. */
+/** An instance with such a worker, of a model with one input IN and outputs OUT and TEXT. */
 export interface HostileInstance extends HostileWorker {
   readonly instance: PythonInstance;
   readonly arena: Arena;
 }
 
 export async function openHostileWorker(
-  others: OtherModels = noOtherModels,
+  others: BlsClient = noBlsClient,
   arena: Arena = createArena({ capacityBytes: 64 * 2 ** 20 }),
   metrics: NamespaceMetrics = noNamespaceMetrics,
 ): Promise<HostileWorker> {
@@ -76,7 +76,7 @@ export async function openHostileWorker(
 
 export async function openHostileInstance({
   isDecoupled = false,
-  others = noOtherModels,
+  others = noBlsClient,
   metrics = (_arena: Arena) => noNamespaceMetrics,
 } = {}): Promise<HostileInstance> {
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
@@ -125,7 +125,7 @@ export async function openHostileInstance({
   };
 }
 
-/** An orphan in a session of its own, as a forked worker is. */
+/** Starts an orphan process in its own session, as a forked worker is. */
 async function idleProcess(): Promise<number> {
   const child = spawn("/bin/sh", ["-c", "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $!"], {
     stdio: ["ignore", "pipe", "inherit"],

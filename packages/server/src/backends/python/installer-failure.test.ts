@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { installerSentence } from "./installer-failure.ts";
+import { installerErrorText } from "./installer-failure.ts";
 
 const sentence = (...words: string[]) =>
-  installerSentence({
+  installerErrorText({
     command: "pip",
     args: ["install", "numpy"],
     end: "exit code 1",

@@ -1,4 +1,4 @@
-/** Causes of failures in the output of venv, pip and uv, first match first: their exit codes do not distinguish them. */
+/** Known causes of failures in the output of venv, pip and uv, whose exit codes do not distinguish them. The first match counts. */
 const circumstances: readonly (readonly [
   words: RegExp,
   sentence: (place: Place, found: readonly string[]) => string,
@@ -31,14 +31,17 @@ export interface InstallerEnd extends Place {
   readonly args: readonly string[];
   /** Description of the end, such as "exit code 1". */
   readonly end: string;
-  /** The last lines of its output; the log has all of it. */
+  /** The last lines of the program's output; the log contains all of it. */
   readonly words: readonly string[];
 }
 
 const shownCharsMax = 300;
 
-/** Returns one sentence: the action, how it ended, and the cause if the output names a known one, else the output's last line. */
-export function installerSentence({ command, args, end, words, ...place }: InstallerEnd): string {
+/**
+ * Returns one sentence: what failed, the cause if the output shows a known one (otherwise the output's last line), and how the program
+ * ended.
+ */
+export function installerErrorText({ command, args, end, words, ...place }: InstallerEnd): string {
   const text = words.join("\n");
   const [known] = circumstances.flatMap(([pattern, sentence]) => {
     const found = pattern.exec(text);

@@ -1,13 +1,13 @@
 import { describeProcessEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
 import type { Clock } from "@galatea/base";
-import { installerSentence } from "./installer-failure.ts";
+import { installerErrorText } from "./installer-failure.ts";
 
 /** Options of programs that create environments. */
 export interface InstallerOptions {
-  /** The environment that is created, and its packages, for error messages. */
+  /** Directory and packages of the environment that is created, for error messages. */
   readonly directory: string;
   readonly packages: readonly string[];
-  /** All environment variables of the installers: PATH, HOME, PIP_ and UV_ variables. */
+  /** All environment variables of the installers, among them PATH, HOME, PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -24,14 +24,14 @@ const uvSources = [
   "UV_CONFIG_FILE",
 ];
 
-/** Returns whether uv may be used. It ignores pip's settings: if only those name the sources of packages, uv would use others. */
+/** Returns whether uv may be used. uv ignores pip's settings: if only those name the package index, uv would use another one. */
 export function mayUseUv(env: InstallerOptions["env"]): boolean {
   return uvSources.some((name) => env[name]) || !pipSources.some((name) => env[name]);
 }
 
 /**
- * Returns the path of the first of `pythons` that is `oldest` ("3.9") or newer, and not newer than `newest`. Given only a name, uv would
- * search by its own rules, and might find another interpreter.
+ * Returns the path of the first interpreter in `pythons` whose version is at least `oldest` ("3.9") and at most `newest`. Given only a
+ * name, uv would search by its own rules and might find another interpreter.
  */
 export async function findInterpreter(
   pythons: readonly string[],
@@ -52,8 +52,8 @@ export async function findInterpreter(
   );
 }
 
-/** Creates an environment with pip, by the interpreter's own venv. */
-export async function makeVenv(python: string, options: InstallerOptions): Promise<void> {
+/** Creates an environment with pip, using the interpreter's own venv module. */
+export async function createVenv(python: string, options: InstallerOptions): Promise<void> {
   if (!(await canRun(python, ["-c", "import venv, ensurepip"], options))) {
     throw new Error(
       `${python} cannot make environments: its venv module is missing. Install it with: apt-get install python3-venv`,
@@ -63,8 +63,8 @@ export async function makeVenv(python: string, options: InstallerOptions): Promi
 }
 
 /**
- * Excludes modules of others. A container's variables belong to its owner, and installers run as the server: no module may come from
- * PYTHONPATH, and none from the user's site below HOME, whose `.pth` files run when the interpreter starts.
+ * Removes variables that would make Python import the container owner's modules. Installers run as the server: no module may come from
+ * PYTHONPATH, or from the user's site directory below HOME, whose `.pth` files run when the interpreter starts.
  */
 function withoutForeignModules(env: InstallerOptions["env"]): Readonly<Record<string, string>> {
   const kept = Object.entries(env).filter(([name]) => !name.startsWith("PYTHON"));
@@ -76,7 +76,7 @@ function start(command: string, args: readonly string[], options: InstallerOptio
     command,
     args,
     env: withoutForeignModules(options.env),
-    // The working directory belongs to the user: a uv.toml there would configure uv, and a venv.py there would be imported.
+    // The user's working directory is not used: a uv.toml there would configure uv, and a venv.py there would be imported.
     cwd: "/",
     extraFds: [],
     onLine: (line) => options.onProgress(line),
@@ -90,7 +90,7 @@ export async function canRun(command: string, args: readonly string[], options: 
   return (await linesOf(command, args, options)) !== null;
 }
 
-/** Returns the last lines of the command's output; null when it does not exist or fails. */
+/** Returns the last lines of the command's output; null when the command does not exist or fails. */
 async function linesOf(
   command: string,
   args: readonly string[],
@@ -107,7 +107,7 @@ async function linesOf(
   }
 }
 
-/** Runs a program to its end; returns its last lines. Throws the signal's reason, or an error with one sentence about the failure. */
+/** Runs a program to its end and returns its last lines. Throws the signal's reason, or an error with one sentence about the failure. */
 export async function runInstaller(
   command: string,
   args: readonly string[],
@@ -123,5 +123,5 @@ export async function runInstaller(
   const words = child.outputTail();
   if (end.exitCode === 0) return words;
   const { directory, packages } = options;
-  throw new Error(installerSentence({ command, args, end: describeProcessEnd(end), words, directory, packages }));
+  throw new Error(installerErrorText({ command, args, end: describeProcessEnd(end), words, directory, packages }));
 }

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { InferenceError } from "@galatea/base";
-import { releaseResponse, SentAnswers, type InferenceRequest, type Released } from "../../inference/index.ts";
+import { releaseResponse, DeferredResponses, type InferenceRequest, type Released } from "../../inference/index.ts";
 import type { LoadedModel } from "../backend.ts";
 import {
   executed as executedBySupervised,
@@ -70,7 +70,7 @@ async function executed(loaded: LoadedModel, batch: readonly InferenceRequest[])
 
 /** What became of a request: the numbers of its response, or its error. */
 async function shown(outcome: Released | undefined): Promise<readonly number[] | string | null> {
-  const last = outcome instanceof SentAnswers ? await outcome.ended : outcome!;
+  const last = outcome instanceof DeferredResponses ? await outcome.ended : outcome!;
   if (last === null) return null;
   if (last instanceof InferenceError) return last.message;
   const numbers = floatsOf(last.outputs[0]!);
@@ -88,7 +88,7 @@ for (const [what, body] of [
     const name = `task_${what.length}`;
     await using loaded = await fixture.load(name, plain(body));
     const [first, second] = await executed(loaded, [asked([1]), asked([2])]);
-    assert.ok(first instanceof SentAnswers);
+    assert.ok(first instanceof DeferredResponses);
     await maySend(name);
     assert.deepEqual([await shown(first), await shown(second)], [[2], [4]]);
     await ofArena();
@@ -134,7 +134,7 @@ test("some of a batch are answered by execute, some later", async () => {
   await using loaded = await fixture.load("mixed", model);
   const outcomes = await executed(loaded, [asked([1]), asked([2]), asked([3])]);
   assert.deepEqual(
-    outcomes.map((outcome) => outcome instanceof SentAnswers),
+    outcomes.map((outcome) => outcome instanceof DeferredResponses),
     [false, true, false],
   );
   await maySend("mixed");
@@ -191,7 +191,7 @@ start(watch(request, request.get_response_sender()))`;
   await using loaded = await fixture.load("watches", plain(body));
   const given = asked([1]);
   const [outcome] = await executed(loaded, [given]);
-  only(loaded).givenUp(given);
+  only(loaded).abandonRequest(given);
   assert.deepEqual(await shown(outcome), [2]);
   await until(() => fixture.log.includes("printed: saw it"));
 });

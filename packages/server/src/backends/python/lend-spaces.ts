@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { Arena } from "../../tensor/index.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 
-/** Lends space of these sizes for an execution: all of it, or returns the error. */
+/** Allocates blocks of these sizes and lends them to an execution. Returns the error, and lends none, when one cannot be allocated. */
 export function lendSpaces(
   lent: LentBlocks,
   arena: Arena,
@@ -23,7 +23,7 @@ export function lendSpaces(
   }
 }
 
-/** Returns the error for a size over the arena's capacity, because the arena counts granules and cannot represent it. */
+/** Returns the error for a size that exceeds the arena's capacity. (The arena itself cannot represent such a size.) */
 function beyondArena(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
   const message = `${byteLength} bytes requested, ${usedBytes} of ${capacityBytes} bytes in use`;
   return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);

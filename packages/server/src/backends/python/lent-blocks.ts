@@ -2,7 +2,7 @@ import { assert, RecyclingMap } from "@galatea/base";
 import type { Block } from "../../tensor/index.ts";
 import { MalformedRecord, type WireLent } from "./wire.ts";
 
-/** `input`: read by the worker, until it releases the block. `space`: for one execution's outputs, until its result. */
+/** `input`: the worker reads the block until it releases it. `space`: memory for the outputs of one execution, until its result. */
 export interface LentBlock extends WireLent {
   readonly block: Block;
   readonly executionId: number;
@@ -10,8 +10,8 @@ export interface LentBlock extends WireLent {
 }
 
 /**
- * The blocks lent to one worker. A loan has one reference to its block until the worker releases it or has been reaped. Nothing else ends
- * it: neither the end of the request, nor its deadline, nor the end of the execution.
+ * The blocks that one worker may access. Each has one reference until the worker releases it, or until the worker was reaped. The end of a
+ * request or an execution does not release a block, because the worker may still access it.
  */
 export class LentBlocks {
   readonly #lent = new RecyclingMap<LentBlock>();
@@ -22,11 +22,11 @@ export class LentBlocks {
   }
 
   /**
-   * Lends a block, and owns one reference to it. An input with other references at this moment is lent as shared. The model may write to
-   * one without, at any time: later readers of a request's tensors must have a reference before the request is handed over.
+   * Lends a block and takes over one reference to it. An input that has other references at this moment is lent as shared; the model may
+   * write to any other one. Later readers of a request's tensors must therefore have their reference before the request is handed over.
    */
   lend(block: Block, executionId: number, use: LentBlock["use"], isShared = false): LentBlock {
-    // Ids are reused after 2^30 loans, skipping those that are still lent.
+    // Ids are reused after 2^30 blocks, without those that are still lent.
     do this.#lastId = (this.#lastId + 1) & 0x3fff_ffff;
     while (this.#lent.has(this.#lastId));
     const lentId = this.#lastId;
@@ -43,7 +43,7 @@ export class LentBlocks {
     return lent;
   }
 
-  /** Returns the block of a tensor in a result; only blocks lent for that very execution are allowed. */
+  /** Returns the block of a tensor in a result. Only blocks that were lent for that execution are allowed. */
   find(lentId: number, executionId: number): LentBlock {
     const lent = this.#lent.get(lentId);
     if (lent === undefined || lent.executionId !== executionId)
@@ -51,14 +51,14 @@ export class LentBlocks {
     return lent;
   }
 
-  /** Returns an input block, which the worker may pass on to another model. */
+  /** Returns an input block, which the worker passes on to another model. */
   input(lentId: number): LentBlock {
     const lent = this.#lent.get(lentId);
     if (lent?.use !== "input") throw new MalformedRecord(`a tensor in block ${lentId}, which is not lent`);
     return lent;
   }
 
-  /** Ends loans that the worker has released. */
+  /** Ends the lending of blocks that the worker has released. */
   giveBack(lentIds: readonly number[]): void {
     for (const lentId of lentIds) {
       const lent = this.#lent.get(lentId);
@@ -67,12 +67,12 @@ export class LentBlocks {
     }
   }
 
-  /** Ends the loans of an execution that was never sent. */
+  /** Ends the lending of blocks for an execution that was never sent. */
   takeBack(loans: readonly LentBlock[]): void {
     for (const lent of loans) this.#end(lent);
   }
 
-  /** Ends the space of an execution that has ended: the worker must not write to it any more. */
+  /** Ends the lending of output memory for an execution that has ended. The worker must not write to it any more. */
   endSpaces(spaces: readonly LentBlock[]): void {
     for (const lent of spaces) {
       assert(lent.use === "space", "only output space is released with its execution");
@@ -80,7 +80,7 @@ export class LentBlocks {
     }
   }
 
-  /** Ends all loans of a reaped process, which accesses none of them any more. */
+  /** Ends the lending of all blocks, because the process was reaped. */
   endAll(): void {
     for (const lent of this.#lent.values()) this.#end(lent);
   }

@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import type { LoadContext, LoadedModel } from "../backend.ts";
-import { onMachine, type DeviceBytes } from "../device-bytes.ts";
+import { machineBytes, type DeviceBytes } from "../device-bytes.ts";
 import type { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 
-/** Measures the memory of a model in addition to its processes' own. */
-export interface PythonMeasures {
-  /** Its workers, including one that is starting. */
+/** Functions that measure a model's memory beyond that of its processes. */
+export interface PythonMemorySources {
+  /** Returns the workers of the model, including one that is starting. */
   readonly workers: () => Iterable<PythonWorker>;
-  /** Returns the bytes of a file shared by several models that this model is charged with. */
+  /** Returns the bytes of a file that several models share, if this model is charged with it. */
   readonly chargedFileBytes: () => number;
   /** Returns the GPU memory of processes. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
@@ -17,8 +17,8 @@ export interface PythonMeasures {
 export interface LoadedPythonModelDependencies {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
-  readonly measures: PythonMeasures;
-  /** Leased until none of its workers can start any more. */
+  readonly measures: PythonMemorySources;
+  /** A lease of the model's environment, held until none of its workers can start any more. */
   readonly environment: Disposable;
 }
 
@@ -26,7 +26,7 @@ export interface LoadedPythonModelDependencies {
 export class LoadedPythonModel implements LoadedModel {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
-  readonly #measures: PythonMeasures;
+  readonly #measures: PythonMemorySources;
   readonly #environment: Disposable;
 
   constructor({ instances, spares, measures, environment }: LoadedPythonModelDependencies) {
@@ -40,7 +40,7 @@ export class LoadedPythonModel implements LoadedModel {
     const pids = livingPids(this.#measures.workers());
     const [sizes, onGpus] = await Promise.all([Promise.all(pids.map(privateBytes)), this.#measures.gpuBytesOf(pids)]);
     return new Map([
-      ...onMachine(sizes.reduce((sum, size) => sum + size, this.#measures.chargedFileBytes())),
+      ...machineBytes(sizes.reduce((sum, size) => sum + size, this.#measures.chargedFileBytes())),
       ...onGpus,
     ]);
   }
@@ -59,26 +59,26 @@ export class LoadedPythonModel implements LoadedModel {
   }
 }
 
-/** Reserves memory for one more worker, as much as the model's largest worker has. Throws UNAVAILABLE when it is not free. */
+/** Reserves memory for one more worker: as much as the model's largest worker has. Throws UNAVAILABLE when that much is not free. */
 export async function reserveWorker(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
 ): Promise<AsyncDisposable | null> {
   const sizes = await Promise.all(livingPids(workers).map(privateBytes));
-  return reserveMore?.(onMachine(Math.max(0, ...sizes))) ?? null;
+  return reserveMore?.(machineBytes(Math.max(0, ...sizes))) ?? null;
 }
 
 function livingPids(workers: Iterable<PythonWorker>): readonly number[] {
   return Array.from(workers).flatMap(({ pid, alive }) => (alive ? [pid] : []));
 }
 
-/** Returns the bytes in private pages of a process, which its end would free. 0 when it has just ended. */
+/** Returns the bytes in private pages of a process, which would be free after its end; 0 when it has just ended. */
 async function privateBytes(pid: number): Promise<number> {
   let rollup: string;
   try {
     rollup = await readFile(`/proc/${pid}/smaps_rollup`, "latin1");
   } catch (error) {
-    // An unreadable value must not count as zero: the budget would reserve nothing.
+    // A value that cannot be read must not count as zero: too little memory would then be reserved.
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ESRCH") return 0;
     throw error;

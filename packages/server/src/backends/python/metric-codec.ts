@@ -1,9 +1,9 @@
 /**
- * The frames about a model's own metrics: see `packages/server/python/WIRE.md`. The other side is `packages/server/python/galatea_worker/metric_wire.py`;
- * both sides read the golden bytes in `conformance/vectors`.
+ * The frames about a model's custom metrics; see `packages/server/python/WIRE.md`. The worker's side is
+ * `packages/server/python/galatea_worker/metric_wire.py`. Both are tested against the same bytes in `conformance/vectors`.
  */
 import type { MetricKind, MetricHolderCells } from "../namespace-metrics.ts";
-import { decodeTexts, FrameReader, readHeader } from "./frame-decoder.ts";
+import { decodeFields, FrameReader, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { readFlatObject } from "./untrusted-json.ts";
 import { encodeFrame, kinds, MalformedRecord, writeNatural } from "./wire.ts";
@@ -30,7 +30,7 @@ export function decodeMetricFamily(frame: Buffer): WireMetricFamily {
   const { id: question, count, extra: familyId } = readHeader(frame);
   const kind = metricKinds[count];
   if (kind === undefined) throw new MalformedRecord(`a family of metrics of kind ${count}`);
-  const body = decodeTexts(frame);
+  const body = decodeFields(frame);
   const [name, description] = [body.get("name"), body.get("description")];
   if (typeof name !== "string" || typeof description !== "string" || body.size !== 2)
     throw new MalformedRecord("a family of metrics without its name and description");
@@ -56,13 +56,13 @@ export function decodeMetric(frame: Buffer): WireMetric {
   return { question, metricId, familyId, bounds, labels };
 }
 
-/** Encodes the response to METRIC_FAMILY. */
-export function encodeFamilyAnswer(question: number): Buffer {
+/** Encodes the response to a METRIC_FAMILY frame. */
+export function encodeFamilyResponse(question: number): Buffer {
   return encodeFrame(kinds.metricAnswer, new Uint8Array(), { id: question });
 }
 
-/** Encodes the response to METRIC: the offset of its cells, and the bounds of its buckets. */
-export function encodeMetricAnswer(
+/** Encodes the response to a METRIC frame: the offset of its cells, and the bounds of its buckets. */
+export function encodeMetricResponse(
   question: number,
   part: Pick<MetricHolderCells, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
 ): Buffer {
@@ -74,14 +74,14 @@ export function encodeMetricAnswer(
   return encodeFrame(kinds.metricAnswer, new Uint8Array(body.buffer), { id: question });
 }
 
-/** Encodes the response to METRIC_VALUE. */
-export function encodeValueAnswer(question: number, value: number): Buffer {
+/** Encodes the response to a METRIC_VALUE frame. */
+export function encodeMetricValueResponse(question: number, value: number): Buffer {
   const body = Buffer.alloc(8);
   body.writeDoubleLE(value);
   return encodeFrame(kinds.metricAnswer, body, { id: question });
 }
 
-/** Encodes an error response to any of the three. */
-export function encodeMetricRefusal(question: number, reason: string): Buffer {
+/** Encodes an error response to any of these frames. */
+export function encodeMetricError(question: number, reason: string): Buffer {
   return encodeFrame(kinds.metricAnswer, Buffer.from(reason), { id: question, extra: 1 });
 }

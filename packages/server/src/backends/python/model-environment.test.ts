@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { ask, floats, floatsOf, model, openFixture, pythonEnv, until } from "./python-fixture.ts";
-import { mayBeImportedAhead } from "./pre-imports.ts";
+import { isPreImportAllowed } from "./pre-imports.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const text = (output: { data: Uint8Array }) => Buffer.from(output.data).subarray(4).toString();
@@ -99,7 +99,7 @@ print(" ".join(seen))`;
   const run = promisify(execFile);
   const names =
     "abc argparse asyncio collections dataclasses json logging random re tempfile threading uuid xml.etree.ElementTree zipfile";
-  const blind = names.split(" ").filter((name) => mayBeImportedAhead(name, new Set()));
+  const blind = names.split(" ").filter((name) => isPreImportAllowed(name, new Set()));
   assert.ok(blind.length > 10 && !blind.includes("asyncio"));
   const env = { ...pythonEnv, PYTHONPATH: library.directory };
   const reads = async (modules: string) => (await run("python3", ["-c", program, modules], { env })).stdout.trim();

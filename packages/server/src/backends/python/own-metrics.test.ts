@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { InferenceError } from "@galatea/base";
-import type { AnswerSink } from "../../inference/index.ts";
+import type { ResponseSink } from "../../inference/index.ts";
 import type { LoadedModel } from "../backend.ts";
 import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
@@ -184,7 +184,7 @@ class TritonPythonModel:
   await using loaded = await fixture.load("decoupled", body, decoupled);
   const answered = () =>
     new Promise<number>((resolve, reject) => {
-      const answers: AnswerSink = {
+      const answers: ResponseSink = {
         respond(outcome, _isFinal, taken) {
           taken();
           if (outcome === null || outcome instanceof InferenceError) reject(outcome ?? new Error("no answer"));

@@ -102,7 +102,7 @@ test("parts of one block are held apart: the holder of one part owns it", async 
   await using loaded = await fixture.load("parts", spoils);
   const whole = inArena(fixture.arena, ones()).block!;
   const half = (at: number): Tensor => {
-    const block = whole.part(at, whole.byteLength / 2);
+    const block = whole.segment(at, whole.byteLength / 2);
     return { ...ones(), shape: [count / 2], data: block.bytes, block };
   };
   const first = half(0);

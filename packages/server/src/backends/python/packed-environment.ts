@@ -11,9 +11,9 @@ export interface UnpackLimits {
 }
 
 /**
- * Unpacks an archive of conda-pack or venv-pack into `directory`, which exists and is empty. Writes nothing outside of it, whatever the
- * archive contains. Returns the number of bytes. Throws INVALID_ARG with the fault of the archive, UNAVAILABLE for a full disk; the
- * caller removes the files unpacked until then.
+ * Unpacks an archive of conda-pack or venv-pack to the empty directory `directory`. Writes nothing outside of it, whatever the archive
+ * contains. Returns the number of bytes. Throws INVALID_ARG with the fault of the archive, UNAVAILABLE for a full disk; the caller then
+ * removes the files unpacked so far.
  */
 export async function unpackEnvironment(
   archive: string,
@@ -21,7 +21,7 @@ export async function unpackEnvironment(
   limits: UnpackLimits,
   signal: AbortSignal,
 ): Promise<number> {
-  // Links to targets outside are made after all files: nothing is written through them.
+  // Links to targets outside of the archive are created after all files, so that no file is written through them.
   const leadingOut = new Map<string, string>();
   let byteCount = 0;
   let entryCount = 0;
@@ -33,7 +33,7 @@ export async function unpackEnvironment(
         `the packed environment ${archive} is larger than allowed (--python-environments-bytes)`,
       );
     if (!kinds.has(entry.type)) throw refused(archive, `'${entry.path}' is a ${entry.type}`);
-    // Every user of a model may read unpacked files; set-user-id bits are dropped.
+    // Unpacked files are readable for all users, because models run as various users; set-user-id bits are removed.
     if (entry.mode !== undefined)
       entry.mode = (entry.mode & 0o755) | (entry.type === "Directory" || entry.mode & 0o100 ? 0o755 : 0o644);
     if (entry.type !== "SymbolicLink" || entry.linkpath === undefined) return true;
@@ -55,7 +55,7 @@ export async function unpackEnvironment(
   }
 }
 
-/** Extracts the entries that `check` accepts; an error of `check` ends it. */
+/** Extracts the entries that `check` accepts. An error of `check` stops the extraction. */
 async function extractAll(
   archive: string,
   directory: string,
@@ -63,7 +63,7 @@ async function extractAll(
   signal: AbortSignal,
 ): Promise<void> {
   const ended = Promise.withResolvers<void>();
-  // The rejection may come before anything awaits it.
+  // Prevents an unhandled rejection: the promise may reject before it is awaited.
   ended.promise.catch(() => {});
   let isRefused = false;
   const unpack = new Unpack({
@@ -77,7 +77,7 @@ async function extractAll(
       try {
         return check(entry as ReadEntry);
       } catch (error) {
-        // An exception thrown here would not be caught.
+        // An exception thrown in this callback would not be caught by the caller.
         isRefused = true;
         ended.reject(error);
         return false;
@@ -100,15 +100,18 @@ async function extractAll(
 const kinds: ReadonlySet<string> = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
 
 const linksOutMax = 1000;
-/** Bytes that an entry's name takes. */
+/** Bytes that the name of an entry counts as. */
 const headerBytes = 512;
 
-/** Returns whether a link leads outside of the archive. venv-pack links to the machine's interpreter, as a virtual environment does. */
+/**
+ * Returns whether a link leads outside of the archive. Such links are valid: venv-pack links to the machine's interpreter, as virtual
+ * environments do.
+ */
 function leadsOut(path: string, target: string): boolean {
   return target.startsWith("/") || /^\.\.(\/|$)/.test(normalize(join(dirname(normalize(path)), target)));
 }
 
-/** Creates a link without following links on the way: an earlier one of the archive may lead anywhere. */
+/** Creates a link without following other links on its path, because an earlier link of the archive may lead anywhere. */
 async function makeLink(root: string, path: string, target: string): Promise<void> {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   if (path.startsWith("/") || parts.includes("..")) throw new Error(`the link '${path}' points outside the archive`);

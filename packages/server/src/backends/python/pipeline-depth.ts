@@ -1,23 +1,23 @@
 import type { Clock } from "@galatea/base";
-import { briefNs } from "./busy-polling.ts";
+import { pollableNs } from "./busy-polling.ts";
 
-/** Runs longer than this are slow: a request should not wait behind one while another instance is free. */
+/** An execution that takes longer is slow: a request should not wait behind it while another instance is free. */
 const slowNs = 1_000_000;
-/** Time after a slow run in which another one is expected. */
+/** Time after a slow execution in which another one is expected. */
 const slowMemoryNs = 10_000_000_000;
 
 /**
- * Determines how many executions an instance is handed ahead, from the duration of the model's runs in all of its instances. The next
- * execution waits in the worker's socket while it runs the previous one, which hides its latency; a worker that runs faster than it wakes
- * up gets several. Executions that wait at one instance cannot move to another, so a model with several instances hands nothing ahead
- * while a run may be slow.
+ * Determines how many executions are handed to an instance ahead of time, from the durations of the model's executions in all instances.
+ * The next execution waits in the worker's socket while the worker runs the previous one, which hides the latency of handing it over. A
+ * worker that executes faster than it wakes up gets several. An execution that waits at an instance cannot move to another one: a model
+ * with several instances gets none ahead of time while an execution may be slow.
  */
 export class PipelineDepth {
   readonly #clock: Clock;
   readonly #isAlone: boolean;
   #lastRunNs = Number.POSITIVE_INFINITY;
   #slowAtNs: number;
-  /** True after the model has called others: an execution behind such a call may wait long, or for itself. */
+  /** True after the model has called another model. An execution behind such a call may wait long, or even wait for itself. */
   calls = false;
 
   constructor(clock: Clock, instanceCount: number) {
@@ -26,18 +26,18 @@ export class PipelineDepth {
     this.#slowAtNs = clock.monotonicNs();
   }
 
-  /** True if the last run ended before the event loop could have slept. */
+  /** True if the last execution was shorter than the event loop needs to sleep and wake up. */
   get isBrief(): boolean {
-    return this.#lastRunNs <= briefNs;
+    return this.#lastRunNs <= pollableNs;
   }
 
-  /** Records the duration of a run, as its worker measured it. */
+  /** Records the duration of an execution, as measured by its worker. */
   ran(durationNs: number): void {
     this.#lastRunNs = durationNs;
     if (!this.#isAlone && durationNs > slowNs) this.#slowAtNs = this.#clock.monotonicNs();
   }
 
-  /** Returns the pipeline depth of an instance that has been executing since `sinceNs`; null: it is idle. */
+  /** Returns the pipeline depth of an instance that has been executing since `sinceNs`; null for an idle one. */
   executionsMax(sinceNs: number | null): number {
     if (this.calls) return 1;
     if (!this.#isAlone && sinceNs !== null) {

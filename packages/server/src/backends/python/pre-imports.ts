@@ -17,12 +17,12 @@ const standardLibrary: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Other modules, each with the variables that its import reads. */
+/** Further modules that may be imported ahead, each with the variables that its import reads. */
 const others: Readonly<Record<string, string>> = {
   tokenizers: "only what colours and filters its log; TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS are read at use",
 };
 
-/** Returns whether a module may be imported before a model's code runs; `listed` are the operator's modules. */
-export function mayBeImportedAhead(name: string, listed: ReadonlySet<string>): boolean {
+/** Returns whether a zygote may import a module before a model's code runs. `listed` are the modules that the operator allows. */
+export function isPreImportAllowed(name: string, listed: ReadonlySet<string>): boolean {
   return standardLibrary.has(name) || Object.hasOwn(others, name) || listed.has(name);
 }

@@ -4,30 +4,30 @@ import { join, resolve } from "node:path";
 import type { Clock } from "@galatea/base";
 import { lockDirectory } from "@galatea/base/processes";
 import { asDiskError, delay, makeDirectory } from "@galatea/base";
-import { canRun, findInterpreter, makeVenv, mayUseUv, runInstaller } from "./installer-process.ts";
+import { canRun, findInterpreter, createVenv, mayUseUv, runInstaller } from "./installer-process.ts";
 
 export interface PrepareOptions {
-  /** The environment is created in `<dataDirectory>/python/<hash of the packages>`. */
+  /** Data directory. The environment is created in `<dataDirectory>/python/<hash of the packages>`. */
   readonly dataDirectory: string;
   /** Requirements as pip reads them: "numpy", "tokenizers>=0.15". */
   readonly packages: readonly string[];
-  /** True to install only wheels, so that no code of the packages runs during the installation. */
+  /** True to install only wheels; source packages would run their code during the installation. */
   readonly wheelsOnly: boolean;
   /** Interpreters to try, in order of preference; names are looked up in PATH. */
   readonly pythons: readonly string[];
-  /** All environment variables of the installers: PATH, HOME, PIP_ and UV_ variables. */
+  /** All environment variables of the installers, among them PATH, HOME, PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-export type MakeOptions = Omit<PrepareOptions, "dataDirectory">;
+export type CreateEnvironmentOptions = Omit<PrepareOptions, "dataDirectory">;
 
 type Place = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
 
-/** Returns the environment's interpreter when it has been created, else null. */
-export async function madePythonEnvironment(place: Place): Promise<string | null> {
+/** Returns the environment's interpreter; null when the environment was not created. */
+export async function findPythonEnvironment(place: Place): Promise<string | null> {
   const { directory, python } = placeOf(place);
   const stamp = await stat(join(directory, "ready")).catch(() => null);
   return stamp?.isFile() === true ? python : null;
@@ -44,20 +44,21 @@ function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
 }
 
 /**
- * Creates the product's Python environment once: later calls find it and return at once. Several programs may call it at the same time.
- * Returns the interpreter's path. Throws an Error that names the missing program and the command that installs it.
+ * Creates the environment for models that bring none, unless it exists. Several programs may call this at the same time. Returns the
+ * interpreter's path. Throws an Error that names the missing program and the command that installs it.
  */
 export async function preparePythonEnvironment(options: PrepareOptions): Promise<string> {
-  const made = await madePythonEnvironment(options);
+  const made = await findPythonEnvironment(options);
   if (made !== null) return made;
   const { parent, directory, python } = placeOf(options);
   await makeDirectory(parent);
   using _turn = await takeInstallLock(parent, options);
-  if ((await madePythonEnvironment(options)) !== null) return python;
-  // A directory without its stamp is incomplete. The environment is created in its final directory, whose path its scripts contain.
+  if ((await findPythonEnvironment(options)) !== null) return python;
+  // A directory without its stamp file is incomplete, and removed. The environment is created in its final directory, because its scripts
+  // contain that path.
   try {
     await rm(directory, { recursive: true, force: true });
-    await makePythonEnvironment(directory, options);
+    await createPythonEnvironment(directory, options);
     await writeFile(join(directory, "ready.part"), `${options.packages.join("\n")}\n`);
     await rename(join(directory, "ready.part"), join(directory, "ready"));
   } catch (error) {
@@ -66,7 +67,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   return python;
 }
 
-/** Waits for exclusive access among all processes. */
+/** Waits for an exclusive lock among all processes. */
 export async function takeInstallLock(
   parent: string,
   options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
@@ -80,10 +81,10 @@ export async function takeInstallLock(
 }
 
 /**
- * Creates an environment with the packages in `directory`, its final location, whose path its scripts contain. Throws as
- * preparePythonEnvironment.
+ * Creates an environment with the packages in `directory`, which must be its final location, because its scripts contain the path. Throws
+ * like preparePythonEnvironment.
  */
-export async function makePythonEnvironment(directory: string, options: MakeOptions): Promise<void> {
+export async function createPythonEnvironment(directory: string, options: CreateEnvironmentOptions): Promise<void> {
   const own = { ...options, directory };
   const python = await findInterpreter(options.pythons, { oldest: "3.9", newest: null }, own);
   if (!mayUseUv(options.env) || !(await canRun("uv", ["--version"], own)))
@@ -99,25 +100,25 @@ export async function makePythonEnvironment(directory: string, options: MakeOpti
   }
 }
 
-async function makeWithUv(python: string, directory: string, options: MakeOptions): Promise<void> {
+async function makeWithUv(python: string, directory: string, options: CreateEnvironmentOptions): Promise<void> {
   options.onProgress(`making the Python environment with uv and ${python}`);
   const own = { ...options, directory };
   await runInstaller("uv", ["--quiet", "venv", "--python", python, directory], own);
   options.onProgress(`installing ${options.packages.join(", ")}`);
-  // pip compiles the packages as well; otherwise each of the first workers would do it at its start.
+  // The packages are compiled here; otherwise each of the first workers would compile them when it starts.
   const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
   await runInstaller("uv", [...install, ...wheelsOnly(options), ...options.packages], own);
 }
 
-async function makeWithPip(python: string, directory: string, options: MakeOptions): Promise<void> {
+async function makeWithPip(python: string, directory: string, options: CreateEnvironmentOptions): Promise<void> {
   options.onProgress(`making the Python environment with ${python} -m venv`);
   const own = { ...options, directory };
-  await makeVenv(python, own);
+  await createVenv(python, own);
   options.onProgress(`installing ${options.packages.join(", ")}`);
   const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input"];
   await runInstaller(join(directory, "bin", "python"), [...pip, ...wheelsOnly(options), ...options.packages], own);
 }
 
-function wheelsOnly(options: MakeOptions): readonly string[] {
+function wheelsOnly(options: CreateEnvironmentOptions): readonly string[] {
   return options.wheelsOnly ? ["--only-binary", ":all:"] : [];
 }

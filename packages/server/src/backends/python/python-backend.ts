@@ -12,15 +12,15 @@ import type { Backend, LoadContext, LoadedModel, ModelSource } from "../backend.
 import type { DeviceBytes } from "../device-bytes.ts";
 import type { ConfinementRow, TenantOptions } from "./confinement-plan.ts";
 import {
-  environmentOf,
-  operatorsEnvironment,
-  environmentOfRunner,
-  unheld,
+  requestedEnvironment,
+  operatorEnvironment,
+  backendEnvironment,
+  permanentLease,
   type EnvironmentOptions,
 } from "./environments.ts";
 import type { FrameFacts } from "./execution-codec.ts";
-import { KeptDirectories } from "./kept-directories.ts";
-import { LoadedPythonModel, reserveWorker, type PythonMeasures } from "./loaded-python-model.ts";
+import { DirectoryCache } from "./directory-cache.ts";
+import { LoadedPythonModel, reserveWorker, type PythonMemorySources } from "./loaded-python-model.ts";
 import { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { completedConfig, initializeWorker, startWorker, type WorkerPlan } from "./worker-starter.ts";
@@ -40,12 +40,12 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly zygotesMax: number;
   readonly zygoteIdleMs: number;
   readonly learnedModulesMax: number;
-  /** Modules that may be imported before a model's code runs, in addition to those that read no variable at import. */
+  /** Modules that a zygote may import before a model's code runs, although their import reads environment variables. */
   readonly preImports: readonly string[];
-  /** The programs of python-based backends. */
+  /** Finds the programs of python-based backends. */
   readonly findRunner: FindPythonRunner;
   readonly inlineBytesMax: number;
-  /** Limit of all model files that workers share; workers read files over the limit themselves. */
+  /** Limit of all model files in shared memory. Workers read further files themselves. */
   readonly sharedFileBytesMax: number;
   /** Confinement of each namespace as a tenant; null: workers are isolated only from each other's processes. */
   readonly tenants: TenantOptions | null;
@@ -53,24 +53,24 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   /** Number of GPUs on which models may be placed. */
   readonly gpuCount: number;
-  /** Returns the GPU memory of processes; called for models on GPUs. */
+  /** Returns the GPU memory that processes use; called for models on GPUs. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** Maximum number of instances of a model, if more than configured: further ones are started when all others execute. */
+  /** Maximum number of instances of a model, if it is more than configured. Additional ones are started when all others execute. */
   readonly instancesOnDemandMax: number;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
-  /** Number of workers kept between `complete` and `load`, and for how long. */
+  /** Number of workers that are kept after `complete` for their load, and the time for which they are kept. */
   readonly completedWorkersMax: number;
   readonly completedWorkerMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Receives the lines that models print. */
+  /** Receives lines that models print to their output. */
   readonly print: (line: string) => void;
   readonly random: () => number;
 }
 
-/** Limits and times without a flag. */
+/** Limits and times that have no flag. */
 export const pythonBackendDefaults = {
   zygotesMax: 8,
   zygoteIdleMs: 10 * 60_000,
@@ -84,12 +84,15 @@ export const pythonBackendDefaults = {
 
 const noGpuBytes = (): Promise<DeviceBytes> => Promise.resolve(new Map());
 
-/** Creates the backend of models written for Triton's Python backend, each instance a worker process forked from a warm interpreter. */
+/**
+ * Creates the backend for models written for Triton's Python backend. Each instance is a worker process, forked from an interpreter that
+ * has imported the usual modules.
+ */
 export function createPythonBackend(options: PythonBackendOptions): Backend {
   return new PythonBackend(options);
 }
 
-/** A worker that has completed a configuration and waits to become the model's first instance. */
+/** A worker that has completed a configuration, kept to become the model's first instance. */
 interface CompletedWorker {
   readonly worker: PythonWorker;
   readonly timer: Disposable;
@@ -104,17 +107,17 @@ class PythonBackend implements Backend {
   readonly #tenants: Tenants | null;
   readonly #encoder = new ExecuteEncoder();
   readonly #sharedFiles: SharedFiles;
-  readonly #unpacked: KeptDirectories;
+  readonly #unpacked: DirectoryCache;
   readonly #busyPolling: BusyPolling;
   readonly #completed = new Map<string, CompletedWorker>();
-  /** Owns the shutdown of workers that no caller waits for. */
+  /** Ends workers that no caller waits for. */
   readonly #ending: TaskGroup;
 
   constructor(options: PythonBackendOptions) {
     this.#options = options;
     this.#busyPolling = new BusyPolling(options.clock);
     this.#sharedFiles = new SharedFiles({ bytesMax: options.sharedFileBytesMax, fileBytesMin: sharedFileBytesMin });
-    this.#unpacked = new KeptDirectories({
+    this.#unpacked = new DirectoryCache({
       directory: options.environmentsDirectory,
       bytesMax: options.environmentBytesMax,
       clock: options.clock,
@@ -138,7 +141,7 @@ class PythonBackend implements Backend {
   }
 
   #openTenants(tenants: TenantOptions): Tenants {
-    const python = operatorsEnvironment(this.#options);
+    const python = operatorEnvironment(this.#options);
     return new Tenants({
       tenants,
       workerDirectory: this.#options.workerDirectory,
@@ -151,7 +154,10 @@ class PythonBackend implements Backend {
     });
   }
 
-  /** Returns null: a worker shares memory with its zygote, so only a measurement tells its cost. The last cost is the best estimate. */
+  /**
+   * Returns null: workers share memory with their zygote, so the cost of a load must be measured. The last measured cost is the best
+   * estimate.
+   */
   estimateBytes(): Promise<null> {
     return Promise.resolve(null);
   }
@@ -179,7 +185,7 @@ class PythonBackend implements Backend {
   }
 
   async warmUp(): Promise<void> {
-    await this.#pool.warmUp(operatorsEnvironment(this.#options));
+    await this.#pool.warmUp(operatorEnvironment(this.#options));
   }
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
@@ -202,13 +208,13 @@ class PythonBackend implements Backend {
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
-        worker.others = context.others;
+        worker.others = context.bls;
         workers.set(place, worker);
         if (worker.file !== null) worker.file.onCharged = onMemory;
         const about = { source, config, configJson, placed, program: plan.program };
         try {
           this.#pool.learn(worker.environment, await initializeWorker(worker, about, signal));
-          // The memory of a worker that replaces another has not been measured.
+          // The memory of a replacement worker must be measured again.
           if (fresh) onMemory();
           return worker;
         } catch (error) {
@@ -242,7 +248,7 @@ class PythonBackend implements Backend {
           finalizeMs,
           onHealth,
           start: (signal) => begin(signal, true),
-          owner: context.others,
+          owner: context.bls,
         },
         worker,
       );
@@ -253,7 +259,7 @@ class PythonBackend implements Backend {
     return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });
   }
 
-  #measures(workers: ReadonlyMap<number, PythonWorker>, planned: readonly PlacedInstance[]): PythonMeasures {
+  #measures(workers: ReadonlyMap<number, PythonWorker>, planned: readonly PlacedInstance[]): PythonMemorySources {
     return {
       workers: () => workers.values(),
       chargedFileBytes: () => workers.values().reduce((sum, { file }) => sum + (file?.chargedBytes ?? 0), 0),
@@ -264,35 +270,38 @@ class PythonBackend implements Backend {
   #warnOfGpus(config: ModelConfig): void {
     if (this.#options.gpuCount > 0 || config.instanceGroups.every(({ kind }) => kind !== "KIND_GPU")) return;
     this.#options.logger.warning(
-      `model '${config.name}' asks for KIND_GPU; its instances run on the CPU, and its model is told so`,
+      `model '${config.name}' asks for KIND_GPU; its instances run on the CPU, and the model receives KIND_CPU`,
     );
   }
 
-  /** Creates a log that ends with `holding`. */
+  /** Creates the failure log of a model version; it ends with `holding`. */
   #failureLog({ modelName: model, modelVersion: version }: FrameFacts, holding: DisposableStack): FailureLog {
     const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
     holding.defer(() => failures.end());
     return failures;
   }
 
-  /** Returns true for a python-based backend whose program exists. */
+  /** Returns whether a python-based backend with this name and a program exists. */
   async runs(backend: string): Promise<boolean> {
     return (await this.#options.findRunner(backend)) !== null;
   }
 
-  /** Leases the model's own environment, else its runner's, else that of Python models. */
+  /** Leases the environment that the model brings; otherwise that of its python-based backend; otherwise that of Python models. */
   async #environment(source: ModelSource, config: ModelConfig, runner: PythonRunner | null, signal: AbortSignal) {
     const { tenants } = this.#options;
     const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
     const ownOfRunner = runner?.environment ?? null;
     if (ownOfRunner !== null && (executionEnvPath ?? "") === "")
-      return unheld(environmentOfRunner(this.#options, ownOfRunner));
+      return permanentLease(backendEnvironment(this.#options, ownOfRunner));
     const within = tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths];
     const asker = { modelDirectory: source.modelDirectory, executionEnvPath, within };
-    return await environmentOf(this.#options, this.#unpacked, asker, signal);
+    return await requestedEnvironment(this.#options, this.#unpacked, asker, signal);
   }
 
-  /** Plans the workers of a model. `holding` then has the environment's lease, which lasts while workers may start or import. */
+  /**
+   * Creates the start options of a model's workers. `holding` takes over the lease of the environment, which lasts while workers may start
+   * or import.
+   */
   async #plan(
     source: ModelSource,
     config: ModelConfig,
@@ -309,7 +318,7 @@ class PythonBackend implements Backend {
       environment: holding.use(await this.#environment(source, config, runner, context.signal)).environment,
       seesGpus: config.instanceGroups.some(({ kind }) => kind !== "KIND_CPU"),
       arena: context.arena,
-      others: context.others,
+      others: context.bls,
       metrics: context.metrics,
       inlineBytesMax,
       backendConfig: context.backendConfig,
@@ -322,7 +331,7 @@ class PythonBackend implements Backend {
     return { pool, families, tenants, sharedFiles, clock, logger, print };
   }
 
-  /** Keeps a worker for the load that usually follows; the oldest one is ended when there are too many. */
+  /** Keeps a worker for the load that usually follows. When there are too many, the oldest one is ended. */
   #keep(key: string, worker: PythonWorker, environment: Disposable): void {
     this.#drop(key);
     const [oldest] = this.#completed.keys();
@@ -336,7 +345,7 @@ class PythonBackend implements Backend {
     if (kept === undefined) return null;
     this.#completed.delete(key);
     kept.timer[Symbol.dispose]();
-    // The caller that takes the worker has its own lease of the environment.
+    // The load has its own lease of the environment.
     kept.environment[Symbol.dispose]();
     return kept.worker.alive ? kept.worker : null;
   }
@@ -358,16 +367,16 @@ class PythonBackend implements Backend {
   }
 }
 
-/** Files of a few pages do not justify a descriptor and a mapping. */
+/** Sharing a file of a few pages would not save the cost of a descriptor and a mapping. */
 const sharedFileBytesMin = 64 * 1024;
 
-/** Returns the file with the model's tensors; for a model that is a Python program, the one beside it. Null: another location. */
+/** Returns the file with the model's tensors, which is next to model.py for a model written in Python; null for another location. */
 function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
   const name = (defaultModelFilename || "model.pt").replace(/\.py$/, ".pt");
   return name.includes("/") ? null : name;
 }
 
-/** Returns the additional instances of a model, which are like its first one. A model with instances on GPUs has none. */
+/** Returns the additional instances of a model, with the settings of its first one. A model with instances on GPUs has none. */
 function sparesOf(
   { instanceGroups: [group] }: ModelConfig,
   planned: readonly PlacedInstance[],
@@ -379,7 +388,7 @@ function sparesOf(
   return Array.from({ length: count }, (_, index) => ({ ...like, name: `${group.name}_${planned.length + index}` }));
 }
 
-/** Waits for all; when one fails, closes the others before throwing its error. */
+/** Waits for all instances. When one fails, closes the others before it throws the error. */
 async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<PythonInstance[]> {
   const settled = await Promise.allSettled(opening);
   const failure = settled.find((one) => one.status === "rejected");
@@ -389,7 +398,7 @@ async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<P
   throw failure.reason;
 }
 
-/** Returns a key of everything that a worker was started with: a load may take over a worker of `complete` only with an equal key. */
+/** Returns a key of everything that a worker is started with. A load may use a worker of `complete` only if the keys are equal. */
 function keyOf(plan: WorkerPlan): string {
   return [
     plan.source.versionDirectory,

@@ -1,14 +1,14 @@
-/** An interpreter with its environment; one zygote serves one environment. */
+/** A Python interpreter with its modules. Each environment has one zygote. */
 export interface PythonEnvironment {
-  /** Name for messages; equal keys are the same environment. */
+  /** A name for messages. Environments with equal keys are the same. */
   readonly key: string;
-  /** The interpreter, and its arguments before the script. */
+  /** Path of the interpreter, and its arguments before the script. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Directory of an environment that a model brought, or that was created for packages; null for the operator's own. */
+  /** Directory of an environment that a model brought, or that was created for packages; null for the operator's environment. */
   readonly directory: string | null;
-  /** Modules that its interpreter always imports before it is ready. */
+  /** Modules that every zygote of this environment imports before it is ready. */
   readonly imports: readonly string[];
-  /** A sentence for users: how to add a package that a model lacks. */
+  /** A sentence for error messages: how to add a package that a model lacks. */
   readonly packageHint: string;
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { createLogger, delay, InferenceError, systemClock, type Logger } from "@galatea/base";
 import {
   ExecutionNotStarted,
-  SentAnswers,
+  DeferredResponses,
   newInferenceRequest,
   type Execution,
   type InferenceRequest,
@@ -16,7 +16,7 @@ import { completeConfig, parseConfigText, type ModelConfig } from "../../modelco
 import { createArena, datatypes, type Arena, type Datatype, type Tensor } from "../../tensor/index.ts";
 import type { NamespaceMetrics } from "../namespace-metrics.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
-import { noOtherModels } from "../no-other-models.ts";
+import { noBlsClient } from "../no-bls-client.ts";
 import type { Backend, LoadedModel, ModelSource } from "../backend.ts";
 import {
   createPythonBackend,
@@ -135,7 +135,7 @@ export async function openFixture(
     arena,
     backendConfig: new Map<string, string>(),
     onHealth: (one: PythonFixture["health"][number]) => health.push(one),
-    others: noOtherModels,
+    bls: noBlsClient,
     metrics: metrics(arena),
     signal: new AbortController().signal,
   };
@@ -231,7 +231,7 @@ export async function executed(instance: Instance, batch: readonly InferenceRequ
 export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
   const { outcomes } = await executed(only(loaded), [request(inputs)]);
   const [first] = outcomes;
-  const outcome = first instanceof SentAnswers ? await first.ended : first;
+  const outcome = first instanceof DeferredResponses ? await first.ended : first;
   if (outcome instanceof InferenceError) throw outcome;
   if (outcome === undefined || outcome === null) throw new Error("the model has no one response");
   return outcome;

@@ -7,8 +7,8 @@ import type {
   Outcome,
   Released,
 } from "../../inference/index.ts";
-import { ExecutionNotStarted, releaseResponse, SentAnswers } from "../../inference/index.ts";
-import { LoanCollector, outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
+import { ExecutionNotStarted, releaseResponse, DeferredResponses } from "../../inference/index.ts";
+import { LoanCollector, outcomeOf, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameCapacity } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
@@ -19,7 +19,7 @@ import { SupervisedWorker } from "./supervised-worker.ts";
 import type { PipelineDepth } from "./pipeline-depth.ts";
 import type { BusyPolling } from "./busy-polling.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
-import { ExecutionAnswers } from "./execution-answers.ts";
+import { ExecutionResponses } from "./execution-responses.ts";
 import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
 import type { FailureLog } from "./failure-log.ts";
 import {
@@ -35,19 +35,19 @@ import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultRespon
 export interface PythonInstanceOptions {
   readonly name: string;
   readonly facts: FrameFacts;
-  /** Shared by all instances: the frame was sent when `send` returns. */
+  /** Encoder that all instances share: a frame must be sent before the next one is encoded. */
   readonly encoder: ExecuteEncoder;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
   /** Starts and initializes a worker. */
   readonly start: (signal: AbortSignal) => Promise<PythonWorker>;
-  /** Identity of the loaded model in the graph of calls. */
+  /** Identity of the loaded model in the call graph. */
   readonly owner: object;
   readonly onHealth: (reason: string | null) => void;
-  /** An execution of this duration is reported with the Python stack of its worker. */
+  /** An execution of this duration in milliseconds is reported, with the Python stack of its worker. */
   readonly hangReportMs: number;
-  /** An execution of this duration ends its worker; null: only its requests' own limits do (`executionMsMax`). */
+  /** An execution of this duration is ended with its worker; null: only limits of the requests apply (`executionMsMax`). */
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
   /** Shared by all instances of the server. */
@@ -63,42 +63,42 @@ interface Pending {
   readonly batch: readonly InferenceRequest[];
   readonly brief: boolean;
   readonly limitMs: number | null;
-  /** Number of its EXECUTE frame. */
+  /** Number of the EXECUTE frame. */
   readonly frameNumber: number;
   readonly spaces: LentBlock[];
   askCount: number;
-  /** The error of the worker's last request for output memory; null when there was none. */
+  /** The reason why the worker's last request for output memory was rejected; null when it was not. */
   refusal: InferenceError | null;
   readonly resolve: (execution: Execution) => void;
   readonly reject: (error: ExecutionNotStarted) => void;
 }
 
-/** A request that follows a response within this time comes from a client that sends one after another. */
+/** A request that follows a response within this time probably comes from a client that sends one request after another. */
 const nearNs = 200_000;
 
-/** One instance of a Python model: one worker at a time, and another one after a crash. */
+/** An instance of a Python model. It has one worker at a time, and starts another one after a crash. */
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
   readonly #room: FrameCapacity;
   readonly #pending = new RecyclingMap<Pending>();
-  /** Executions with open responses, including pending ones of a decoupled model. */
-  readonly #answers = new RecyclingMap<ExecutionAnswers>();
+  /** Executions with responses that are sent separately, as long as some are missing. */
+  readonly #answers = new RecyclingMap<ExecutionResponses>();
   /** Executions that have called other models, by id, until their last response. */
   readonly #callers = new RecyclingMap<PythonCallingExecution>();
   readonly #supervised: SupervisedWorker<PythonWorker>;
   #lastExecutionId = 0;
-  /** Sizes of the blocks that the last result used, lent in advance to the next execution. */
+  /** Sizes of the output blocks of the last result. Blocks of these sizes are lent to the next execution in advance. */
   #spaceSizes: readonly number[] = [];
   #spaceRequests = 0;
-  /** Time at which the oldest pending execution became the oldest. */
+  /** Time at which the oldest pending execution became the oldest one. */
   #headSinceNs = 0;
   readonly #watch: ExecutionWatch;
   #lastResultNs = 0;
-  /** Represents the instance in places that must not keep it alive. */
+  /** Represents the instance in `BusyPolling` without a reference that would keep the instance in memory. */
   readonly #mark = {};
 
-  /** `worker`: null for a dormant instance, whose worker is started when it is needed. */
+  /** `worker` is null for a dormant instance, whose worker is started when it is needed. */
   constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
     this.name = options.name;
     this.#options = options;
@@ -124,7 +124,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return this.#supervised;
   }
 
-  /** The running worker's pid; null when there is none. */
+  /** The pid of the running worker; null when there is none. */
   get pid(): number | null {
     return this.#supervised.up?.pid ?? null;
   }
@@ -151,8 +151,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return new ExecutionNotStarted(`Stub process '${this.name}' is being restarted.`);
   }
 
-  /** The worker skips a batch whose requests were all cancelled before it began; a running model can call `is_cancelled()`. */
-  givenUp(request: InferenceRequest): void {
+  /** The worker skips a batch whose requests were all cancelled before it began. A running model can query `is_cancelled()`. */
+  abandonRequest(request: InferenceRequest): void {
     for (const caller of this.#callers.values()) caller.givenUp(request);
     const worker = this.#supervised.up;
     if (worker === null) return;
@@ -172,8 +172,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * Executes one part of a batch. When the worker ended before the part was started, waits for this instance's next worker, because other
-   * parts of the batch have been executed here.
+   * Executes one part of a batch. When the worker ended before it started the part, waits for the next worker of this instance, because
+   * other parts were already executed here.
    */
   async #executePart(part: readonly InferenceRequest[]): Promise<Execution> {
     for (;;) {
@@ -188,7 +188,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
   }
 
-  /** Executes a batch that exceeds a frame in several, one after another; a request that fits no frame fails alone. */
+  /** Executes a batch in several frames, one after another, because one is too small. Only a request too large for any frame fails. */
   async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
     const outcomes: Released[] = [];
     for (const [place, error] of refused) outcomes[place] = error;
@@ -222,7 +222,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
-      // Nothing was sent: the loans are returned, whatever the error was.
+      // The frame was not sent: the lent blocks are taken back.
       worker.lent.takeBack(collector.loans);
       worker.lent.takeBack(spaces);
       busyPolling.ended(false);
@@ -232,7 +232,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
     if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
     if (this.#options.facts.isDecoupled)
-      this.#answers.set(executionId, new ExecutionAnswers({ executionId, batch, facts: this.#options.facts, worker }));
+      this.#answers.set(
+        executionId,
+        new ExecutionResponses({ executionId, batch, facts: this.#options.facts, worker }),
+      );
     const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
     return new Promise((resolve, reject) => {
       const sent = { executionId, batch, brief, limitMs, frameNumber, spaces };
@@ -240,9 +243,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     });
   }
 
-  /**
-   * Lends space of the sizes that the last batch of this size used; none when the arena has none to spare: the worker then requests it.
-   */
+  /** Lends output blocks of the sizes that the last batch of this size used; none when the arena has too little memory. */
   #lendSpaces(to: Pick<Pending, "executionId" | "spaces"> & { worker: PythonWorker }, requestCount: number): void {
     const { worker, executionId, spaces } = to;
     if (requestCount !== this.#spaceRequests || this.#spaceSizes.length > spacesMax) return;
@@ -267,7 +268,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     else this.#onResult(worker, pending, result);
   }
 
-  /** Handles a frame that is not a RESULT: a response, or a request for space. */
+  /** Handles a response that is sent separately, or a request for output memory. */
   #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id, extra: askId } = readHeader(frame);
     const answers = this.#answers.get(id);
@@ -275,7 +276,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       throw new MalformedRecord(`a result of execution ${id}, which has had all of its responses`);
     if (kind === kinds.response) {
       answers.answered(decodeResponse(frame));
-      // A model that continues to respond is not hung.
+      // A model that continues to send responses does not hang.
       if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
       if (answers.isOver) this.#over(id);
       return;
@@ -286,7 +287,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     worker.send(encodeSpace(id, asked, askId));
   }
 
-  /** Handles the end of `execute` of a decoupled model: the instance is free. */
+  /** Handles the end of `execute` of a decoupled model: the instance is free again. */
   #onReleased(worker: PythonWorker, pending: Pending, result: WireResult): void {
     const answers = this.#answers.get(pending.executionId);
     assert(answers !== undefined, "an execution that was not released has pending responses");
@@ -303,13 +304,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#ran(pending, result, executionOf(result, outcomes));
   }
 
-  /** Forgets an execution from which nothing more can arrive. */
+  /** Removes an execution of which nothing more can arrive. */
   #over(executionId: number): void {
     this.#answers.delete(executionId);
     this.#callers.delete(executionId);
   }
 
-  /** Returns the execution that calls another model; null when it is over. From now on the model gets one execution at a time. */
+  /** Returns the execution that calls another model; null when it has ended. From now on, the model gets one execution at a time. */
   #callingExecution(executionId: number): PythonCallingExecution | null {
     const { pipelineDepth, owner, facts } = this.#options;
     pipelineDepth.calls = true;
@@ -324,7 +325,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
-    // A correct worker waits for each response; one that only sends requests would accumulate unread responses.
+    // A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate.
     if (++pending.askCount > frameLimits.asksMax)
       throw new MalformedRecord(`execution ${pending.executionId} requests space too often`);
     const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
@@ -360,9 +361,9 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (result.responses === null) return repeated(pending.batch.length, this.#batchFailure(pending, result));
     if (result.responses.length !== pending.batch.length)
       throw new MalformedRecord(`${result.responses.length} responses to ${pending.batch.length} requests`);
-    const reading = new ResultReading(result.released, (lentId) => worker.lent.find(lentId, pending.executionId));
+    const reading = new ResultDecoder(result.released, (lentId) => worker.lent.find(lentId, pending.executionId));
     const outcomes: Released[] = [];
-    let later: ExecutionAnswers | null = null;
+    let later: ExecutionResponses | null = null;
     try {
       for (const response of result.responses) {
         if (response.kind === "later") {
@@ -382,11 +383,11 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return outcomes;
   }
 
-  /** Keeps the requests whose responses come after `execute` has returned, although the model is not decoupled. */
-  #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionAnswers {
+  /** Keeps the requests of a model that is not decoupled whose responses are sent after `execute` has returned. */
+  #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionResponses {
     const { executionId, batch } = pending;
     const options = { executionId, batch, facts: this.#options.facts, worker };
-    const answers = new ExecutionAnswers(options, (place) => responses[place]!.kind === "later");
+    const answers = new ExecutionResponses(options, (place) => responses[place]!.kind === "later");
     answers.released();
     this.#answers.set(executionId, answers);
     const caller = this.#callers.get(executionId);
@@ -396,10 +397,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #batchFailure(pending: Pending, result: WireResult): InferenceError {
     const message = `Failed to process the request(s) for model '${this.name}', message: ${result.message}`;
-    // An execution that was cancelled before it started did not fail.
+    // An execution that was cancelled before it started is not logged as a failure.
     if (result.inferNs > 0)
       this.#options.failures.report(this.name, () => ({ message, requestIds: pending.batch.map(({ id }) => id) }));
-    // The outputs did not fit in memory: a later try of the client may succeed.
+    // An out-of-memory error in the model may be temporary: the client may retry.
     const reasonOfWorker = result.isOutOfMemory ? "out-of-memory" : null;
     const { code, reason } = pending.refusal ?? { code: "INTERNAL", reason: reasonOfWorker };
     return new InferenceError(code, message, { reason });
@@ -422,8 +423,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * Handles the end of a worker. It executes in order: executions behind the one during which it ended, and those sent after its end,
-   * were not started and are returned.
+   * Handles the end of a worker, which executes in order. Executions after the one during which it ended, and those sent after its end,
+   * were not started and may be executed again.
    */
   #onEnd(worker: PythonWorker, reason: string): void {
     const [first, ...others] = this.#pending.values();
@@ -431,7 +432,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const [head, notBegun] = isLost ? [undefined, [first, ...others]] : [first, others];
     this.#pending.clear();
     const died = new InferenceError("INTERNAL", reason);
-    // Executions that were not started will have other responses.
+    // Executions that were not started will be executed again, and their responses come from there.
     for (const answers of this.#answers.values()) answers.fail(died);
     this.#answers.clear();
     this.#callers.clear();
@@ -451,7 +452,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const head = this.#pending.first;
     if (head === undefined || this.#supervised.up === null) return null;
     const { executionId, limitMs } = head;
-    // A model that waits for its clients to consume responses is not hung.
+    // A model that waits for its clients to read responses does not hang.
     if (this.#answers.get(executionId)?.isHeldUp === true) this.#headSinceNs = this.#options.clock.monotonicNs();
     const isCalling = this.#callers.get(executionId)?.isCalling === true;
     return { executionId, sinceNs: this.#headSinceNs, limitMs, isCalling };
@@ -467,12 +468,12 @@ export class PythonInstance implements Instance, AsyncDisposable {
     worker?.printStacks();
   }
 
-  /** Ends the worker at once, whatever it is doing; no other follows it. */
+  /** Kills the worker, even if it executes, and starts no other one. */
   abandon(reason: string): void {
     this.#supervised.abandon(reason);
   }
 
-  /** Ends the worker, after its `finalize`. No execution may be running, except after `abandon`. */
+  /** Ends the worker after its `finalize`. No execution may be running, except after `abandon`. */
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = this.#supervised.close(this.#options.finalizeMs);
     this.#watch[Symbol.dispose]();
@@ -482,7 +483,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
 function releaseAll(outcomes: readonly Released[]): void {
   for (const outcome of outcomes)
-    if (!(outcome instanceof InferenceError || outcome instanceof SentAnswers)) releaseResponse(outcome);
+    if (!(outcome instanceof InferenceError || outcome instanceof DeferredResponses)) releaseResponse(outcome);
 }
 
 function executionOf(result: WireResult, outcomes: readonly Released[]): Execution {

@@ -74,7 +74,7 @@ if value[0] == 9: time.sleep(0.3)\n${echo}`;
   const large = Array.from({ length: 8192 }, () => 3);
   const batches = [[9], [2], large, [4]].map((values) => [request([floats("IN", values)])]);
   const executions = batches.map((batch) => only(loaded).execute(batch));
-  for (const given of [...batches[1]!, ...batches[2]!]) only(loaded).givenUp(given);
+  for (const given of [...batches[1]!, ...batches[2]!]) only(loaded).abandonRequest(given);
   const outcomes = (await Promise.all(executions)).map(({ outcomes: [outcome] }) => outcome!);
   for (const [index, value] of [
     [0, 9],
@@ -119,9 +119,9 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([request.is_
   ];
   const waiting = behind.map((one) => only(loaded).execute([one]));
   await until(() => fixture.log.includes("printed: executes"));
-  only(loaded).givenUp(batch[1]!);
-  only(loaded).givenUp(behind[0]!);
-  only(loaded).givenUp(batch[2]!);
+  only(loaded).abandonRequest(batch[1]!);
+  only(loaded).abandonRequest(behind[0]!);
+  only(loaded).abandonRequest(batch[2]!);
   const outcomes = (await Promise.all([running, ...waiting])).flatMap((execution) => execution.outcomes);
   assert.match((outcomes[3] as InferenceError).message, /message: cancelled$/);
   for (const [index, cancelled] of [0, 1, 1, null, 0].entries()) {

@@ -5,11 +5,11 @@ import { signalGroup } from "@galatea/base/system";
 import { describeProcessEnd, OutputLines, watchAdoptedChild, type ProcessEnd } from "@galatea/base/processes";
 import type { Arena } from "../../tensor/index.ts";
 import type { NamespaceMetrics } from "../namespace-metrics.ts";
-import type { OtherModels } from "../other-models.ts";
+import type { BlsClient } from "../bls-client.ts";
 import type { PythonCallingExecution } from "./calling-execution.ts";
 import { FrameChannel } from "./frame-channel.ts";
 import { LentBlocks } from "./lent-blocks.ts";
-import { decodeJson, decodeTexts, readHeader } from "./frame-decoder.ts";
+import { decodeJson, decodeFields, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { LogRate } from "./log-rate.ts";
 import { encodeFrame, encodeJson, frameBytesMax, kinds, MalformedRecord } from "./wire.ts";
@@ -20,25 +20,25 @@ import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
-  /** Receives RESULT, ASK, RELEASED, RESPONSE and RAISED frames, valid until the call returns. May throw MalformedRecord. */
+  /** Receives RESULT, ASK, RELEASED, RESPONSE and RAISED frames, which are valid during the call. May throw MalformedRecord. */
   onExecutionFrame(frame: Buffer): void;
-  /** Returns the execution with this number, for a call to another model; null when it is over. */
+  /** Returns the calling execution of a call to another model; null when it has ended. */
   callingExecution(executionId: number): PythonCallingExecution | null;
 }
 
 export interface WorkerOptions {
-  /** Environment of the zygote that forked it. */
+  /** Environment of the zygote that has forked the worker. */
   readonly environment: PythonEnvironment;
-  readonly others: OtherModels;
+  readonly others: BlsClient;
   readonly metrics: NamespaceMetrics;
-  /** The memory that contains the tensors of other models. */
+  /** The arena that contains the namespace's tensors. */
   readonly arena: Arena;
   readonly inlineBytesMax: number;
-  /** The model's file, if it is shared; the starter disposes it after the process has ended. */
+  /** The model's file in shared memory; null when it is not shared. `startWorker` disposes it after the process has ended. */
   readonly file: SharedFile | null;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Receives a line that the worker printed. */
+  /** Receives a line of the worker's output. */
   readonly print: (line: string) => void;
 }
 
@@ -48,23 +48,23 @@ interface LifecycleCall {
   readonly reject: (error: Error) => void;
 }
 
-/** Time to read the remaining output of an ended process: a child of it may hold the pipe open for ever. */
+/** Time to read the remaining output of an ended process. A child process may keep the pipe open for ever. */
 const lastWordsMs = 200;
 const logLevels = ["info", "warning", "error", "verbose"] as const;
 
-/** One forked process: its socket, its output, its loans, its end. The instance interprets the frames. */
+/** A forked worker process: its socket, output, lent blocks and end. The instance interprets frames about executions. */
 export class PythonWorker {
   readonly pid: number;
-  /** Name for messages; later the instance's. */
+  /** Name for messages; once the worker belongs to an instance, the instance's name. */
   name: string;
   /** True if the model has auto_complete_config. */
   completes = false;
-  /** Calls to other models, of the load that it serves. */
-  others: OtherModels;
+  /** Calls other models on behalf of this worker's model. */
+  others: BlsClient;
   readonly lent = new LentBlocks();
   readonly environment: PythonEnvironment;
   readonly file: SharedFile | null;
-  /** Resolves with the reason of its end, after it is reaped and its loans have ended. */
+  /** Resolves with the reason why the worker ended, after the process was reaped and its lent blocks were released. */
   readonly ended: Promise<string>;
   readonly #options: WorkerOptions;
   readonly #lifelineFd: number;
@@ -72,9 +72,9 @@ export class PythonWorker {
   readonly #output: Socket;
   readonly #lines: OutputLines;
   readonly #logRate: LogRate;
-  /** Created when the worker first calls another model. */
+  /** Created at the worker's first call of another model. */
   #calls: WorkerCalls | null = null;
-  /** Created when its model first has a custom metric. */
+  /** Created with the first custom metric of the worker's model. */
   #metrics: WorkerMetrics | null = null;
   #events: WorkerEvents | null = null;
   #call: LifecycleCall | null = null;
@@ -105,7 +105,7 @@ export class PythonWorker {
     this.#channel = new FrameChannel(forked.socketFd, {
       onFrame: (frame) => this.#onFrame(frame),
       onMalformed: (error) => this.kill(error.message),
-      // A worker without its socket is unusable, whatever it still does.
+      // A worker without its socket is unusable, even if it runs on.
       onClosed: () => this.#closedChannel(),
     });
     this.ended = new Promise((resolve) => {
@@ -121,7 +121,7 @@ export class PythonWorker {
     return this.#lines.tail;
   }
 
-  /** Passes execution frames to `events` from now on. */
+  /** Sends frames about executions to `events` from now on. */
   attach(events: WorkerEvents): void {
     this.#events = events;
   }
@@ -140,10 +140,7 @@ export class PythonWorker {
     return frameNumber >= this.#channel.firstLost;
   }
 
-  /**
-   * Performs one step of the worker's lifecycle: sends `body`, resolves with the reply; a failure reported by the model rejects with
-   * INTERNAL.
-   */
+  /** Runs one step of the worker's lifecycle: sends `body` and resolves with the reply. Rejects with INTERNAL when the model fails. */
   async call(
     kind: number,
     replyKind: number,
@@ -172,7 +169,7 @@ export class PythonWorker {
     }
   }
 
-  /** Calls the model's finalize and ends the process; after `graceMs` by force. */
+  /** Calls the model's `finalize` and ends the process; after `graceMs`, kills it. */
   async finalize(graceMs: number): Promise<void> {
     if (this.#alive) {
       this.#channel.send(encodeFrame(kinds.finalize, new Uint8Array()));
@@ -182,14 +179,14 @@ export class PythonWorker {
     await this.ended;
   }
 
-  /** Kills the process and all its descendants in the group. */
+  /** Kills the process and all processes of its group. */
   kill(reason: string): void {
     if (!this.#alive) return;
     this.#killedBecause ??= reason;
     if (!signalGroup(this.pid, 9)) process.kill(this.pid, "SIGKILL");
   }
 
-  /** Prints the Python stack of every thread to the output, also while the process is busy, with the interpreter lock held or not. */
+  /** Makes the worker print the Python stack of every thread to its output. This works even when the process is busy. */
   printStacks(): void {
     if (this.#alive) process.kill(this.pid, "SIGUSR2");
   }
@@ -198,7 +195,7 @@ export class PythonWorker {
     if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endSoon();
   }
 
-  /** The socket is closed and the process is not reaped: it is ending by itself, or it has closed a foreign descriptor. */
+  /** The socket is closed but the process was not reaped: it is ending, or model code has closed the socket's descriptor. */
   #endSoon(): void {
     const timer = this.#options.clock.timer(lastWordsMs, () => this.kill("it closed its socket"));
     void this.ended.then(() => timer[Symbol.dispose]());
@@ -228,7 +225,7 @@ export class PythonWorker {
     return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#answer(answer)));
   }
 
-  /** A correct worker waits for each response; one that only sends requests would accumulate unread responses. */
+  /** A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate. */
   #answer(frame: Uint8Array): void {
     if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
       throw new MalformedRecord("requests about metrics whose responses it does not read");
@@ -237,20 +234,20 @@ export class PythonWorker {
 
   #log(level: number, frame: Buffer): void {
     if (!this.#logRate.admits()) return;
-    const body = decodeTexts(frame);
+    const body = decodeFields(frame);
     const place = `${String(body.get("file"))}:${String(body.get("line"))}`;
     this.#options.logger[logLevels[level] ?? "info"](String(body.get("message")), { instance: this.name, place });
   }
 
   async #onReaped(end: ProcessEnd): Promise<string> {
     this.#alive = false;
-    // Children of it may still hold the output, and map the arena.
+    // Child processes may still use the output and map the arena.
     signalGroup(this.pid, 9);
     await this.#lastWords();
     closeSync(this.#lifelineFd);
     this.#output.destroy();
     this.#lines.end();
-    // Responses sent before the end count.
+    // Responses that were sent before the end are valid.
     this.#channel.drain();
     this.#channel.close();
     this.#logRate.end();
@@ -307,7 +304,7 @@ const metricKinds: ReadonlySet<number> = new Set([
 const failureTextMax = 65_536;
 
 function failureOf(frame: Buffer): InferenceError {
-  const body = decodeTexts(frame);
+  const body = decodeFields(frame);
   const message = body.get("message");
   if (typeof message !== "string") throw new MalformedRecord("a failure without its text");
   const reason = body.get("outOfMemory") === true ? "out-of-memory" : null;

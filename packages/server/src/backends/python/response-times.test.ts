@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { AnswerSink } from "../../inference/index.ts";
+import type { ResponseSink } from "../../inference/index.ts";
 import { floats, model, oneInOneOut, only, openFixture, request, type PythonFixture } from "./python-fixture.ts";
 
 let fixture: PythonFixture;
@@ -20,7 +20,7 @@ for r in requests:
     sender.send(flags=1)`);
   const decoupled = oneInOneOut("TYPE_FP32", "model_transaction_policy { decoupled: true }");
   await using loaded = await fixture.load("times", body, decoupled);
-  const answers: AnswerSink = { respond: (_outcome, _isFinal, taken) => taken() };
+  const answers: ResponseSink = { respond: (_outcome, _isFinal, taken) => taken() };
   const { computeInferNs, computeOutputNs } = await only(loaded).execute([request([floats("IN", [1])], { answers })]);
   assert.ok(computeOutputNs > 0);
   assert.ok(computeInferNs > 50e6);

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { frameworkNamed } from "./frameworks/framework-rows.ts";
+import { frameworkByName } from "./frameworks/framework-rows.ts";
 import { frameworkLocation } from "./frameworks/framework-store.ts";
 import { frameworkRunners } from "./runners.ts";
 
@@ -20,7 +20,7 @@ test("a framework that is not set up is refused with the command that does it, a
       `unable to find backend library for backend 'pytorch': its packages are not set up in '${environments}' or '${machines}'. ` +
       "Do it once with: galatea model add pytorch",
   });
-  const { directory } = await frameworkLocation(machines, frameworkNamed("pytorch")!);
+  const { directory } = await frameworkLocation(machines, frameworkByName("pytorch")!);
   await mkdir(directory, { recursive: true });
   // Begun and not complete: nothing runs in it.
   await assert.rejects(find("pytorch"), { code: "UNAVAILABLE" });
@@ -29,7 +29,7 @@ test("a framework that is not set up is refused with the command that does it, a
     directory: "/workers/galatea_frameworks/pytorch",
     filename: "model.py",
     mapsFiles: true,
-    environment: { directory, imports: frameworkNamed("pytorch")!.imports },
+    environment: { directory, imports: frameworkByName("pytorch")!.imports },
   });
   // Scripts for PyTorch run where its models do.
   const scripts = await find("pytorch_script");
@@ -41,20 +41,20 @@ test("where a GPU is, TensorFlow's models run in the build for GPUs where that i
   const environments = await mkdtemp(join(tmpdir(), "galatea-runners-"));
   t.after(() => rm(environments, { recursive: true, force: true }));
   const make = async (name: string) => {
-    const { directory } = await frameworkLocation(environments, frameworkNamed(name)!);
+    const { directory } = await frameworkLocation(environments, frameworkByName(name)!);
     await mkdir(directory);
     await writeFile(join(directory, "ready"), "");
     return directory;
   };
-  const environmentOf = async (backend: string, gpuCount: number) =>
+  const requestedEnvironment = async (backend: string, gpuCount: number) =>
     (await frameworkRunners({ workers: "/workers", environments: [environments], gpuCount })(backend))?.environment
       ?.directory;
   const forCpu = await make("tensorflow");
-  assert.equal(await environmentOf("tensorflow", 1), forCpu);
+  assert.equal(await requestedEnvironment("tensorflow", 1), forCpu);
   const forGpus = await make("tensorflow-gpu");
-  assert.equal(await environmentOf("tensorflow", 1), forGpus);
-  assert.equal(await environmentOf("tensorflow", 0), forCpu);
-  assert.equal(await environmentOf("tensorflow_serving", 1), forCpu);
+  assert.equal(await requestedEnvironment("tensorflow", 1), forGpus);
+  assert.equal(await requestedEnvironment("tensorflow", 0), forCpu);
+  assert.equal(await requestedEnvironment("tensorflow_serving", 1), forCpu);
 });
 
 test("TensorRT's runner is there where a GPU is, and runs in what Python models run in", async () => {

@@ -2,37 +2,37 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { frameworkOfRunner, gpuFrameworkOfRunner } from "./frameworks/framework-rows.ts";
-import { madeFramework, notSetUpText } from "./frameworks/framework-store.ts";
+import { findFramework, notInstalledText } from "./frameworks/framework-store.ts";
 
-/** A program that runs all models of a backend, instead of a `model.py` in each model. */
+/** The program of a python-based backend, which runs all models of that backend, instead of a `model.py` in each model. */
 export interface PythonRunner {
   readonly directory: string;
   readonly filename: string;
-  /** True if it maps the model's file, which is then in memory once for all workers with an equal one. */
+  /** True if the program maps the model's file: workers with equal files then share the memory. */
   readonly mapsFiles: boolean;
-  /** Environment of models that bring none; null: that of all Python models. */
+  /** Environment for models that bring none; null: the environment for all Python models. */
   readonly environment: RunnerEnvironment | null;
 }
 
-/** An environment that the operator installed for a runner. */
+/** An environment that the operator has installed for a python-based backend. */
 export interface RunnerEnvironment {
   readonly directory: string;
-  /** Modules that its interpreter imports before it forks workers. */
+  /** Modules that a zygote imports before it forks workers. */
   readonly imports: readonly string[];
 }
 
 /**
- * Finds the program that runs models of a python-based backend; null when there is none of that name. Such a model's worker is like any
- * Python model's, except for the location of its program.
+ * Returns the program of a python-based backend; null when there is none with this name. A worker of such a model differs from others only
+ * in the location of its program.
  */
 export type FindPythonRunner = (backend: string) => Promise<PythonRunner | null>;
 
 const filename = "model.py";
 
-/** Returns a finder of runners at Triton's location: `<directory>/<backend>/model.py`. */
-export function runnersIn(directory: string): FindPythonRunner {
+/** Returns a function that finds programs where Triton expects them: `<directory>/<backend>/model.py`. */
+export function runnersInDirectory(directory: string): FindPythonRunner {
   return async (backend) => {
-    // The name of a backend must not be a path.
+    // Rejects names that are paths.
     if (!/^[\w-][\w.-]*$/.test(backend)) return null;
     const own = join(directory, backend);
     const found = await stat(join(own, filename)).catch(() => null);
@@ -41,24 +41,24 @@ export function runnersIn(directory: string): FindPythonRunner {
 }
 
 /**
- * Runners for libraries that are not on public indexes: the operator installs them in the environment of Python models, to match the
- * driver. They run on GPUs only.
+ * Backends whose library is not in a public package index, such as TensorRT. The operator installs it, matching the driver, in the
+ * environment of Python models. They run only on GPUs.
  */
 const operatorsLibraries: ReadonlySet<string> = new Set(["tensorrt"]);
 
-/** Directories of the product's own runners and their environments. */
+/** Directories of this product's own backend programs, and of their environments. */
 export interface FrameworkDirectories {
   /** Directory of `galatea_frameworks`. */
   readonly workers: string;
-  /** Directories of environments created by `galatea model add`. */
+  /** Directories that contain environments created by `galatea model add`. */
   readonly environments: readonly string[];
   /** Number of GPUs on which models may be placed. */
   readonly gpuCount: number;
 }
 
 /**
- * Returns a finder of the product's own runners, in the environments of their frameworks. The finder throws UNAVAILABLE when a known
- * framework is not installed, with the command that installs it.
+ * Returns a function that finds this product's own backend programs and their environments. It throws UNAVAILABLE, with the command to run,
+ * when a framework is not installed.
  */
 export function frameworkRunners(directories: FrameworkDirectories): FindPythonRunner {
   return async (backend) => {
@@ -71,19 +71,19 @@ export function frameworkRunners(directories: FrameworkDirectories): FindPythonR
     if (framework === null) return null;
     const forGpus = directories.gpuCount === 0 ? null : gpuFrameworkOfRunner(backend);
     for (const build of forGpus === null ? [framework] : [forGpus, framework]) {
-      const place = await madeFramework(directories.environments, build);
+      const place = await findFramework(directories.environments, build);
       if (place === null) continue;
       return {
         directory: join(directories.workers, "galatea_frameworks", backend),
         filename,
-        // A script reads its files itself.
+        // A script reads its files itself, so its file is not shared.
         mapsFiles: framework.mapsFiles === true && backend === framework.name,
         environment: { directory: place.directory, imports: build.imports ?? [] },
       };
     }
     throw new InferenceError(
       "UNAVAILABLE",
-      `unable to find backend library for backend '${backend}': its packages are ${notSetUpText(directories.environments, framework)}`,
+      `unable to find backend library for backend '${backend}': its packages are ${notInstalledText(directories.environments, framework)}`,
     );
   };
 }

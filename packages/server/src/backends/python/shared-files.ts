@@ -5,16 +5,16 @@ import { promisify } from "node:util";
 import { openSealableMemory, type SealableMemory } from "@galatea/base/system";
 
 /**
- * The bytes of a model's file, in memory that all workers with an equal file share. A mapping of the file on disk would change under a
- * running model when another file is copied over it, and crash the model if that one is shorter.
+ * The content of a model's file in memory that all workers with an equal file share. Mapping the file on disk would be unsafe: when another
+ * file is copied over it, a running model would see changed bytes, or crash if that file is shorter.
  */
 export interface SharedFile extends Disposable {
-  /** Sealed: a process with this descriptor can read, and map privately. Open until all users have disposed the file. */
+  /** Sealed memory file: a process with this descriptor can read it and map it privately. Open until all users have disposed the file. */
   readonly fd: number;
   readonly byteLength: number;
-  /** Bytes that this user is charged with: all of them for the oldest user, else none. */
+  /** Bytes that this user is charged with: the oldest user is charged with all of them, others with none. */
   readonly chargedBytes: number;
-  /** Called when this user becomes the oldest, because the charged one was disposed. */
+  /** Called when this user becomes the oldest one and is therefore charged. */
   onCharged: (() => void) | null;
 }
 
@@ -22,29 +22,29 @@ interface Held {
   readonly memory: SealableMemory;
   readonly byteLength: number;
   readonly contentHash: string;
-  /** Identities under which the file was found: equal files have one entry and several identities. */
+  /** File identities with this content. Equal files share one entry. */
   readonly identities: Set<string>;
   /** Users, the oldest first. */
   readonly holders: Set<SharedFile>;
 }
 
 export interface SharedFilesOptions {
-  /** Limit of all files together; a file over the limit is not shared. */
+  /** Limit of all files together; a file that exceeds it is not shared. */
   readonly bytesMax: number;
-  /** Smaller files do not justify a descriptor. */
+  /** Minimum size of a shared file; sharing smaller ones does not save the cost of a descriptor. */
   readonly fileBytesMin: number;
 }
 
-/** Bytes hashed in one event loop tick. */
+/** Bytes that are hashed in one event loop tick. */
 const pieceBytes = 256 * 1024;
 const writeTo = promisify(write);
 
-/** Files by content, kept while they are used. */
+/** Files in shared memory, by content, as long as they are used. */
 export class SharedFiles {
   readonly #options: SharedFilesOptions;
   readonly #byIdentity = new Map<string, Held>();
   readonly #byContent = new Map<string, Held>();
-  /** Pending reads by identity. */
+  /** Reads in progress, by file identity. */
   readonly #reading = new Map<string, Promise<unknown>>();
   #bytes = 0;
 
@@ -53,8 +53,8 @@ export class SharedFiles {
   }
 
   /**
-   * Returns the file of the path, which the caller disposes; null when it is not a regular file (links are not followed), is small, does
-   * not fit the limit, or changes while it is read: then a worker reads it itself.
+   * Returns the file of a path, which the caller disposes. Null when the file must be read by the worker itself: it is not a regular file
+   * (links are not followed), is too small, exceeds the limit, or changes while it is read.
    */
   async open(path: string): Promise<SharedFile | null> {
     const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
@@ -68,7 +68,7 @@ export class SharedFiles {
         if (held !== undefined) return this.#lend(held);
         const reading = this.#reading.get(identity);
         if (reading === undefined) break;
-        // The read may have failed, or its file may be disposed before this call continues: then it is read again.
+        // If the read has failed, or its file was disposed before this call continues, the file is read again.
         await reading.catch(() => null);
       }
       const reading = this.#read(source, identity, Number(found.size)).finally(() => this.#reading.delete(identity));
@@ -80,21 +80,21 @@ export class SharedFiles {
   }
 
   /**
-   * Returns the size of the path's file when it is in memory already, else 0. Copies under other names are not recognized, which would
-   * require reading them.
+   * Returns the size of the file if it is in shared memory already, otherwise 0. Equal files under other names are not recognized, because
+   * that would require reading them.
    */
   async heldBytesOf(path: string): Promise<number> {
     const found = await lstat(path, { bigint: true }).catch(() => null);
     return found === null ? 0 : (this.#byIdentity.get(identityOf(found))?.byteLength ?? 0);
   }
 
-  /** Number of bytes in memory. */
+  /** Number of bytes of all files in shared memory. */
   get bytes(): number {
     return this.#bytes;
   }
 
   async #read(source: FileHandle, identity: string, byteLength: number): Promise<SharedFile | null> {
-    // Reserved before the first byte, so that concurrent reads do not count on the same free memory.
+    // The size is reserved before the first byte is read, so that concurrent reads do not exceed the limit.
     if (this.#bytes + byteLength > this.#options.bytesMax) return null;
     this.#bytes += byteLength;
     let memory: SealableMemory | null = null;
@@ -153,12 +153,15 @@ export class SharedFiles {
   }
 }
 
-/** Returns device, inode, size and the times of birth and modification. Not the time of change: a new hard link changes it. */
+/**
+ * Returns an identity of the file: device, inode, size and the times of birth and modification. The time of the last status change is not
+ * used, because a new hard link changes it.
+ */
 function identityOf({ dev, ino, size, mtimeNs, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${size}:${mtimeNs}:${birthtimeNs}`;
 }
 
-/** Copies exactly `byteLength` bytes; returns their hash, or null when the file has fewer. */
+/** Copies exactly `byteLength` bytes and returns their hash; null when the file is shorter. */
 async function copy(source: FileHandle, target: number, byteLength: number): Promise<string | null> {
   const hash = createHash("sha256");
   const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, byteLength));

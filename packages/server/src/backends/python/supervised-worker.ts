@@ -3,11 +3,11 @@ import type { InstanceState, InstanceSupervision } from "../../inference/index.t
 import { backoffMs } from "@galatea/base/processes";
 import { nextWorkerState, type WorkerEvent, type WorkerState } from "./worker-state.ts";
 
-/** The interface of a worker to its supervisor. */
+/** The interface of a worker process for its supervisor. */
 export interface WorkerProcess {
-  /** False once it was reaped, shortly before `ended`. */
+  /** False once the process was reaped, which is shortly before `ended` resolves. */
   readonly alive: boolean;
-  /** Resolves with the reason of its end. */
+  /** Resolves with the reason why the process ended. */
   readonly ended: Promise<string>;
   kill(reason: string): void;
   finalize(graceMs: number): Promise<void>;
@@ -21,35 +21,35 @@ export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
   readonly random: () => number;
   /** Starts and initializes a worker. */
   readonly start: (signal: AbortSignal) => Promise<Worker>;
-  /** Called when a worker is up. */
+  /** Called when a worker is running. */
   readonly onUp: (worker: Worker) => void;
-  /** Called when a worker has ended; whether another follows is known when the call returns. */
+  /** Called when a worker has ended. `state` then already tells whether another one is started. */
   readonly onEnd: (worker: Worker, reason: string) => void;
-  /** Called with the reason when there is no worker; with null when there is one again. */
+  /** Called with the reason when there is no worker, and with null when there is one again. */
   readonly onHealth: (reason: string | null) => void;
 }
 
-/** A worker that ended after this time did not fail to start. */
+/** A worker that ends after this time does not count as a failed start. */
 const soundAfterMs = 10_000;
-/** Pause after a failed start on demand, for example for lack of memory. */
+/** Pause after a failed start of a dormant instance, for example because of too little memory. */
 const dormantRestMs = 10_000;
 const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 
-/** Keeps one worker running at a time, and starts another when it ends, until `close`. */
+/** Keeps one worker process running until `close`: starts another one when it ends. */
 export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceSupervision {
   readonly #options: SupervisedWorkerOptions<Worker>;
   readonly #closing = new AbortController();
   #life: WorkerState<Worker>;
-  /** Timer until the worker counts as sound, or until the next start. */
+  /** Timer until the running worker no longer counts as just started, or until the next start. */
   #timer: Disposable | null = null;
   /** Resolves when the last start has succeeded or failed. */
   #started: Promise<void> = Promise.resolve();
-  /** Resolves for the callers that wait for the next change. */
+  /** Resolved at the next change of the state. */
   #change: PromiseWithResolvers<void> | null = null;
-  /** The last worker; null before the first. */
+  /** The latest worker; null before the first one. */
   #latest: Worker | null = null;
 
-  /** `worker`: null for a dormant one, which is started when it is needed. */
+  /** `worker` is null for a dormant instance, whose worker is started when it is needed. */
   constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker | null) {
     this.#options = options;
     this.#life = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
@@ -88,7 +88,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#on({ is: "needed" });
   }
 
-  /** Resolves with the worker, or with the reason why there is none. Waits for a restart, but not for a worker that does not start. */
+  /** Resolves with the worker, or with the reason why there is none. Waits for a restart, except after a failed start. */
   async coming(): Promise<Worker | string> {
     while (this.state === "restarting") await this.changed();
     const life = this.#life;
@@ -96,19 +96,19 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     return life.at === "down" ? life.reason : `Stub process '${this.#options.name}' is not healthy.`;
   }
 
-  /** Records that the worker has executed something: its next end is not a failed start. */
+  /** Records that the worker has executed something. Its end then does not count as a failed start. */
   proven(): void {
     if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
   }
 
-  /** Ends the worker at once, whatever it is doing; no other follows it. */
+  /** Kills the worker, even if it executes, and starts no other one. */
   abandon(reason: string): void {
     this.#closing.abort(new Error(reason));
     this.#on({ is: "closed" });
     this.#latest?.kill(reason);
   }
 
-  /** Ends the worker, its `finalize` first, and resolves when no process is left. */
+  /** Ends the worker after its `finalize`. Resolves when no process is left. */
   async close(finalizeMs: number): Promise<void> {
     const life = this.#life;
     this.#closing.abort(new Error("the model is unloaded"));

@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { create } from "tar";
 import { createArena } from "../../tensor/index.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
-import { noOtherModels } from "../no-other-models.ts";
+import { noBlsClient } from "../no-bls-client.ts";
 import type { TenantOptions } from "./confinement-plan.ts";
 import { ask, floats, header, oneInOneOut, openFixture, pidOf, until, type PythonFixture } from "./python-fixture.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
@@ -134,7 +134,7 @@ test("each namespace has a user of its own where the server is root, and the ser
   const context = {
     arena,
     backendConfig: new Map<string, string>(),
-    others: noOtherModels,
+    bls: noBlsClient,
     metrics: noNamespaceMetrics,
     onHealth: () => {},
     signal: AbortSignal.timeout(testTimeoutMs),

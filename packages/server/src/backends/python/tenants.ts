@@ -6,7 +6,7 @@ import type { ModelSource } from "../backend.ts";
 import { Cgroups, type CgroupSet } from "./cgroups.ts";
 import {
   confinementRows,
-  planFor,
+  createConfinementPlan,
   type ConfinementPlan,
   type ConfinementRow,
   type MachineFacts,
@@ -19,24 +19,24 @@ export interface TenantsOptions {
   readonly tenants: TenantOptions;
   /** Directory of `galatea_tenant.py`. */
   readonly workerDirectory: string;
-  /** The operator's own interpreter, which starts environments that tenants bring. */
+  /** The operator's interpreter, which starts the interpreters of environments that tenants bring. */
   readonly python: PythonEnvironment;
-  /** Resolves with the facts that a zygote of `python` determined; called once. */
+  /** Resolves with the properties of this machine that a zygote of `python` has determined; called once. */
   readonly findFacts: () => Promise<MachineFacts>;
-  /** Ends the zygotes of a tenant's own environment, and resolves when none of their processes is left. */
+  /** Ends the zygotes of a tenant's own environment. Resolves when none of their processes is left. */
   readonly endEnvironment: (key: string) => Promise<void>;
-  /** Kills processes that ended tenants left running. */
+  /** Kills processes that ended tenants have left running. */
   readonly endRemains: () => Promise<void>;
-  /** Called when the measures on this machine are known, before the first tenant's code runs. */
+  /** Called with the isolation measures of this machine, before the first tenant's code runs. */
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   readonly logger: Logger;
 }
 
-/** A worker's membership in its tenant; disposed when the worker has ended. */
+/** Counts a worker as a member of its tenant. Disposed when the worker has ended. */
 export interface TenantLease extends AsyncDisposable {
-  /** Plan for a worker that the operator's interpreter forks. */
+  /** The confinement of a worker that is forked from the operator's interpreter. */
   readonly plan: ConfinementPlan;
-  /** Returns the environment as the tenant's processes use it: one that a model brought runs under the tenant's plan from the start. */
+  /** Returns the environment as the tenant uses it. An interpreter that a model brought is confined from its start. */
   environment(asked: PythonEnvironment): PythonEnvironment;
 }
 
@@ -49,7 +49,7 @@ interface Tenant {
   workerCount: number;
 }
 
-/** The facts about this machine, determined once, and the resources available on it. */
+/** The properties of this machine, determined once, and the resources for tenants. */
 interface Ground {
   readonly facts: MachineFacts;
   readonly users: UserSlice | null;
@@ -58,18 +58,18 @@ interface Ground {
 }
 
 /**
- * Isolates tenants. A tenant is a namespace, identified by its arena; while it has workers, it has its own user, scratch directory and
- * control groups.
+ * Isolates tenants from each other. A tenant is a namespace, identified by its arena. While a tenant has workers, it has its own user,
+ * scratch directory and control groups.
  */
 export class Tenants implements Disposable {
   readonly #options: TenantsOptions;
   readonly #living = new Map<string, Tenant>();
-  /** Failures are reported to the caller that ends a tenant. */
+  /** Runs the cleanup of ended tenants. Its failures are reported to the caller that ends a tenant. */
   readonly #ending = new TaskGroup(() => {});
   #ground: Promise<Ground> | null = null;
   #users: UserSlice | null = null;
   readonly #groups: { readonly groups: Cgroups | null; readonly missing: string | null };
-  /** The group of all processes of tenants, interpreters included. */
+  /** The control group of all processes of tenants, their interpreters included. */
   readonly #allGroup: CgroupSet | null;
   #scratchCount = 0;
 
@@ -88,7 +88,7 @@ export class Tenants implements Disposable {
     return join(this.#options.tenants.directory, "root");
   }
 
-  /** Returns the arguments of `tenant.facts` and of `tenant.Tenancy`, for zygotes that fork tenants' workers. */
+  /** The arguments of `tenant.facts` and `tenant.Tenancy`, for zygotes that fork workers of tenants. */
   get tenancy(): string {
     const { users } = this.#options.tenants;
     return JSON.stringify({
@@ -98,23 +98,23 @@ export class Tenants implements Disposable {
     });
   }
 
-  /** Returns whether a process of this user belongs to a tenant that has ended. */
+  /** Returns whether a process with this user belongs to a tenant that has ended. */
   isGone(user: number): boolean {
     return this.#users?.isGone(user) === true;
   }
 
   /**
-   * Adds a worker to a tenant. `key` identifies the tenant, `source` is one of its models. Throws UNAVAILABLE when its resources are
-   * exhausted.
+   * Adds a worker to a tenant. `key` identifies the tenant; `source` is one of its models. Throws UNAVAILABLE when there are not enough
+   * resources.
    */
   async enter(key: string, source: ModelSource, { seesGpus }: { seesGpus: boolean }): Promise<TenantLease> {
     const found = (this.#ground ??= this.#find());
     const ground = await found.catch((error: unknown) => {
-      // The next tenant determines the facts again.
+      // After a failure, the properties are determined again for the next tenant.
       if (this.#ground === found) this.#ground = null;
       throw error;
     });
-    // Synchronous from here on, so that two workers of a new tenant share one tenant.
+    // Synchronous from here on, so that two workers of a new tenant do not create it twice.
     const tenant = this.#living.get(key) ?? this.#begin(key, source, ground);
     tenant.workerCount++;
     const plan = { ...tenant.plan, devices: seesGpus ? this.#options.tenants.gpuDevices() : [] };
@@ -174,7 +174,7 @@ export class Tenants implements Disposable {
     try {
       groupSet = groups === null ? null : makeGroup(groups, tenants, user);
       const scratchDirectory = facts.views ? null : this.#makeScratch(user);
-      const plan = planFor(tenants, facts, this.#root, {
+      const plan = createConfinementPlan(tenants, facts, this.#root, {
         user,
         cgroups: groupSet?.processFiles ?? [],
         isMemoryBounded: groups !== null,
@@ -216,7 +216,7 @@ export class Tenants implements Disposable {
     return directory;
   }
 
-  /** Lets the tenant's user traverse the data directory to the paths of its plan, when it uses the machine's files. */
+  /** Permits the tenant's user to traverse the data directory to the paths of its plan, when it has no separate root directory. */
   #openWays([group]: readonly number[], paths: readonly string[]): void {
     const { dataDirectory } = this.#options.tenants;
     if (dataDirectory === null || group === undefined) return;
@@ -228,7 +228,7 @@ export class Tenants implements Disposable {
     const { python, workerDirectory } = this.#options;
     const plan: ConfinementPlan = {
       ...own,
-      // This worker is not forked by a zygote in the group of all tenants.
+      // A zygote of the group of all tenants does not fork this worker, so the worker joins the group itself.
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
       read: [...tenant.plan.read, asked.directory],
     };
@@ -243,21 +243,21 @@ export class Tenants implements Disposable {
     const { endEnvironment, endRemains } = this.#options;
     const { user } = tenant.plan;
     if (user !== null) users?.leave(user);
-    // In parallel: processes that the tenant's interpreter left running may hold its output open.
+    // In parallel, because processes that the tenant's interpreter left running may keep its output open.
     await Promise.all([...[...tenant.environments].map((key) => endEnvironment(key)), endRemains()]);
-    // Kills processes that became orphans when an interpreter ended.
+    // Repeated, because processes became orphans when an interpreter ended.
     if (tenant.environments.size > 0) await endRemains();
     if (user !== null) users?.free(user);
     tenant.groups?.[Symbol.dispose]();
     if (tenant.scratchDirectory !== null) rmSync(tenant.scratchDirectory, { recursive: true, force: true });
   }
 
-  /** Resolves when every tenant without workers has ended. */
+  /** Resolves when the cleanup of all ended tenants is complete. */
   async ended(): Promise<void> {
     await this.#ending.waitForTasks();
   }
 
-  /** Called when nothing runs any more. */
+  /** Called when no process of a tenant runs any more. */
   [Symbol.dispose](): void {
     this.#allGroup?.[Symbol.dispose]();
     this.#users?.[Symbol.dispose]();
@@ -266,22 +266,23 @@ export class Tenants implements Disposable {
 }
 
 /**
- * Creates a tenant's own group if it needs one. Entering a group takes 5 to 15 ms, because the kernel waits for all processors before it
- * moves a process. Processes are counted by user, at no cost, and all tenants together are in a group before they are forked.
+ * Creates a tenant's own control group if it needs one. Without need it is avoided: moving a process into a group takes 5 to 15 ms, because
+ * the kernel waits for all processors. Processes are counted by user instead, and the memory of all tenants is limited by the group in
+ * which their zygote runs.
  */
 function makeGroup(groups: Cgroups, { memoryBytesMax, processesMax }: TenantOptions, user: number | null) {
   if (memoryBytesMax === null && user !== null) return null;
   return groups.make({ memoryBytesMax, processesMax: user === null ? processesMax : null });
 }
 
-/** Returns a tenant's own files: its model's directory, and the archive or repository around it, which contains its other models. */
+/** Returns the directories of a tenant's own files: its model, and the archive or repository that contains its other models. */
 export function tenantPaths({ modelDirectory }: ModelSource): readonly string[] {
   return [dirname(modelDirectory), modelDirectory];
 }
 
 /**
- * Returns the innermost directory above `path`, or `path` itself, that other users cannot enter; null when they can read it. `openWay`
- * opens those of the data directory.
+ * Returns the innermost directory on `path` that other users cannot enter; null when there is none. `openWay` opens those below the data
+ * directory.
  */
 export function closedAncestor(path: string, dataDirectory: string | null): string | null {
   for (let at = path; ; at = dirname(at)) {
@@ -294,7 +295,7 @@ export function closedAncestor(path: string, dataDirectory: string | null): stri
 
 const isAtOrBelow = (path: string, directory: string) => path === directory || path.startsWith(`${directory}/`);
 
-/** Lets the group traverse the closed directories from `below` to `path` without listing them. Other users get no access. */
+/** Permits the group to traverse the closed directories from `below` to `path`, without listing them. Other users get no access. */
 function openWay(path: string, { below, group }: { readonly below: string; readonly group: number }): void {
   for (let at = dirname(path); isAtOrBelow(at, below); at = dirname(at)) {
     const found = statSync(at);
@@ -304,10 +305,7 @@ function openWay(path: string, { below, group }: { readonly below: string; reado
   }
 }
 
-/**
- * Returns whether a group belongs to a server that has ended. Groups are named `galatea-<pid>-<start>`, like their server's own
- * directory.
- */
+/** Returns whether a control group belongs to a server that has ended. The name is `galatea-<pid>-<start>`. */
 function isOfDeadServer(name: string): boolean {
   const [, pid, startTicks] = /^galatea-(\d+)-(\d+)$/.exec(name) ?? [];
   return pid !== undefined && readProcessStart(Number(pid)) !== Number(startTicks);

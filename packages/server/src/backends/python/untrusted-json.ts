@@ -1,7 +1,7 @@
 import { frameLimits } from "./frame-limits.ts";
 import { MalformedRecord } from "./wire.ts";
 
-/** A value of a flat object. Integers keep all their digits. */
+/** A member's value in a flat JSON object. Integers keep all their digits. */
 export type FlatValue = string | boolean | number | bigint;
 
 export interface MemberBudget {
@@ -16,7 +16,7 @@ const closingBrace = 0x7d;
 const numberStart = /-?\d[\d.eE+-]*/y;
 
 /**
- * Reads an object of strings, numbers and booleans in time linear in its length, for any input: `JSON.parse` takes seconds for a few
+ * Parses a JSON object of strings, numbers and booleans, in time linear in its length for any input. `JSON.parse` takes seconds for a few
  * megabytes of nesting, and a BigInt of millions of digits takes minutes.
  */
 export function readFlatObject(text: string, budget: MemberBudget): Map<string, FlatValue> {
@@ -43,7 +43,7 @@ class FlatReader {
     this.#text = text;
   }
 
-  /** Skips the character if it comes next, and returns whether it did. */
+  /** Skips the character if it comes next; returns whether it did. */
   skips(character: string): boolean {
     this.#skipSpace();
     if (this.#text[this.#at] !== character) return false;
@@ -99,7 +99,7 @@ class FlatReader {
   }
 
   #number(): FlatValue {
-    // Finds the end first, so that an overlong number is not parsed.
+    // The end of the number is found first, so that a number that is too long is not parsed.
     let end = this.#at;
     const last = Math.min(this.#text.length, this.#at + frameLimits.integerDigitsMax + 2);
     while (end < last && !isEnd(this.#text.charCodeAt(end))) end++;
@@ -130,7 +130,7 @@ function notFlat(): MalformedRecord {
   return new MalformedRecord("a body that is not a JSON object of strings, numbers and booleans");
 }
 
-/** Reads an object of any shape within the limits on bytes and depth. */
+/** Parses any JSON object within the limits of size and depth. */
 export function readBoundedObject(bytes: Uint8Array): Record<string, unknown> {
   if (bytes.byteLength > frameLimits.jsonBytesMax) throw new MalformedRecord(`JSON of ${bytes.byteLength} bytes`);
   checkDepth(bytes);
@@ -143,7 +143,7 @@ export function readBoundedObject(bytes: Uint8Array): Record<string, unknown> {
   throw new MalformedRecord("a body that is not a JSON object");
 }
 
-/** Bytes of brackets are never part of other characters in UTF-8. */
+/** Counts brackets in the bytes: in UTF-8, they are never a part of other characters. */
 function checkDepth(bytes: Uint8Array): void {
   let depth = 0;
   for (let at = 0; at < bytes.byteLength; at++) {

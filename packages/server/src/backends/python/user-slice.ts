@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { lockDirectory } from "@galatea/base/processes";
 import type { UserRange } from "./confinement-plan.ts";
 
-/** Number of users of one server; the range is divided among all servers with the same data directory. */
+/** Number of user ids of one server. Servers with the same data directory divide the operator's range among themselves. */
 const sliceUsers = 4096;
 
 /**
- * Assigns each tenant a user that no running tenant has. Users are reused as late as possible, when processes of the previous tenant are
- * long gone.
+ * Assigns each tenant a user id that no running tenant has. Ids are reused as late as possible, when no process of the previous tenant can
+ * be left.
  */
 export class UserSlice implements Disposable {
   readonly #range: UserRange;
@@ -23,7 +23,7 @@ export class UserSlice implements Disposable {
     this.#lock = lock;
   }
 
-  /** Takes the first free slice; null when other servers have them all. Each data directory begins elsewhere in the range. */
+  /** Locks the first free slice of the range; null when other servers use all of them. Data directories start at different slices. */
   static open(range: UserRange, directory: string): UserSlice | null {
     const sliceCount = Math.max(1, Math.floor(range.count / sliceUsers));
     const begin = createHash("sha256").update(directory).digest().readUInt32LE(0) % sliceCount;
@@ -43,12 +43,12 @@ export class UserSlice implements Disposable {
     return user >= this.#range.first && user < this.#range.first + this.#range.count;
   }
 
-  /** Returns whether a process of this user belongs to no running tenant. */
+  /** Returns whether no running tenant has this user id. */
   isGone(user: number): boolean {
     return this.has(user) && (!this.#taken.has(user) || this.#leaving.has(user));
   }
 
-  /** Returns null when all are assigned. */
+  /** Returns a free user id; null when all are assigned. */
   take(): number | null {
     const { first, count } = this.#range;
     for (let tried = 0; tried < count; tried++) {
@@ -61,7 +61,7 @@ export class UserSlice implements Disposable {
     return null;
   }
 
-  /** Marks the user's tenant as ended; the user is not assigned again before `free`. */
+  /** Marks the user's tenant as ended. The id is not assigned again before `free`. */
   leave(user: number): void {
     this.#leaving.add(user);
   }

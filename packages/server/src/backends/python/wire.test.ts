@@ -8,10 +8,10 @@ import * as fc from "fast-check";
 import {
   decodeCall,
   decodeControl,
-  encodeCallAnswer,
+  encodeCallResponse,
   encodeCallSpace,
   encodeControlResponse,
-  type WireCallAnswer,
+  type WireCallResponse,
 } from "./call-codec.ts";
 import { ExecuteEncoder } from "./execute-encoder.ts";
 import {
@@ -26,10 +26,10 @@ import { frameLimits } from "./frame-limits.ts";
 import {
   decodeMetric,
   decodeMetricFamily,
-  encodeFamilyAnswer,
-  encodeMetricAnswer,
-  encodeMetricRefusal,
-  encodeValueAnswer,
+  encodeFamilyResponse,
+  encodeMetricResponse,
+  encodeMetricError,
+  encodeMetricValueResponse,
 } from "./metric-codec.ts";
 import {
   encodeCredit,
@@ -195,7 +195,7 @@ test("golden bytes of a decoupled model's worker are read as what they say", () 
   assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).extra], [[4096], 9]);
 });
 
-const callAnswer: WireCallAnswer = {
+const callAnswer: WireCallResponse = {
   callId: 5,
   isLast: false,
   loans: golden.loans,
@@ -211,10 +211,10 @@ const callAnswer: WireCallAnswer = {
 };
 
 test("what the server answers to a call is the golden bytes", () => {
-  assert.equal(encodeCallAnswer(callAnswer).toString("hex"), vectors.callAnswer);
+  assert.equal(encodeCallResponse(callAnswer).toString("hex"), vectors.callAnswer);
   const failed = { kind: "error", code: 4, message: "full" } as const;
   assert.equal(
-    encodeCallAnswer({ callId: 5, isLast: true, loans: [], answer: failed }).toString("hex"),
+    encodeCallResponse({ callId: 5, isLast: true, loans: [], answer: failed }).toString("hex"),
     vectors.callFailed,
   );
   assert.equal(encodeCallSpace(5, golden.spaces).toString("hex"), vectors.callSpace);
@@ -224,10 +224,10 @@ test("what the server answers to a call is the golden bytes", () => {
 
 test("the frames about metrics are the golden ones, written and read", () => {
   const places = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
-  assert.equal(encodeFamilyAnswer(5).toString("hex"), vectors.metricMade);
-  assert.equal(encodeMetricAnswer(6, places).toString("hex"), vectors.metricPlaces);
-  assert.equal(encodeValueAnswer(7, 1.5).toString("hex"), vectors.metricNumber);
-  assert.equal(encodeMetricRefusal(5, "full").toString("hex"), vectors.metricRefused);
+  assert.equal(encodeFamilyResponse(5).toString("hex"), vectors.metricMade);
+  assert.equal(encodeMetricResponse(6, places).toString("hex"), vectors.metricPlaces);
+  assert.equal(encodeMetricValueResponse(7, 1.5).toString("hex"), vectors.metricNumber);
+  assert.equal(encodeMetricError(5, "full").toString("hex"), vectors.metricRefused);
   assert.deepEqual(decodeMetricFamily(Buffer.from(vectors.metricFamily, "hex")), {
     question: 5,
     familyId: 9,

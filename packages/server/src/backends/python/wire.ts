@@ -1,8 +1,7 @@
 /**
- * The frames between the server and a worker, and the records between the server and a zygote: see `packages/server/python/WIRE.md`.
- * `execute-encoder.ts` encodes executions, `frame-decoder.ts` decodes workers' responses, `call-codec.ts` has the frames of models that
- * call others. The other side of the three is `packages/server/python/galatea_worker/wire.py`; both sides are tested against the golden
- * bytes in `conformance/vectors`.
+ * The frames between the server and a worker, and between the server and a zygote; see `packages/server/python/WIRE.md`.
+ * `execute-encoder.ts` encodes executions, `frame-decoder.ts` decodes workers' responses, `call-codec.ts` handles calls to other models.
+ * The Python side is `packages/server/python/galatea_worker/wire.py`. Both are tested against the same bytes in `conformance/vectors`.
  */
 export const kinds = {
   load: 1,
@@ -55,9 +54,9 @@ export const responseBytes = 12;
 export const inlineMarker = 0xffff_ffff;
 export const allOutputs = 0xffff;
 export const rankMax = 32;
-/** Limit of a RESPONSE frame: larger outputs are in the arena, and many responses may be in flight at once. */
+/** Limit of a RESPONSE frame. Larger outputs are in the arena; many responses may be in flight at once. */
 export const responseFrameBytesMax = 4 * 1024 * 1024;
-/** Limits by the fields of an EXECUTE frame. */
+/** Limits that follow from the sizes of fields in an EXECUTE frame. */
 export const requestsMax = 0xffff;
 export const inputsMax = 0xffff;
 export const requestedMax = allOutputs - 1;
@@ -68,14 +67,14 @@ export const sequenceEnd = 2;
 export const statusBatchFailed = 1;
 export const statusBatchOutOfMemory = 2;
 
-/** An invalid frame from a worker. The worker is ended, and nothing of the frame is used. */
+/** An invalid frame from a worker. The worker is killed, and nothing of the frame is used. */
 export class MalformedRecord extends Error {
   constructor(what: string, options?: ErrorOptions) {
     super(`malformed record from a worker: ${what}`, options);
     this.name = "MalformedRecord";
   }
 
-  /** Converts any error while decoding a frame, so that even an unforeseen one ends only its worker. */
+  /** Converts any error of decoding a frame, so that even an unexpected one ends only the worker. */
   static from(thrown: unknown): MalformedRecord {
     if (thrown instanceof MalformedRecord) return thrown;
     const why = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "it cannot be read";
@@ -90,10 +89,10 @@ export interface FrameHeader {
   readonly extra: number;
 }
 
-/** A block of the arena, as frames name it. */
+/** A block of the arena that is lent to a worker. */
 export interface WireLent {
   readonly lentId: number;
-  /** True if others read the block as well: the worker copies tensors that its model might write to. */
+  /** True if other readers use the block as well. The worker then copies tensors that its model might write to. */
   readonly isShared: boolean;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -101,10 +100,13 @@ export interface WireLent {
 
 export interface WireTensor {
   readonly nameIndex: number;
-  /** The datatype's number in the configuration. */
+  /** Number of the datatype in Triton's configuration. */
   readonly datatype: number;
   readonly shape: readonly number[];
-  /** Null: inline, in `data`. Else an index into the loans (EXECUTE) or a lent id (RESULT). */
+  /**
+   * Location of the bytes: null for inline bytes in `data`; otherwise an index into the lent blocks (EXECUTE) or the id of a lent block
+   * (RESULT).
+   */
   readonly place: number | null;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -117,7 +119,7 @@ export interface WireRequest {
   readonly correlation: bigint | string;
   readonly flags: number;
   readonly timeoutUs: number;
-  /** Output indices; null selects all. */
+  /** Indices of the requested outputs; null selects all. */
   readonly requested: readonly number[] | null;
   readonly inputs: readonly WireTensor[];
 }
@@ -126,18 +128,18 @@ export type WireResponse =
   | { readonly kind: "outputs"; readonly parametersJson: string; readonly outputs: readonly WireTensor[] }
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
-/** A response in a RESULT. A model that is not decoupled may send it later, separately. */
+/** A response in a RESULT frame. `later`: a model that is not decoupled will send it separately. */
 export type WireResultResponse = WireResponse | { readonly kind: "later" };
 
-/** One response of a decoupled model. */
-export interface WireAnswer {
+/** A response that is sent separately. */
+export interface WireDecoupledResponse {
   readonly executionId: number;
   readonly place: number;
-  /** True if no response follows. */
+  /** True if no further response follows. */
   readonly isFinal: boolean;
-  /** Id of the ASK for the space that it is in; 0 for none. */
+  /** Id of the ASK frame that requested the memory for this response; 0 for none. */
   readonly askId: number;
-  /** Null: only the final flag. */
+  /** Null when the frame only has the final flag. */
   readonly response: WireResponse | null;
 }
 
@@ -147,10 +149,10 @@ export interface WireResult {
   readonly inputNs: number;
   readonly inferNs: number;
   readonly outputNs: number;
-  /** Null when the whole batch failed with `message`. */
+  /** Null when the whole batch failed; `message` has the reason. */
   readonly responses: readonly WireResultResponse[] | null;
   readonly message: string;
-  /** True if the whole batch failed because the model's framework reported a lack of memory, by the type of its exception. */
+  /** True if the whole batch failed because the model's framework ran out of memory, judged by the type of the exception. */
   readonly isOutOfMemory: boolean;
 }
 
@@ -169,21 +171,21 @@ export function encodeJson(kind: number, body: unknown): Buffer {
   return encodeFrame(kind, Buffer.from(JSON.stringify(body)));
 }
 
-/** Encodes SPACE: the requested blocks, or the reason why there are none; `askId` as in the ASK. */
+/** Encodes a SPACE frame: the requested blocks, or the reason why there are none. `askId` is that of the ASK frame. */
 export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string, askId = 0): Buffer {
   const extra = askId * 2;
   if (typeof blocks === "string")
     return encodeFrame(kinds.space, Buffer.from(blocks), { id: executionId, extra: extra + 1 });
-  return encodeFrame(kinds.space, lentRecords(blocks), { id: executionId, count: blocks.length, extra });
+  return encodeFrame(kinds.space, encodeLentBlocks(blocks), { id: executionId, count: blocks.length, extra });
 }
 
-/** Encodes CREDIT: this many responses to the request at `place` were consumed. */
+/** Encodes a CREDIT frame: the client has read this many responses to the request at index `place`. */
 export function encodeCredit(executionId: number, place: number, count: number): Buffer {
   return encodeFrame(kinds.credit, new Uint8Array(), { id: executionId, extra: place, count });
 }
 
-/** Encodes consecutive block records, as in SPACE and CALL_SPACE. */
-export function lentRecords(blocks: readonly WireLent[]): Buffer {
+/** Encodes consecutive block records for SPACE and CALL_SPACE frames. */
+export function encodeLentBlocks(blocks: readonly WireLent[]): Buffer {
   const records = Buffer.alloc(blocks.length * lentBytes);
   const view = new DataView(records.buffer, records.byteOffset);
   blocks.forEach((block, index) => writeLent(view, index * lentBytes, block));
@@ -197,16 +199,19 @@ export function writeLent(view: DataView, at: number, lent: WireLent): void {
   writeNatural(view, at + 16, lent.byteLength);
 }
 
-/** ASK ids share a field with the flag of SPACE. */
+/** Maximum id of an ASK frame. In SPACE, the id shares a field with a flag. */
 export const spaceRequestIdMax = 0x3fff_ffff;
 
-/** Writes a natural number as 64 bits without a BigInt: this runs several times per tensor. */
+/** Writes a natural number as 64 bits. BigInt is avoided, because this runs several times for each tensor. */
 export function writeNatural(view: DataView, at: number, value: number): void {
   view.setUint32(at, value >>> 0, true);
   view.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
 }
 
-/** Writes the record of a tensor whose bytes begin at `byteOffset` of the inline bytes or of its block; returns the offset after it. */
+/**
+ * Writes the record of a tensor, whose bytes begin at `byteOffset` of the inline bytes or of its block. Returns the offset after the
+ * record.
+ */
 export function writeTensor(view: DataView, at: number, tensor: WireTensor, byteOffset: number): number {
   const { nameIndex, datatype, shape, place, byteLength } = tensor;
   view.setUint16(at, nameIndex, true);
@@ -224,7 +229,7 @@ export interface WireExecute {
   readonly executionId: number;
   readonly loans: readonly WireLent[];
   readonly spaces: readonly WireLent[];
-  /** True if the next frame probably follows within microseconds of the response: the worker polls for it instead of sleeping. */
+  /** True if the next frame probably follows within microseconds of the response. The worker then polls for it instead of sleeping. */
   readonly nextIsNear: boolean;
   readonly requests: readonly WireRequest[];
 }

@@ -1,16 +1,16 @@
 import { InferenceError, inferenceCodes } from "@galatea/base";
 import { noParameters, releaseResponse, type InferenceResponse, type Outcome } from "../../inference/index.ts";
 import { datatypeOfNumber, datatypes, releaseTensors, type Arena, type Tensor } from "../../tensor/index.ts";
-import type { OtherModels } from "../other-models.ts";
+import type { BlsClient } from "../bls-client.ts";
 import {
   controlVerbs,
   decodeCall,
   decodeControl,
-  encodeCallAnswer,
+  encodeCallResponse,
   encodeCallSpace,
   encodeControlResponse,
   type WireCall,
-  type WireCallAnswer,
+  type WireCallResponse,
   type WireControl,
 } from "./call-codec.ts";
 import type { PythonCallingExecution } from "./calling-execution.ts";
@@ -32,34 +32,34 @@ import {
 } from "./wire.ts";
 
 export interface CallsOptions {
-  /** The calling worker: its loans, and its socket. */
+  /** The calling worker's lent blocks and socket. */
   readonly worker: {
     readonly lent: LentBlocks;
     send(frame: Uint8Array): unknown;
     sendSoon(frame: Uint8Array): unknown;
   };
-  readonly others: () => OtherModels;
+  readonly others: () => BlsClient;
   readonly arena: Arena;
   readonly inlineBytesMax: number;
-  /** Returns the execution with that number; null when it is over, or never existed. */
+  /** Returns the execution with this id; null when it has ended or never existed. */
   readonly executionOf: (executionId: number) => PythonCallingExecution | null;
 }
 
-/** A call whose last response has not been sent. */
+/** A call to another model whose last response was not sent yet. */
 interface OpenCall {
   readonly id: number;
   readonly executionId: number;
   readonly controller: AbortController;
-  /** True after its CALL has arrived; before that it has only requested space. */
+  /** True once the CALL frame has arrived; before, the worker has only requested memory for the call's inputs. */
   isCalled: boolean;
   readonly spaces: readonly LentBlock[];
-  /** Acknowledgements for responses that were sent and not consumed. */
+  /** Callbacks that acknowledge responses which were sent but not read. */
   readonly untaken: (() => void)[];
 }
 
 const noExecution = -1;
 
-/** Calls of one worker to other models, from the first frame about a call until its last response. */
+/** The calls of one worker to other models: each lasts from its first frame until its last response. */
 export class WorkerCalls {
   readonly #options: CallsOptions;
   readonly #open = new Map<number, OpenCall>();
@@ -74,14 +74,14 @@ export class WorkerCalls {
     if (kind === kinds.call) return this.#call(decodeCall(frame));
     if (kind === kinds.callAsk) return this.#giveSpace(id, decodeSpaceRequest(frame));
     if (kind === kinds.control) return this.#control(decodeControl(frame));
-    // Ignores frames about a call that has had its last response: the frames have crossed.
+    // Frames about a completed call are ignored: the worker sent them before it received the last response.
     const call = this.#open.get(id);
     if (call === undefined) return;
     if (kind === kinds.callTaken) this.#taken(call, extra);
     else this.#cancel(call);
   }
 
-  /** Ends all calls of a worker that has ended. */
+  /** Aborts all calls of a worker that has ended. */
   end(): void {
     this.#isOver = true;
     for (const call of this.#open.values()) {
@@ -157,7 +157,9 @@ export class WorkerCalls {
         .finally(left);
   }
 
-  /** Decodes the inputs. Throws MalformedRecord for frames that no correct worker sends; then no reference was taken. */
+  /**
+   * Decodes the inputs of a call. Throws MalformedRecord, without having taken a reference, for a frame that a correct worker never sends.
+   */
   #inputs(wire: WireCall, call: OpenCall): Tensor[] {
     const inputs = wire.inputs.map((input) => this.#input(input, wire.names[input.nameIndex]!, call));
     for (const { block } of inputs) block?.retain();
@@ -198,11 +200,11 @@ export class WorkerCalls {
 
   #frame(call: OpenCall, outcome: Outcome | null, isLast: boolean): Buffer {
     const callId = call.id;
-    if (outcome === null) return encodeCallAnswer({ callId, isLast, loans: [], answer: { kind: "nothing" } });
+    if (outcome === null) return encodeCallResponse({ callId, isLast, loans: [], answer: { kind: "nothing" } });
     const failed = ({ code, message }: InferenceError) => {
       const text = message === "" && code === "CANCELLED" ? "the call was cancelled" : message;
       const answer = { kind: "error", code: inferenceCodes.indexOf(code), message: text } as const;
-      return encodeCallAnswer({ callId, isLast, loans: [], answer });
+      return encodeCallResponse({ callId, isLast, loans: [], answer });
     };
     if (outcome instanceof InferenceError) return failed(outcome);
     const tooLarge = this.#tooLarge(outcome);
@@ -211,7 +213,7 @@ export class WorkerCalls {
       return failed(tooLarge);
     }
     const answer = this.#outputs(call, outcome);
-    return answer instanceof InferenceError ? failed(answer) : encodeCallAnswer({ callId, isLast, ...answer });
+    return answer instanceof InferenceError ? failed(answer) : encodeCallResponse({ callId, isLast, ...answer });
   }
 
   #tooLarge({ outputs, parameters }: InferenceResponse): InferenceError | null {
@@ -225,8 +227,8 @@ export class WorkerCalls {
     return new InferenceError("INTERNAL", `${what}; the Python backend accepts at most ${frameBytesMax}`);
   }
 
-  /** Lends large outputs. The response's references pass to the loans, or are released. */
-  #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallAnswer, "loans" | "answer"> | InferenceError {
+  /** Lends the blocks of large outputs to the worker. The response's references are passed on or released. */
+  #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallResponse, "loans" | "answer"> | InferenceError {
     const { worker, arena, inlineBytesMax } = this.#options;
     const loans: LentBlock[] = [];
     const outputs: WireTensor[] = [];
@@ -243,8 +245,8 @@ export class WorkerCalls {
         if (isHere) lent.retain();
         else lent.bytes.set(data);
         const byteOffset = isHere ? data.byteOffset - lent.bytes.byteOffset : 0;
-        // The response's own reference is counted, and passes to the loan.
-        const isShared = isHere && lent.holderCount > 2;
+        // The response has one reference, which is passed on with the block.
+        const isShared = isHere && lent.referenceCount > 2;
         const place = loans.push(worker.lent.lend(lent, call.executionId, "input", isShared)) - 1;
         outputs.push({ ...record, place, byteOffset, data: null });
       }
@@ -288,7 +290,7 @@ export class WorkerCalls {
   }
 }
 
-/** Returns paths inside the model's directory, from file names as `pb_utils.load_model` documents them (`file:<path>`). */
+/** Returns paths inside the model's directory. File names have the form that `pb_utils.load_model` documents: `file:<path>`. */
 function overrideFiles(named: ReadonlyMap<string, Uint8Array>): Map<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
   for (const [name, content] of named) {

@@ -2,8 +2,8 @@ import type { Logger } from "@galatea/base";
 import { killOrphans } from "@galatea/base/processes";
 
 /**
- * Families of processes: a worker and all processes that its model starts. Each inherits the family's number, whatever session or group
- * it moves to. They are killed when their worker has ended.
+ * Groups each worker with all processes that its model starts (a family). A family has a number that every descendant inherits, whatever
+ * session or process group it moves to. When the worker has ended, its family is killed.
  */
 export class WorkerFamilies {
   readonly #logger: Logger;
@@ -13,32 +13,32 @@ export class WorkerFamilies {
   #looking: Promise<void> | null = null;
   #isDue = false;
 
-  /** `isUserGone` returns whether a user's processes belong to a tenant that has ended, whatever family they claim. */
+  /** `isUserGone` returns whether a user belongs to a tenant that has ended; its processes are killed whatever their family number is. */
   constructor(logger: Logger, isUserGone: (user: number) => boolean) {
     this.#logger = logger;
     this.#isUserGone = isUserGone;
   }
 
-  /** Returns the number for a worker that is about to be forked. */
+  /** Returns the family number for a worker that is about to be forked. */
   begin(): number {
     this.#last = (this.#last + 1) % 2 ** 32;
     this.#living.add(this.#last);
     return this.#last;
   }
 
-  /** Ends the family of a worker that has ended, or could not be forked. */
+  /** Ends the family of a worker that has ended or could not be forked. */
   end(family: number): void {
     this.#living.delete(family);
     void this.look();
   }
 
-  /** Kills the remaining processes of all ended families; resolves when there are none. */
+  /** Searches for remaining processes of ended families and kills them. Resolves when there are none. */
   look(): Promise<void> {
     this.#isDue = true;
     return (this.#looking ??= this.#look().finally(() => (this.#looking = null)));
   }
 
-  /** Resolves when no process of the ended families is left. */
+  /** Resolves when no process of an ended family is left. */
   async ended(): Promise<void> {
     await this.#looking;
   }

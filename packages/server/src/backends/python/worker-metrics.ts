@@ -4,10 +4,10 @@ import { readHeader } from "./frame-decoder.ts";
 import {
   decodeMetric,
   decodeMetricFamily,
-  encodeFamilyAnswer,
-  encodeMetricAnswer,
-  encodeMetricRefusal,
-  encodeValueAnswer,
+  encodeFamilyResponse,
+  encodeMetricResponse,
+  encodeMetricError,
+  encodeMetricValueResponse,
 } from "./metric-codec.ts";
 import { kinds, MalformedRecord } from "./wire.ts";
 
@@ -16,9 +16,7 @@ interface WorkerFamily {
   readonly metricIds: number[];
 }
 
-/**
- * The custom metrics of one worker's model, from its first frame about them until the process is reaped. Its counts are in its own cells.
- */
+/** The custom metrics of one worker's model, until the process is reaped. The worker writes its values to cells of its own. */
 export class WorkerMetrics {
   readonly #metrics: NamespaceMetrics;
   readonly #send: (frame: Uint8Array) => void;
@@ -36,7 +34,7 @@ export class WorkerMetrics {
     this.#send(this.#answer(question, () => this.#answered(kind, question, frame)));
   }
 
-  /** Releases the metrics of a reaped process, which writes to its cells no more. */
+  /** Releases the metrics after the process was reaped and can no longer write to its cells. */
   end(): void {
     for (const { held } of this.#families.values()) held[Symbol.dispose]();
     this.#families.clear();
@@ -48,7 +46,7 @@ export class WorkerMetrics {
       return answered();
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      return encodeMetricRefusal(question, error.message);
+      return encodeMetricError(question, error.message);
     }
   }
 
@@ -58,14 +56,14 @@ export class WorkerMetrics {
     const { extra: metricId } = readHeader(frame);
     const part = this.#parts.get(metricId);
     if (part === undefined) throw new MalformedRecord(`metric ${metricId}, which does not exist`);
-    return encodeValueAnswer(question, part.value());
+    return encodeMetricValueResponse(question, part.value());
   }
 
   #family(frame: Buffer): Buffer {
     const { question, familyId, ...head } = decodeMetricFamily(frame);
     if (this.#families.has(familyId)) throw new MalformedRecord(`family ${familyId} of metrics, which already exists`);
     this.#families.set(familyId, { held: this.#metrics.family(head), metricIds: [] });
-    return encodeFamilyAnswer(question);
+    return encodeFamilyResponse(question);
   }
 
   #metric(frame: Buffer): Buffer {
@@ -76,7 +74,7 @@ export class WorkerMetrics {
     const part = family.held.openSeries(labels, bounds);
     this.#parts.set(metricId, part);
     family.metricIds.push(metricId);
-    return encodeMetricAnswer(question, part);
+    return encodeMetricResponse(question, part);
   }
 
   #gone(familyId: number): void {

@@ -6,7 +6,7 @@ import { printConfigJson, type ModelConfig, type PlacedInstance } from "../../mo
 import type { Arena } from "../../tensor/index.ts";
 import type { ModelSource } from "../backend.ts";
 import type { NamespaceMetrics } from "../namespace-metrics.ts";
-import type { OtherModels } from "../other-models.ts";
+import type { BlsClient } from "../bls-client.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { PythonWorker } from "./python-worker.ts";
@@ -18,21 +18,21 @@ import type { WorkerFamilies } from "./worker-families.ts";
 import type { ForkedWorker } from "./zygote.ts";
 import type { ZygotePool } from "./zygote-pool.ts";
 
-/** Start options that all workers of one model version share. */
+/** Start options that all workers of a model version share. */
 export interface WorkerPlan {
   readonly source: ModelSource;
-  /** Location of the model's code: in its version's directory, or in a python-based backend. */
+  /** The program that the worker runs: model.py in the version's directory, or the program of a python-based backend. */
   readonly program: PythonRunner;
   readonly environment: PythonEnvironment;
-  /** The model's file that workers with an equal one share, in the version's directory; null: there is none. */
+  /** The model's file, in the version's directory, that workers with equal files share; null for none. */
   readonly sharedFile: string | null;
-  /** True if it may use GPUs: it has instances on GPUs, or chooses its devices itself (KIND_MODEL). */
+  /** True if the model may use GPUs: it has instances on GPUs, or chooses its devices itself (KIND_MODEL). */
   readonly seesGpus: boolean;
   readonly arena: Arena;
-  readonly others: OtherModels;
+  readonly others: BlsClient;
   readonly metrics: NamespaceMetrics;
   readonly inlineBytesMax: number;
-  /** Values of --backend-config for the model's backend. */
+  /** Settings from --backend-config for the model's backend. */
   readonly backendConfig: ReadonlyMap<string, string>;
 }
 
@@ -47,7 +47,7 @@ export interface StarterOptions {
   readonly print: (line: string) => void;
 }
 
-/** Forks a worker and lets it import the model. Throws INTERNAL with the model's error text; then no process is left. */
+/** Forks a worker and lets it import the model. Throws INTERNAL with the model's error text; no process is left then. */
 export async function startWorker(
   options: StarterOptions,
   plan: WorkerPlan,
@@ -58,7 +58,7 @@ export async function startWorker(
   const { directory, filename } = plan.program;
   const path = join(directory, filename);
   const isOwn = directory === source.versionDirectory;
-  // Checked here: Triton waits for a minute and then reports less.
+  // Checked here: Triton reports a missing file only after a minute, and with fewer details.
   const found = await stat(path).catch(() => null);
   if (found === null || !found.isFile())
     throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
@@ -78,7 +78,7 @@ export async function startWorker(
   });
   void worker.ended.then(release);
   const body = {
-    // Includes the directory, because models of different tenants may have the same name.
+    // The directory is part of the title, because models of different tenants may have the same name.
     title: `${name} (model of ${source.versionDirectory})`,
     arenaBytes: plan.arena.capacityBytes,
     inlineBytesMax: plan.inlineBytesMax,
@@ -87,7 +87,7 @@ export async function startWorker(
     callsMax: frameLimits.callsMax,
     versionDirectory: source.versionDirectory,
     moduleDirectory: directory,
-    // The program of a python-based backend is a single module, and does not have the model's directory on its path.
+    // The program of a python-based backend is a single module; the model's directory is not added to its path.
     path: isOwn ? [source.versionDirectory, source.modelDirectory] : [directory],
     package: isOwn ? String(source.version) : "",
     module: filename.replace(/\.py$/, ""),
@@ -103,7 +103,7 @@ export async function startWorker(
   }
 }
 
-/** Forks a worker of the plan's tenant; returns it with a callback for its end. */
+/** Forks a worker in the tenant of the plan. Returns it with a callback for its end. */
 async function forkWorker(
   { pool, families, tenants, sharedFiles }: StarterOptions,
   { source, arena, environment: asked, sharedFile, seesGpus }: WorkerPlan,
@@ -111,12 +111,12 @@ async function forkWorker(
 ) {
   const tenant = (await tenants?.enter(String(arena.id), source, { seesGpus })) ?? null;
   const family = families.begin();
-  // Kept as long as the worker runs, so that the next one with an equal file finds it.
+  // Kept while the worker runs, so that another worker with an equal file can share it.
   let file: SharedFile | null = null;
   let forking: Promise<ForkedWorker> | null = null;
   const release = async () => {
     families.end(family);
-    // An abandoned fork may still be about to send the descriptor.
+    // A fork whose load was aborted may still be about to send the descriptor.
     await forking?.catch(() => null);
     file?.[Symbol.dispose]();
     await tenant?.[Symbol.asyncDispose]();
@@ -125,7 +125,7 @@ async function forkWorker(
     file = sharedFile === null ? null : await sharedFiles.open(join(source.versionDirectory, sharedFile));
     signal.throwIfAborted();
     const environment = tenant?.environment(asked) ?? asked;
-    // An environment that a model brought already runs under the plan.
+    // The interpreter of an environment that a model brought is confined already.
     const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
     forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
     const forked = await unlessAborted(forking, signal);
@@ -136,7 +136,9 @@ async function forkWorker(
   }
 }
 
-/** Returns the configuration from the model's `auto_complete_config`; null when the model has none. Throws the model's exception. */
+/**
+ * Returns the configuration from the model's `auto_complete_config`; null when the model does not define it. Throws the model's exception.
+ */
 export async function completedConfig(
   worker: PythonWorker,
   config: ModelConfig,
@@ -193,7 +195,7 @@ export async function initializeWorker(
   return Array.isArray(imported) ? imported.slice(0, frameLimits.moduleNamesMax).filter(isModuleName) : [];
 }
 
-/** Checks the name of a module, which a zygote will import. */
+/** Returns whether a value is a valid module name, because a zygote will import it. */
 function isModuleName(name: unknown): name is string {
   return (
     typeof name === "string" &&
@@ -202,7 +204,7 @@ function isModuleName(name: unknown): name is string {
   );
 }
 
-/** Waits until the signal aborts. A worker that is forked after that ends at once: its lifeline is closed. */
+/** Rejects when the signal aborts. A worker that is forked after that ends at once, because its lifeline is closed. */
 function unlessAborted(forking: Promise<ForkedWorker>, signal: AbortSignal): Promise<ForkedWorker> {
   return new Promise((resolve, reject) => {
     const onAbort = () => {

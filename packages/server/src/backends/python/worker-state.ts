@@ -1,18 +1,18 @@
 import { unreachable } from "@galatea/base";
 
-/** The state of an instance's worker. `failureCount`: ends and failed starts since a worker was last sound. */
+/** The state of an instance's worker. `failureCount`: number of crashes and failed starts since a worker last ran well (`sound`). */
 export type WorkerState<Worker> =
-  /** Never needed so far, or failed to start when needed; while `isResting`, it is not tried again. */
+  /** The worker was not needed yet, or failed to start when it was. While `isResting`, no start is tried. */
   | { readonly at: "dormant"; readonly isResting: boolean }
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
-  /** `isFirst`: true if the worker was dormant. */
+  /** `isFirst`: the instance was dormant before. */
   | { readonly at: "starting"; readonly isFirst: boolean; readonly failureCount: number }
   /**
-   * Waits for the next start, with a pause that grows with each failure. `startFailed`: true if the last start failed, false if a running
-   * worker has ended.
+   * Waits for the next start; the pause grows with each failure. `startFailed`: true if the last start failed, false if a running worker
+   * has ended.
    */
   | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
-  /** No other worker follows. */
+  /** No other worker is started. */
   | { readonly at: "closed" };
 
 export type WorkerEvent<Worker> =
@@ -22,11 +22,13 @@ export type WorkerEvent<Worker> =
   | { readonly is: "started"; readonly worker: Worker }
   | { readonly is: "start failed"; readonly reason: string }
   | { readonly is: "wait over" }
-  /** All other workers of its model execute. */
+  /** All other workers of the model execute. */
   | { readonly is: "needed" }
   | { readonly is: "closed" };
 
-/** Returns the state after an event; the same object when nothing changes. After the first failure the worker is restarted at once. */
+/**
+ * Returns the state after an event; the same object when nothing changes. After the first failure, the worker is restarted without a pause.
+ */
 export function nextWorkerState<Worker>(life: WorkerState<Worker>, event: WorkerEvent<Worker>): WorkerState<Worker> {
   if (life.at === "closed") return life;
   const failureCount = life.at === "dormant" ? 0 : life.failureCount + 1;

@@ -1,45 +1,48 @@
 import { assert, InferenceError, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import type { MachineFacts } from "./confinement-plan.ts";
-import { mayBeImportedAhead } from "./pre-imports.ts";
+import { isPreImportAllowed } from "./pre-imports.ts";
 import type { PythonEnvironment } from "./python-environment.ts";
 import { Zygote, ZygoteEnded, type ForkedWorker, type ForkOptions } from "./zygote.ts";
 
 export interface ZygotePoolOptions {
   readonly workerDirectory: string;
-  /** See `ZygoteOptions`; for zygotes of the operator's environments. */
+  /** Returns `Tenants.tenancy`, for zygotes of the operator's environments. */
   readonly tenancy: () => string;
   readonly zygotesMax: number;
-  /** Time without a fork after which a zygote ends; the next load starts another. */
+  /** Time without a fork after which a zygote ends. The next load starts another one. */
   readonly idleMs: number;
   readonly learnedModulesMax: number;
-  /** Modules that the operator allows to be imported ahead, see pre-imports.ts. */
+  /** Modules that the operator allows zygotes to import; see pre-imports.ts. */
   readonly preImports: ReadonlySet<string>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** The state of one environment while it has a zygote. */
+/** The state of an environment that has a zygote. */
 interface Warm {
   readonly environment: PythonEnvironment;
   zygote: Promise<Zygote>;
-  /** A second zygote that starts with more modules, and replaces the first when it is ready. */
+  /** A second zygote that is starting with more modules, and replaces the first one when it is ready. */
   successor: Promise<void> | null;
   readonly learned: Set<string>;
-  /** Modules that made a zygote unable to fork: never imported ahead again. */
+  /** Modules whose import made a zygote unable to fork. They are never imported ahead again. */
   readonly refused: Set<string>;
   users: number;
   idle: Disposable | null;
 }
 
-/** Zygotes by environment: bounded in number (the one idle for longest ends first). They learn the modules that models import. */
+/**
+ * The zygotes, one for each environment. Their number is limited: the one that has been idle longest ends first. A zygote imports modules
+ * that models of its environment have used.
+ */
 export class ZygotePool implements AsyncDisposable {
   readonly #options: ZygotePoolOptions;
-  /** Least recently used first. */
+  /** Environments ordered by last use, the least recently used first. */
   readonly #warm = new Map<string, Warm>();
   readonly #ending: TaskGroup;
-  /** Aborts interpreters that are starting. */
+  /** Aborts the start of interpreters when the pool is closed. */
   readonly #closing = new AbortController();
-  /** True after the warning about missing confinement was logged, whose reason is the same for the whole machine. */
+  /** True after the warning about missing confinement was logged. It is the same for the whole machine. */
   #isUnconfinedSaid = false;
 
   constructor(options: ZygotePoolOptions) {
@@ -61,14 +64,14 @@ export class ZygotePool implements AsyncDisposable {
     }
   }
 
-  /** Returns the facts about this machine that the environment's zygote determined. */
+  /** Returns the properties of this machine, as a zygote of the environment has determined them. */
   async machineFacts(environment: PythonEnvironment): Promise<MachineFacts> {
     const facts = await this.#using(environment, (zygote) => Promise.resolve(zygote.machine));
     assert(facts !== null, "a zygote of tenants' workers reports what the machine allows");
     return facts;
   }
 
-  /** Ends the zygotes of one environment; resolves when they have ended. */
+  /** Ends the zygotes of one environment. Resolves when they have ended. */
   async endEnvironment(key: string): Promise<void> {
     const warm = this.#warm.get(key);
     if (warm === undefined) return;
@@ -85,7 +88,7 @@ export class ZygotePool implements AsyncDisposable {
     return this.#using(environment, () => Promise.resolve());
   }
 
-  /** Calls `work` with a zygote that can fork, at least until `work` first waits. */
+  /** Calls `work` with a zygote that can fork. The zygote does not end before `work` first awaits something. */
   async #using<Result>(environment: PythonEnvironment, work: (zygote: Zygote) => Promise<Result>): Promise<Result> {
     this.#closing.signal.throwIfAborted();
     const warm = this.#take(environment);
@@ -93,7 +96,7 @@ export class ZygotePool implements AsyncDisposable {
     warm.idle?.[Symbol.dispose]();
     try {
       let zygote = await this.#alive(warm);
-      // Its successor may have replaced it meanwhile.
+      // A newer zygote may have replaced this one meanwhile.
       while (zygote.isRetired) zygote = await this.#alive(warm);
       return await work(zygote);
     } finally {
@@ -102,21 +105,21 @@ export class ZygotePool implements AsyncDisposable {
     }
   }
 
-  /** Records modules that a loaded model imported: the next zygote of the environment imports them before it forks. */
+  /** Records modules that a loaded model has imported. The next zygote of the environment imports them before it forks. */
   learn(environment: PythonEnvironment, modules: readonly string[]): void {
     const warm = this.#warm.get(environment.key);
     if (warm === undefined || this.#closed) return;
     const { preImports } = this.#options;
-    const allowed = modules.filter((name) => mayBeImportedAhead(name, preImports));
+    const allowed = modules.filter((name) => isPreImportAllowed(name, preImports));
     const fresh = allowed.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
     const room = this.#options.learnedModulesMax - warm.learned.size;
-    // Models choose these names, so the refused ones are bounded too.
+    // The rejected modules are limited too, because models choose the names.
     if (fresh.length === 0 || room <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
     for (const name of fresh.slice(0, room)) warm.learned.add(name);
     warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
   }
 
-  /** Starts a second zygote with more modules while the first continues to fork; loads never wait for an import that they do not need. */
+  /** Starts a second zygote with more modules, while the first one continues to fork. No load waits for imports that it does not need. */
   async #succeed(warm: Warm): Promise<void> {
     for (;;) {
       const modules = [...warm.learned];
@@ -135,7 +138,7 @@ export class ZygotePool implements AsyncDisposable {
         return;
       }
       const former = warm.zygote;
-      // The environment, or the whole pool, was closed while the successor started.
+      // The environment or the whole pool was closed while the second zygote started.
       if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
       warm.zygote = Promise.resolve(successor);
       this.#retire(former);
@@ -173,11 +176,11 @@ export class ZygotePool implements AsyncDisposable {
     );
   }
 
-  /** Returns the environment's zygote, or starts one when it has died or never started. */
+  /** Returns the environment's zygote. Starts one when there is none, or it has died. */
   async #alive(warm: Warm): Promise<Zygote> {
     const current = warm.zygote;
     const zygote = await current.catch(() => null);
-    // A pool that was closed meanwhile would never end another zygote.
+    // After the pool was closed, nothing would end another zygote.
     this.#closing.signal.throwIfAborted();
     if (zygote?.alive) return zygote;
     if (warm.zygote === current) {
@@ -218,7 +221,7 @@ export class ZygotePool implements AsyncDisposable {
     );
   }
 
-  /** Rejects pending calls at once and ends all zygotes. */
+  /** Rejects pending calls and ends all zygotes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new InferenceError("UNAVAILABLE", "the Python backend is shutting down"));
     const successors = [...this.#warm.values()].map((warm) => warm.successor);

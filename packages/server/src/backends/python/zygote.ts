@@ -9,11 +9,11 @@ import { FrameChannel } from "./frame-channel.ts";
 import { decodeJson, readHeader } from "./frame-decoder.ts";
 import { encodeFrame, headerBytes, kinds, MalformedRecord } from "./wire.ts";
 
-/** A forked worker process, which is independent of the zygote's end. The receiver owns the descriptors. */
+/** A forked worker process, which continues when the zygote ends. The receiver owns the file descriptors. */
 export interface ForkedWorker {
   readonly pid: number;
   readonly socketFd: number;
-  /** Closing it ends the worker at once. */
+  /** Closing this descriptor kills the worker. */
   readonly lifelineFd: number;
   /** The read end of the worker's output. */
   readonly outputFd: number;
@@ -22,9 +22,9 @@ export interface ForkedWorker {
 export interface ForkOptions {
   readonly arenaFd: number;
   readonly family: number;
-  /** The confinement that the worker applies to itself; null when the environment applies it to all of its workers. */
+  /** The confinement that the worker applies to itself; null when the zygote has applied it for all of its workers. */
   readonly plan: ConfinementPlan | null;
-  /** Memory with the model's file, see `shared-files.ts`; null: the worker reads the file itself. */
+  /** Memory file with the model's file, see `shared-files.ts`; null: the worker reads the file from disk. */
   readonly fileFd: number | null;
 }
 
@@ -33,16 +33,19 @@ export interface ZygoteOptions {
   /** Directory of `galatea_zygote.py`. */
   readonly workerDirectory: string;
   readonly modules: readonly string[];
-  /** Arguments of `tenant.facts` for a zygote that forks tenants' workers; empty for others. */
+  /** Arguments of `tenant.facts`, for a zygote that forks workers of tenants; empty for others. */
   readonly tenancy: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 const reasonBytesMax = 4096;
-/** Activation and imports of a large environment on a slow disk take a minute or two. */
+/** Time limit of a start: activating and importing a large environment from a slow disk takes a minute or two. */
 const startMsMax = 300_000;
-/** A fork takes milliseconds. A zygote that exceeds this limit, stopped or swapped out, is ended and another one started. */
+/**
+ * Time limit of a fork, which takes milliseconds. A zygote that exceeds it is stopped or swapped out; it is ended and another one is
+ * started.
+ */
 const forkMsMax = 30_000;
 
 interface PendingFork {
@@ -52,7 +55,7 @@ interface PendingFork {
   readonly timer: Disposable;
 }
 
-/** The body of READY. */
+/** The body of a READY frame. */
 interface ReadyFacts {
   readonly python: string;
   readonly numpy: string;
@@ -62,7 +65,7 @@ interface ReadyFacts {
   readonly machine: MachineFacts | null;
 }
 
-/** Parses the body. The interpreter may belong to a user, so its messages are untrusted, like a worker's. */
+/** Parses a READY frame. The interpreter may belong to a tenant, so its messages are untrusted, like those of a worker. */
 function readyFacts(frame: Buffer): ReadyFacts {
   if (readHeader(frame).kind !== kinds.zygoteReady)
     throw new MalformedRecord("a zygote that does not report that it is ready");
@@ -76,30 +79,30 @@ function readyFacts(frame: Buffer): ReadyFacts {
     Array.isArray(failed) &&
     failed.every((one) => typeof one === "string");
   if (!isRead) throw new MalformedRecord("a zygote that reports invalid facts");
-  // Sent only by an interpreter of the operator, which is trusted.
+  // Only an interpreter of the operator, which is trusted, sends this field.
   const machine = (body["machine"] ?? null) as MachineFacts | null;
   return { python, numpy, threads, unconfined, failed, machine };
 }
 
-/** A fork by a zygote that had ended, or ended before it responded: no worker of it continues. */
+/** The error of a fork whose zygote ended before it responded. No worker of that fork continues. */
 export class ZygoteEnded extends InferenceError {
   constructor(options?: ErrorOptions) {
     super("UNAVAILABLE", "the Python zygote has ended", options);
   }
 }
 
-/** A warm interpreter that forks workers. Everything it forks is a child of this process. */
+/** A Python interpreter that has imported the usual modules and forks workers. The workers are child processes of this process. */
 export class Zygote implements AsyncDisposable {
   readonly modules: readonly string[];
-  /** The reason why its workers could access each other, see confinement.py; null when they cannot. */
+  /** The reason why its workers could access each other's memory (see confinement.py); null when they cannot. */
   readonly unconfined: string | null;
-  /** Facts for the plans of tenants; null when they were not requested. */
+  /** Properties of this machine for confinement plans; null when they were not requested. */
   readonly machine: MachineFacts | null;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #process: SpawnedProcess;
   readonly #channel: FrameChannel;
-  /** Pending forks by family. */
+  /** Pending forks by family number. */
   readonly #pending = new Map<number, PendingFork>();
   readonly #fd: number;
   #alive = true;
@@ -123,7 +126,7 @@ export class Zygote implements AsyncDisposable {
     this.#channel = channel;
   }
 
-  /** Starts an interpreter and waits until it is warm. Throws INTERNAL with its last output when it fails. */
+  /** Starts an interpreter and waits until it is ready. Throws INTERNAL with its last output when it fails. */
   static async open(options: ZygoteOptions, signal: AbortSignal | null): Promise<Zygote> {
     const { environment, clock, logger } = options;
     const pair = openSocketPair();
@@ -187,7 +190,7 @@ export class Zygote implements AsyncDisposable {
       pid: child.pid,
     });
     for (const failed of facts.failed) logger.warning(`not preloaded: ${failed}`, { zygote: environment.key });
-    // With more than one thread, modules imported ahead have made this interpreter unable to fork.
+    // With more than one thread, a process must not fork: one of the imported modules has started a thread.
     if (facts.threads !== 1 && options.modules.length > 0) {
       await zygote[Symbol.asyncDispose]();
       throw new InferenceError("INTERNAL", `importing ${options.modules.join(", ")} starts threads`);
@@ -199,12 +202,12 @@ export class Zygote implements AsyncDisposable {
     return this.#alive;
   }
 
-  /** True when it does not fork any more. */
+  /** True when the zygote no longer forks. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
 
-  /** Stops forking, and ends when pending forks are complete. */
+  /** Stops forking. The zygote ends when pending forks are complete. */
   async retire(): Promise<void> {
     this.#isRetired = true;
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
@@ -216,8 +219,8 @@ export class Zygote implements AsyncDisposable {
   }
 
   /**
-   * Forks a worker that has the memory file `arenaFd` and no other descriptor of this process. `family` is its number in
-   * `WorkerFamilies`. With `plan` null, the worker has only the confinement of the zygote, and is isolated from other processes.
+   * Forks a worker, which receives the memory file `arenaFd` and no other descriptor of this process. `family` is its number in
+   * `WorkerFamilies`. With `plan` null, the worker has only the confinement of the zygote and is isolated from other processes.
    */
   fork({ arenaFd, family, plan, fileFd }: ForkOptions): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
@@ -250,7 +253,7 @@ export class Zygote implements AsyncDisposable {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     if (kind === kinds.zygoteForked && !isAdoptable(extra)) {
-      // It has ended and was reaped already, or the zygote reported another process.
+      // The process with this pid has already been reaped, or the zygote has reported the pid of another process.
       this.#fail(id, new InferenceError("UNAVAILABLE", "cannot fork a Python worker: it exited before it started"));
     } else if (kind === kinds.zygoteForked) {
       this.#pending.delete(id);
@@ -284,7 +287,7 @@ export class Zygote implements AsyncDisposable {
     this.#channel.close();
   }
 
-  /** Its workers continue. */
+  /** Ends the zygote. Its workers continue. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#onClosed();
     this.#channel.close();

@@ -2,7 +2,7 @@ import type { InferenceError } from "@galatea/base";
 import type { ModelTarget } from "../../engine/index.ts";
 import type { Exchange } from "../http-listener/index.ts";
 
-/** The route of a call: to the container's model, or to one of its archives. */
+/** The route of a call: `invocations` calls the container's own model, `invoke` one of its archives (multi-model). */
 export type CallRoute = "invocations" | "invoke";
 
 export interface OpenAiContainerCall {
@@ -11,14 +11,14 @@ export interface OpenAiContainerCall {
   readonly route: CallRoute;
 }
 
-/** The format of calls: Triton's, or that of a payload codec. */
+/** Handles the calls of one body format: Triton's, or that of a payload codec. */
 export interface ContainerCalls {
-  /** Responds in every outcome; throws only errors of the body itself (BodyError), to which the listener responds. */
+  /** Calls the model and sends its response or an error. Throws only BodyError, which the listener sends. */
   answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void>;
-  /** Responds to an invalid call without its model. */
+  /** Sends an error without calling the model. */
   refuse(exchange: Exchange, error: InferenceError, route: CallRoute): void;
-  /** Responds to a call of OpenAI's API, with a path such as `/v1/chat/completions`. */
+  /** Handles a call of the OpenAI API, whose path is for example `/v1/chat/completions`. */
   openAi(exchange: Exchange, call: OpenAiContainerCall): Promise<void>;
-  /** Responds to GET /execution-parameters of a container with this model; null when there are none. */
+  /** Handles GET /execution-parameters for a container with this model; null when the container has no execution parameters. */
   readonly executionParameters: ((exchange: Exchange, target: ModelTarget) => void | Promise<void>) | null;
 }

@@ -1,8 +1,15 @@
 import { InferenceError, KeyedLock, unreachable, type Clock } from "@galatea/base";
 import type { Engine, ModelTarget } from "../../engine/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
-import { BodyError, readWholeBody, reply, replyError, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { eachMember, missingMember, parsingRequestJson, stringAt, unableToParse } from "../infer-codec/index.ts";
+import {
+  BodyError,
+  readBodyToBuffer,
+  reply,
+  replyError,
+  type Exchange,
+  type HttpLimits,
+} from "../http-listener/index.ts";
+import { eachMember, missingMemberError, parsingRequestJson, stringAt, memberError } from "../infer-codec/index.ts";
 import type { ContainerCalls } from "./container-calls.ts";
 import type { ContainerLimits } from "./limits.ts";
 import { isForbiddenPath, parseModelPath, resolveModelPath } from "./model-path.ts";
@@ -11,67 +18,72 @@ import { PayloadCalls } from "./payload-calls.ts";
 import type { PayloadCodec } from "./payload-codec.ts";
 import { TritonCalls, type InferenceType } from "./triton-calls.ts";
 
-/** The format of bodies: Triton's, in which a call of /invocations has one of several forms, or that of a codec. */
-export type ContainerLanguage =
+/**
+ * The format of request and response bodies: Triton's, in which /invocations accepts one of several inference types, or that of a codec.
+ */
+export type ContainerFormat =
   | { readonly kind: "triton"; readonly inferenceType: InferenceType }
   | { readonly kind: "payload"; readonly codec: PayloadCodec };
 
 export interface ContainerRoutesOptions {
-  /** True if only the platform can reach the listener: it may state a time limit of executions. */
+  /** True if only the platform can reach the listener: its calls may then set a time limit of executions. */
   readonly isPrivate: boolean;
   readonly engine: Engine;
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly containerLimits: ContainerLimits;
-  /** The meaning of /ping (SAGEMAKER_TRITON_PING_MODE): all models are ready, or the server is live. */
+  /** Meaning of /ping (SAGEMAKER_TRITON_PING_MODE): all models are ready, or the server is live. */
   readonly pingMode: "ready" | "live";
   /** The model that /invocations calls. */
   readonly defaultModelName: string;
-  readonly language: ContainerLanguage;
+  readonly language: ContainerFormat;
   /** The directory that replaces /opt/ml. */
   readonly mlRoot: string;
-  /** Returns which directory of an unpacked archive is the model, and which its repository. */
+  /** Returns which directory of an unpacked archive is the model to serve, and the repository that contains it. */
   readonly chooseModelDirectory: (
     directory: string,
   ) => Promise<{ readonly repositoryDirectory: string; readonly modelDirectoryName: string }>;
-  /** Returns the confinement of tenants that this machine does not support, with reasons; null while unknown, and without tenants. */
+  /**
+   * Returns the confinement measures that this machine does not support, each with the reason. Null while they are unknown, and in a
+   * container without confinement.
+   */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
   /** Called at each ping. */
   readonly onPing: () => void;
 }
 
-/** Header of ping responses for the platform: the value of `unconfined` as JSON. */
+/** Response header of /ping for the platform: the value of `unconfined` as JSON. */
 const unconfinedHeader = "X-Galatea-Unconfined";
 
-/** Header of responses to a load and to a description of a model: the model's memory in bytes. */
+/** Response header of a load and of a model description: the memory of the model in bytes. */
 const modelBytesHeader = "X-Galatea-Model-Bytes";
 
-/** A request header of the platform: how long the caller waits for the response, in milliseconds. */
+/** Request header of the platform: time in milliseconds for which the caller waits for the response. */
 const callLimitHeader = "x-galatea-call-limit-ms";
-/** Time limit of a call without that header whose format is not Triton's: the default of the toolkits in SageMaker's containers. */
+/** Time limit of a call without that header, in formats other than Triton's: the default of the toolkits in SageMaker's containers. */
 const payloadMsMax = 60_000;
 
 const targetModelHeader = "x-amzn-sagemaker-target-model";
 
-/** A path of the multi-model API: /models, /models/<id>, /models/<id>/invoke; id "" for the collection. */
+/** A path of the multi-model API: /models, /models/<id> or /models/<id>/invoke; `id` is "" for /models. */
 interface ModelRoute {
   readonly id: string;
   readonly invoke: boolean;
 }
 
-/** One archive of a multi-model endpoint, by the id that it was registered under. */
+/** A model archive of a multi-model endpoint, with the id under which it was registered. */
 interface HostedModel {
   readonly id: string;
   readonly url: string;
-  /** The name that clients' requests carry (X-Amzn-SageMaker-Target-Model), else the id. */
+  /** The name that clients send (X-Amzn-SageMaker-Target-Model), otherwise the id. */
   readonly servedName: string;
-  /** False while it loads or unloads. */
+  /** False while the model loads or unloads. */
   isLoaded: boolean;
 }
 
 type Answer = (exchange: Exchange, id: string) => void | Promise<void>;
 
-/** Returns the handler of the container API's requests. An exception of it is a bug or a BodyError. */
+/** Returns the handler of container API requests. It throws only BodyError and for bugs. */
 export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const routes = new ContainerRoutes(options);
   const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
@@ -92,7 +104,7 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
     if (openAi !== null && exchange.method === "POST") return routes.openAi(exchange, openAi);
     const route = modelRoute(exchange.path);
     if (route === null) return replyEmpty(exchange, 400);
-    // Triton treats GET /models/<id>/invoke as GET /models/<id>; both describe the model.
+    // Triton handles GET /models/<id>/invoke like GET /models/<id>: it describes the model.
     if (route.invoke && exchange.method === "POST") return routes.invoke(exchange, route.id);
     const answers = route.id === "" ? collection : model;
     const answer = Object.hasOwn(answers, exchange.method) ? answers[exchange.method] : undefined;
@@ -112,7 +124,7 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
-/** Header values are limited to Latin-1, while paths are not. */
+/** Prints JSON in ASCII, because header values are limited to Latin-1. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -130,7 +142,7 @@ function callsOf({ language, ...options }: ContainerRoutesOptions): ContainerCal
 
 class ContainerRoutes {
   readonly #options: ContainerRoutesOptions;
-  /** The registered archives by id, each in a namespace of its own. */
+  /** Registered archives by id. Each is loaded in its own namespace. */
   readonly #models = new Map<string, HostedModel>();
   /** Loads and unloads of one id run one after the other. */
   readonly #locks = new KeyedLock();
@@ -173,7 +185,7 @@ class ContainerRoutes {
     await this.#calls.answer(exchange, target, "invoke");
   };
 
-  /** Sets the time limit of executions: the caller does not wait for a longer one, so its worker is then ended. */
+  /** Sets the time limit of executions to the time for which the caller waits: a longer execution is ended with its worker. */
   #limit(exchange: Exchange): void {
     const { isPrivate, language } = this.#options;
     const stated = isPrivate ? Number(exchange.request.headers[callLimitHeader]) : 0;
@@ -213,7 +225,8 @@ class ContainerRoutes {
       if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
       const milliseconds = await this.#locks.run(model.id, () => this.#register(model, exchange.signal));
       reply(exchange, 200, "text/plain", "", [
-        // Not part of the contract, like the model's memory: the platform reads both instead of estimating from file sizes.
+        // Not part of SageMaker's contract: the platform reads this header and the model's memory instead of estimating both from file
+        // sizes.
         "X-Galatea-Load-Milliseconds",
         milliseconds.toFixed(3),
         modelBytesHeader,
@@ -244,7 +257,7 @@ class ContainerRoutes {
     return model?.isLoaded === true ? model : undefined;
   }
 
-  /** Loads the model. Resolves with the duration in milliseconds, or rejects with the engine's error or ALREADY_EXISTS. */
+  /** Loads the model and resolves with the duration in milliseconds. Rejects with ALREADY_EXISTS or the engine's error. */
   async #register(model: HostedModel, signal: AbortSignal): Promise<number> {
     const { engine, clock, mlRoot, chooseModelDirectory, containerLimits } = this.#options;
     const { id, url, servedName } = model;
@@ -283,7 +296,7 @@ class ContainerRoutes {
   }
 }
 
-/** Triton sends these JSON bodies without a content type of their own. */
+/** Sends a JSON body without a content type, as Triton does here. */
 function replyPlainJson(exchange: Exchange, value: unknown): void {
   reply(exchange, 200, "text/plain", Buffer.from(JSON.stringify(value)));
 }
@@ -299,7 +312,10 @@ function refuse(exchange: Exchange, thrown: unknown): void {
   replyError(exchange, status, thrown.message);
 }
 
-/** The header must not direct a request to another archive's model (server#8923); without the header the path decides. */
+/**
+ * Returns whether the header names another archive than the path; such a request is rejected (server#8923). Without the header, the path
+ * decides.
+ */
 function isForAnother(exchange: Exchange, model: HostedModel): boolean {
   const target = exchange.request.headers[targetModelHeader];
   return target !== undefined && target !== model.servedName;
@@ -316,9 +332,9 @@ const idForm = /^[0-9A-Za-z._-]{1,256}$/;
 
 async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions): Promise<HostedModel> {
   const limits = { ...options.limits, bodyBytesMax: options.containerLimits.loadBodyBytesMax };
-  const body = await readWholeBody(exchange, limits);
+  const body = await readBodyToBuffer(exchange, limits);
   const members = new Map<string, string>();
-  // Triton continues after a body that is not JSON, and crashes; here it is an ordinary error.
+  // Triton crashes on a body that is not JSON; here it is an ordinary error.
   parsingRequestJson(() => {
     const check = new JsonScanner(body);
     if (check.peek() === -1) check.fail("The document is empty.", check.at);
@@ -331,15 +347,15 @@ async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions)
       if (name === "model_name" || name === "url") {
         members.set(
           name,
-          stringAt(scanner, at, (text) => unableToParse(name, text)),
+          stringAt(scanner, at, (text) => memberError(name, text)),
         );
       }
     });
   }
   const id = members.get("model_name");
   const url = members.get("url");
-  if (id === undefined) throw missingMember("model_name");
-  if (url === undefined) throw missingMember("url");
+  if (id === undefined) throw missingMemberError("model_name");
+  if (url === undefined) throw missingMemberError("url");
   if (!idForm.test(id)) throw new InferenceError("INVALID_ARG", `Invalid "model_name" '${id}'`);
   const target = exchange.request.headers[targetModelHeader];
   return { id, url, servedName: typeof target === "string" && target !== "" ? target : id, isLoaded: false };

@@ -6,9 +6,9 @@ import { after, before, beforeEach, test } from "node:test";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../seam/across-seam.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
-import { RawConnection, ask, post, type RawReply } from "../raw-client.ts";
+import { RawConnection, sendRawRequest, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer, type ContainerOptions } from "./index.ts";
 import type { Listener } from "../listener.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
@@ -19,7 +19,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 const engine = new FakeEngine();
 /** Of the last request of an archive's model. */
 let executionMsMax: number | null = null;
-const seam = acrossSeam(engine);
+const seam = connectOverMessages(engine);
 let mlRoot: string;
 let socketPath: string;
 let listener: Listener;
@@ -81,9 +81,9 @@ beforeEach(async () => {
 
 const target = "X-Amzn-SageMaker-Target-Model: tenant.tar.gz\r\n";
 const request = (method: string, path: string, headers = ""): Promise<RawReply> =>
-  ask(socketPath, `${method} ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+  sendRawRequest(socketPath, `${method} ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
 const load = (id: string, url = `/opt/ml/models/${id}/model`, headers = target): Promise<RawReply> =>
-  ask(socketPath, post("/models", JSON.stringify({ model_name: id, url }), headers));
+  sendRawRequest(socketPath, post("/models", JSON.stringify({ model_name: id, url }), headers));
 const sixteen = `[${Array.from({ length: 16 }, (_, index) => index).join(",")}]`;
 const body = `{"inputs":[{"name":"INPUT0","shape":[1,16],"datatype":"FP32","data":${sixteen}}]}`;
 const both = `{"inputs":[{"name":"INPUT0","shape":[1,16],"datatype":"FP32","data":${sixteen}},{"name":"INPUT1","shape":[1,16],"datatype":"FP32","data":${sixteen}}]}`;
@@ -96,7 +96,7 @@ test("ping follows its mode, other verbs and paths are refused as in Triton", as
   const pinged = await request("GET", "/ping");
   assert.deepEqual(seen(pinged), [200, "", "text/plain"]);
   assert.equal(pinged.headers.get("x-galatea-unconfined"), '{"memory":"no group below /sys/fs/cgroup/\\u00fc"}');
-  assert.deepEqual(seen(await ask(socketPath, post("/ping", ""))), [
+  assert.deepEqual(seen(await sendRawRequest(socketPath, post("/ping", ""))), [
     405,
     '{"error":"Method Not Allowed"}',
     "text/plain",
@@ -117,10 +117,10 @@ test("ping follows its mode, other verbs and paths are refused as in Triton", as
 });
 
 test("invocations run the default model with the statuses of the KServe port", async () => {
-  const good = await ask(socketPath, post("/invocations", both));
+  const good = await sendRawRequest(socketPath, post("/invocations", both));
   assert.equal(good.status, 200);
   assert.match(good.body, /^\{"model_name":"add_sub"/);
-  assert.equal((await ask(socketPath, post("/invocations", "{"))).status, 500);
+  assert.equal((await sendRawRequest(socketPath, post("/invocations", "{"))).status, 500);
   assert.equal((await request("GET", "/invocations")).body, '{"error":"Method Not Allowed"}');
 });
 
@@ -144,17 +144,21 @@ test("a model is loaded, listed, described, invoked, unloaded", async () => {
     `{"error":"model repository '/opt/ml/models/h1/model' has already been registered"}`,
     "text/plain",
   ]);
-  const invoked = await ask(socketPath, post("/models/h1/invoke", body, target));
+  const invoked = await sendRawRequest(socketPath, post("/models/h1/invoke", body, target));
   assert.equal(invoked.status, 200);
   assert.match(invoked.body, /^\{"model_name":"tenant\.tar\.gz","model_version":"1"/);
   assert.equal((await request("DELETE", "/models/h1", target)).status, 200);
   assert.deepEqual(seen(await request("DELETE", "/models/h1")), [404, "", "text/plain"]);
-  assert.deepEqual(seen(await ask(socketPath, post("/models/h1/invoke", body, target))), [404, "", "text/plain"]);
+  assert.deepEqual(seen(await sendRawRequest(socketPath, post("/models/h1/invoke", body, target))), [
+    404,
+    "",
+    "text/plain",
+  ]);
 });
 
 test("every error of an invocation is 400 of type JSON, whatever its text, and 507 where its reason is that there is no memory", async () => {
   await load("h1");
-  const invoke = (text: string) => ask(socketPath, post("/models/h1/invoke", text, target));
+  const invoke = (text: string) => sendRawRequest(socketPath, post("/models/h1/invoke", text, target));
   assert.deepEqual(seen(await invoke("{")), [
     400,
     '{"error":"failed to parse the request JSON buffer: Missing a name for object member. at 1"}',
@@ -182,7 +186,7 @@ test("an execution may take as long as its call says, and without a word as long
     ["X-Galatea-Call-Limit-Ms: soon\r\n", null],
     ["", null],
   ] as const) {
-    assert.equal((await ask(socketPath, post("/models/h1/invoke", body, `${target}${header}`))).status, 200);
+    assert.equal((await sendRawRequest(socketPath, post("/models/h1/invoke", body, `${target}${header}`))).status, 200);
     assert.equal(executionMsMax, limit);
   }
 });
@@ -190,11 +194,11 @@ test("an execution may take as long as its call says, and without a word as long
 test("on a port, which anybody may reach, no call says how long an execution may take", async () => {
   const open = await openContainer(options({ host: "127.0.0.1", port: 0 }));
   const model = JSON.stringify({ model_name: "h3", url: "/opt/ml/models/h1/model" });
-  assert.equal((await ask(open.port, post("/models", model, target))).status, 200);
+  assert.equal((await sendRawRequest(open.port, post("/models", model, target))).status, 200);
   const limit = "X-Galatea-Call-Limit-Ms: 1\r\n";
-  assert.equal((await ask(open.port, post("/models/h3/invoke", body, `${target}${limit}`))).status, 200);
+  assert.equal((await sendRawRequest(open.port, post("/models/h3/invoke", body, `${target}${limit}`))).status, 200);
   assert.equal(executionMsMax, null);
-  assert.equal((await ask(open.port, `DELETE /models/h3 HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200);
+  assert.equal((await sendRawRequest(open.port, `DELETE /models/h3 HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200);
   await open.close(AbortSignal.abort());
 });
 
@@ -202,13 +206,13 @@ test("a request whose header names another model than its path does not reach it
   await load("h1");
   const other = "X-Amzn-SageMaker-Target-Model: other.tar.gz\r\n";
   const text = '{"error":"X-Amzn-SageMaker-Target-Model header does not match the model requested in the URL"}';
-  assert.deepEqual(seen(await ask(socketPath, post("/models/h1/invoke", body, other))), [
+  assert.deepEqual(seen(await sendRawRequest(socketPath, post("/models/h1/invoke", body, other))), [
     400,
     text,
     "application/json",
   ]);
   assert.deepEqual(seen(await request("DELETE", "/models/h1", other)), [400, text, "text/plain"]);
-  assert.equal((await ask(socketPath, post("/models/h1/invoke", body))).status, 200);
+  assert.equal((await sendRawRequest(socketPath, post("/models/h1/invoke", body))).status, 200);
 });
 
 test("binary bodies announce their JSON header in the content type, both ways", async () => {
@@ -218,7 +222,7 @@ test("binary bodies announce their JSON header in the content type, both ways", 
     `${target}Content-Type: application/vnd.sagemaker-triton.binary+json;json-header-size=${String(size)}\r\n`;
   const data = Buffer.from(Float32Array.from({ length: 16 }, (_, index) => index / 3).buffer);
   const binary = (size: unknown) =>
-    ask(socketPath, post("/models/h1/invoke", Buffer.concat([Buffer.from(header), data]), type(size)));
+    sendRawRequest(socketPath, post("/models/h1/invoke", Buffer.concat([Buffer.from(header), data]), type(size)));
   const reply = await binary(header.length);
   const size = /^application\/vnd\.sagemaker-triton\.binary\+json;json-header-size=(\d+)$/.exec(
     reply.headers.get("content-type")!,
@@ -273,7 +277,7 @@ test("a load that fails leaves nothing registered: 507 when memory is short, els
     '{"model_name":"../x","url":"/opt/ml/models/h1/model"}',
     '{"model_name":3,"url":"x"}',
   ]) {
-    assert.equal((await ask(socketPath, post("/models", text))).status, 400, text);
+    assert.equal((await sendRawRequest(socketPath, post("/models", text))).status, 400, text);
   }
 });
 

@@ -2,13 +2,13 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 
-/** The parsed `url` of a load call: the archive's hash and, below its `model` folder, at most one folder. */
+/** The parsed `url` of a load call: the hash of the archive, and at most one folder inside the archive's `model` folder. */
 export interface ModelPath {
   readonly hash: string;
   readonly subdirectory: string;
 }
 
-/** Folders that are never a model, rejected with an empty 400. */
+/** Paths that are never models; a load of them is rejected with status 400 and an empty body. */
 const forbiddenPrefixes = ["/dev", "/proc", "/sys"] as const;
 
 export function isForbiddenPath(url: string): boolean {
@@ -18,7 +18,8 @@ export function isForbiddenPath(url: string): boolean {
 const form = /^\/opt\/ml\/models\/([0-9A-Za-z._]+)\/model\/?([0-9A-Za-z._]+)?$/;
 
 /**
- * Parses `/opt/ml/models/<hash>/model[/<subdir>]`, which clients send regardless of the files' location. Names of dots alone are invalid.
+ * Parses `/opt/ml/models/<hash>/model[/<subdir>]`, the form that clients send wherever the files are. Names that consist only of dots are
+ * invalid.
  */
 export function parseModelPath(url: string): ModelPath {
   const match = form.exec(url);
@@ -38,8 +39,8 @@ function isDots(name: string): boolean {
 }
 
 /**
- * Resolves the path below `mlRoot` (which replaces /opt/ml) and its links. A link that leaves the archive's own folder is treated like a
- * missing folder: one tenant's archive must not open another's.
+ * Resolves the path and its links below `mlRoot`, which replaces /opt/ml. A link out of the archive's own folder is treated like a missing
+ * folder, so that an archive cannot open another tenant's files.
  */
 export async function resolveModelPath(mlRoot: string, path: ModelPath, url: string): Promise<string> {
   const archive = join(mlRoot, "models", path.hash);

@@ -2,15 +2,15 @@ import { assert, InferenceError } from "@galatea/base";
 import type { Engine, ModelTarget, ServedModel } from "../../engine/index.ts";
 import { newInferenceRequest, type InferenceRequest, type InferenceResponse } from "../../inference/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
-import { BodyError, reply, ReplyStream, statusOf, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { BodyError, reply, ReplyStream, httpStatusOf, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import { eachMember, parsingRequestJson } from "../infer-codec/index.ts";
-import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
+import { disposableOutcome, ResponseIterator } from "../infer-http/index.ts";
 import { readPayload } from "./payload-body.ts";
 
-/** The input and the output of a Triton model that implements OpenAI's API itself: JSON, BYTES of one element. */
+/** Input and output of a Triton model that implements the OpenAI API: JSON text in a BYTES tensor of one element. */
 const openAiInput = "openai_request";
 const openAiOutput = "openai_response";
-/** The request parameter with the API's path: `/v1/chat/completions` and others. */
+/** Name of the request parameter that contains the API's path, such as `/v1/chat/completions`. */
 const pathParameter = "openai_path";
 
 const jsonType = "application/json";
@@ -18,9 +18,9 @@ const eventsType = "text/event-stream; charset=utf-8";
 const lengthBytes = 4;
 
 /**
- * OpenAI's API for Triton models that receive its requests unchanged. Each response of a model is one JSON document. When the request
- * selects a stream, each is an event, and `[DONE]` ends them; otherwise the model sends one response. The model converts chats to
- * prompts, because it knows its tokens.
+ * Calls Triton models that implement the OpenAI API themselves: they receive the request body unchanged. Each response of the model is one
+ * JSON document. For a streaming request, each is sent as an event, followed by `[DONE]`; otherwise the model must send one response.
+ * Converting chats to prompts is the model's task, because it depends on its tokenizer.
  */
 export class OpenAiCalls {
   readonly #engine: Engine;
@@ -31,7 +31,7 @@ export class OpenAiCalls {
     this.#limits = limits;
   }
 
-  /** Responds in every outcome except a BodyError, which it throws. */
+  /** Calls the model and sends its response or an error. Throws only BodyError. */
   async answer(exchange: Exchange, target: ModelTarget, path: string): Promise<void> {
     try {
       using model = this.#engine.open(target);
@@ -55,8 +55,8 @@ export class OpenAiCalls {
 
   async #whole(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
     let body: Buffer | null = null;
-    for await (const outcome of answersOf(model, request)) {
-      using answer = ownedOutcome(outcome);
+    for await (const outcome of streamOutcomes(model, request)) {
+      using answer = disposableOutcome(outcome);
       if (answer.outcome instanceof InferenceError) throw answer.outcome;
       if (body !== null)
         throw new InferenceError("INTERNAL", "the model returned several responses to a request without streaming");
@@ -68,8 +68,8 @@ export class OpenAiCalls {
 
   async #stream(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
     let stream: ReplyStream | null = null;
-    for await (const outcome of answersOf(model, request)) {
-      using answer = ownedOutcome(outcome);
+    for await (const outcome of streamOutcomes(model, request)) {
+      using answer = disposableOutcome(outcome);
       if (exchange.signal.aborted) return;
       if (answer.outcome instanceof InferenceError) {
         if (stream === null) throw answer.outcome;
@@ -90,8 +90,8 @@ async function ended(stream: ReplyStream, last: string): Promise<void> {
   stream.end();
 }
 
-async function* answersOf(model: ServedModel, request: InferenceRequest) {
-  if (model.view.config.decoupled) yield* new StreamedAnswers(model, request);
+async function* streamOutcomes(model: ServedModel, request: InferenceRequest) {
+  if (model.view.config.decoupled) yield* new ResponseIterator(model, request);
   else yield await model.infer(request);
 }
 
@@ -103,7 +103,7 @@ function checkSpeaks({ view: { config } }: ServedModel): void {
   throw new InferenceError("NOT_FOUND", text);
 }
 
-/** Throws INVALID_ARG for invalid JSON. */
+/** Returns whether the request selects streaming. Throws INVALID_ARG for invalid JSON. */
 function asksForStream(body: Uint8Array): boolean {
   let isStreamed = false;
   parsingRequestJson(() => {
@@ -113,7 +113,7 @@ function asksForStream(body: Uint8Array): boolean {
     const scanner = new JsonScanner(body);
     if (scanner.peek() !== 0x7b) return;
     eachMember(scanner, scanner.at, (name, at) => {
-      // First letter of true.
+      // 0x74 is `t`, the first letter of `true`.
       if (name === "stream") isStreamed = body[at] === 0x74;
     });
   });
@@ -130,7 +130,7 @@ function inferenceRequest(
   return newInferenceRequest({ ...target, inputs: [tensor], parameters, receivedNs, executionMsMax, signal });
 }
 
-/** The caller still owns the response. */
+/** Returns the JSON document in a response. The caller still owns the response. */
 function documentOf({ outputs }: InferenceResponse): Uint8Array {
   const output = outputs.find(({ name }) => name === openAiOutput);
   if (output === undefined || output.data.length < lengthBytes) {
@@ -143,11 +143,11 @@ function documentOf({ outputs }: InferenceResponse): Uint8Array {
 }
 
 function errorDocument(error: InferenceError): string {
-  const type = statusOf(error) >= 500 ? "server_error" : "invalid_request_error";
+  const type = httpStatusOf(error) >= 500 ? "server_error" : "invalid_request_error";
   return JSON.stringify({ error: { message: error.message, type, param: null, code: error.code.toLowerCase() } });
 }
 
-/** A line break between the tokens of a document would end its event. */
+/** Removes line breaks between the tokens of a JSON document: in an event, a line break would end the data. */
 const oneLine = (document: Uint8Array) =>
   Buffer.from(document)
     .toString("latin1")
@@ -156,5 +156,5 @@ const oneLine = (document: Uint8Array) =>
 const latin1 = (text: string) => Buffer.from(text).toString("latin1");
 
 function refuse(exchange: Exchange, error: InferenceError): void {
-  reply(exchange, statusOf(error), jsonType, Buffer.from(errorDocument(error)));
+  reply(exchange, httpStatusOf(error), jsonType, Buffer.from(errorDocument(error)));
 }

@@ -1,4 +1,4 @@
-/** Paths of OpenAI's API that call a model. The platform itself serves its list of models. */
+/** Paths of the OpenAI API that call a model. The platform itself answers /v1/models. */
 const openAiPaths: ReadonlySet<string> = new Set([
   "/v1/chat/completions",
   "/v1/completions",
@@ -6,11 +6,11 @@ const openAiPaths: ReadonlySet<string> = new Set([
   "/v1/responses",
 ]);
 
-/** A call of OpenAI's API: of the container's model, or of one of several archives, whose id then precedes the path. */
+/** A call of the OpenAI API, for the container's own model or for one of several archives, whose id then precedes the path. */
 export interface OpenAiRoute {
   /** Null for the container's own model. */
   readonly id: string | null;
-  /** Path without the prefix that names the archive. */
+  /** Path without the archive's id. */
   readonly path: string;
 }
 

@@ -1,17 +1,17 @@
 import type { BlockSource, Tensor } from "../../tensor/index.ts";
 import {
-  admit,
-  admitting,
+  reserveBodyMemory,
+  asBodyMemory,
   declaredLength,
   discardChunk,
-  exchangeBytes,
-  gatherBody,
+  exchangeMemoryBytes,
+  bufferBody,
   readBody,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
 
-/** A body as the only element of a BYTES tensor: its length, then its bytes. */
+/** A body that is also the only element of a BYTES tensor (length field, then the bytes). */
 export interface PayloadBody {
   readonly bytes: Uint8Array;
   readonly tensor: Tensor;
@@ -20,7 +20,7 @@ export interface PayloadBody {
 const lengthBytes = 4;
 
 /**
- * Reads a body into memory that a model can read: one of known length is copied once, from the socket's buffer. The caller owns the
+ * Reads a body into memory that the model can access. A body of known length is copied once, from the socket's buffer. The caller owns the
  * tensor.
  */
 export async function readPayload(
@@ -31,8 +31,8 @@ export async function readPayload(
   const declared = declaredLength(exchange);
   if (declared === -1) return await gatherPayload(exchange, arena, limits);
   if (declared > limits.bodyBytesMax) await readBody(exchange, limits, { write: () => {} });
-  if (arena === null) admit(exchange, declared);
-  const body = admitting(() => placePayload(declared, arena));
+  if (arena === null) reserveBodyMemory(exchange, declared);
+  const body = asBodyMemory(() => placePayload(declared, arena));
   let at = 0;
   try {
     await readBody(exchange, limits, {
@@ -50,13 +50,13 @@ export async function readPayload(
 }
 
 async function gatherPayload(exchange: Exchange, arena: BlockSource | null, limits: HttpLimits): Promise<PayloadBody> {
-  const gathered = await gatherBody(exchange, limits);
+  const gathered = await bufferBody(exchange, limits);
   try {
     const bytes = gathered.bytes();
     const body = placePayload(bytes.length, arena);
     body.bytes.set(bytes);
-    // From here on the arena accounts for the bytes; plain memory stays counted.
-    if (arena !== null) exchange.memory.shrinkTo(exchangeBytes);
+    // The arena now accounts for the bytes. Plain memory stays charged to the exchange.
+    if (arena !== null) exchange.memory.shrinkTo(exchangeMemoryBytes);
     return body;
   } finally {
     gathered.discard();

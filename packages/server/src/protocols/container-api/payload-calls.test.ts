@@ -7,14 +7,14 @@ import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/
 import type { InferenceRequest } from "../../inference/index.ts";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
-import { acrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../seam/across-seam.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import type { Listener } from "../listener.ts";
-import { ask, post, type RawReply } from "../raw-client.ts";
-import { defaultContainerLimits, openContainer, PayloadRefusal, type PayloadCodec } from "./index.ts";
+import { sendRawRequest, post, type RawReply } from "../raw-client.ts";
+import { defaultContainerLimits, openContainer, PayloadErrorResponse, type PayloadCodec } from "./index.ts";
 
 const engine = new FakeEngine();
-const seam = acrossSeam(engine);
+const seam = connectOverMessages(engine);
 const budget = new ByteBudget(2 ** 30);
 let mlRoot: string;
 let socketPath: string;
@@ -30,7 +30,8 @@ const codec: PayloadCodec = {
   decode: async ({ bytes, tensor, contentType, loopQueue, signal }) => {
     const words = text(bytes.subarray(0, 16));
     await loopQueue.next(signal);
-    if (words.startsWith("refuse")) throw new PayloadRefusal({ status: 415, contentType: "text/plain", body: "no" });
+    if (words.startsWith("refuse"))
+      throw new PayloadErrorResponse({ status: 415, contentType: "text/plain", body: "no" });
     if (words.startsWith("wrong")) throw new InferenceError("INVALID_ARG", "wrong words");
     return { inputs: [{ ...tensor, name: "IN" }], parameters: new Map([["content_type", contentType]]) };
   },
@@ -82,7 +83,7 @@ before(async () => {
     budget,
     logger: silentLogger,
   });
-  await ask(socketPath, post("/models", '{"model_name":"h1","url":"/opt/ml/models/h1/model"}', target));
+  await sendRawRequest(socketPath, post("/models", '{"model_name":"h1","url":"/opt/ml/models/h1/model"}', target));
 });
 
 after(async () => {
@@ -96,7 +97,7 @@ after(async () => {
 const target = "X-Amzn-SageMaker-Target-Model: tenant.tar.gz\r\n";
 const accept = "Accept: application/x-own\r\n";
 const invoke = (body: string, headers = accept): Promise<RawReply> =>
-  ask(socketPath, post("/invocations", body, headers));
+  sendRawRequest(socketPath, post("/invocations", body, headers));
 const seen = ({ status, body, headers }: RawReply) => [status, body, headers.get("content-type")];
 
 test("bytes and a content type go in, bytes and a content type come out", async () => {
@@ -107,9 +108,9 @@ test("bytes and a content type go in, bytes and a content type come out", async 
 });
 
 test("a call that does not say how long it waits has a minute, as in the containers of the toolkits", async () => {
-  await ask(socketPath, post("/invocations", "words"));
+  await sendRawRequest(socketPath, post("/invocations", "words"));
   assert.equal(asked?.executionMsMax, 60_000);
-  await ask(socketPath, post("/invocations", "words", "X-Galatea-Call-Limit-Ms: 3600000\r\n"));
+  await sendRawRequest(socketPath, post("/invocations", "words", "X-Galatea-Call-Limit-Ms: 3600000\r\n"));
   assert.equal(asked?.executionMsMax, 3_600_000);
 });
 
@@ -117,12 +118,12 @@ test("a long body, and one in chunks, arrive whole", async () => {
   const long = "x".repeat(2 ** 20);
   assert.equal((await invoke(long)).body, long);
   const chunked = `POST /invocations HTTP/1.1\r\nHost: x\r\n${accept}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`;
-  assert.deepEqual(seen(await ask(socketPath, chunked)), [201, "abcde", "application/x-own"]);
+  assert.deepEqual(seen(await sendRawRequest(socketPath, chunked)), [201, "abcde", "application/x-own"]);
 });
 
 test("a body over the limit is refused before it is read", async () => {
   const head = `POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 ** 22 + 1}\r\n\r\n`;
-  assert.equal((await ask(socketPath, head)).status, 413);
+  assert.equal((await sendRawRequest(socketPath, head)).status, 413);
 });
 
 test("what a codec refuses is answered as it says, and the model is not asked", async () => {
@@ -134,14 +135,14 @@ test("what a codec refuses is answered as it says, and the model is not asked", 
 });
 
 test("an archive is asked by its id, and by no other's name; want of memory has a status of its own there alone", async () => {
-  const of = (body: string, headers: string) => ask(socketPath, post("/models/h1/invoke", body, headers));
+  const of = (body: string, headers: string) => sendRawRequest(socketPath, post("/models/h1/invoke", body, headers));
   assert.deepEqual(seen(await of("hi", target + accept)), [201, "hi", "application/x-own"]);
   assert.equal(asked?.namespace, "h1");
   const other = "X-Amzn-SageMaker-Target-Model: other.tar.gz\r\n";
   assert.match((await of("hi", other)).body, /^failed: X-Amzn-SageMaker-Target-Model header does not match/);
   assert.equal((await of("full", target)).status, 507);
   assert.equal((await invoke("full")).status, 500);
-  assert.equal((await ask(socketPath, post("/models/h2/invoke", "hi", ""))).status, 404);
+  assert.equal((await sendRawRequest(socketPath, post("/models/h2/invoke", "hi", ""))).status, 404);
 });
 
 test("a content type that is no header's text ends nothing but itself", async () => {
@@ -164,7 +165,7 @@ test("a content type that is no header's text ends nothing but itself", async ()
     logger: silentLogger,
   });
   try {
-    const reply = await ask(path, post("/invocations", "x", ""));
+    const reply = await sendRawRequest(path, post("/invocations", "x", ""));
     assert.deepEqual([reply.status, reply.headers.get("x-evil")], [200, undefined]);
   } finally {
     await own.close(AbortSignal.abort());
@@ -172,6 +173,6 @@ test("a content type that is no header's text ends nothing but itself", async ()
 });
 
 test("the codec's execution parameters are told", async () => {
-  const reply = await ask(socketPath, "GET /execution-parameters HTTP/1.1\r\nHost: x\r\n\r\n");
+  const reply = await sendRawRequest(socketPath, "GET /execution-parameters HTTP/1.1\r\nHost: x\r\n\r\n");
   assert.deepEqual(seen(reply), [200, '{"MaxPayloadInMB":6}', "application/json"]);
 });

@@ -7,15 +7,15 @@ import {
   type InferenceResponse,
 } from "../../inference/index.ts";
 import { BodyError, reply, replyChunks, ReplyStream, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { ownedOutcome, StreamedAnswers } from "../infer-http/index.ts";
+import { disposableOutcome, ResponseIterator } from "../infer-http/index.ts";
 import type { CallRoute, ContainerCalls, OpenAiContainerCall } from "./container-calls.ts";
 import { readPayload } from "./payload-body.ts";
 import {
-  PayloadRefusal,
+  PayloadErrorResponse,
   type CallPayload,
   type PayloadCodec,
   type PayloadHead,
-  type PayloadQuestion,
+  type PayloadCallKind,
   type PayloadReply,
   type PayloadRequest,
 } from "./payload-codec.ts";
@@ -26,13 +26,13 @@ export interface PayloadCallsOptions {
   readonly codec: PayloadCodec;
 }
 
-/** Bodies up to this size are copied out of their output, which is released at once. */
+/** Response bodies up to this size are copied, so that the model's output can be released at once. */
 const copiedBytesMax = 16 * 1024;
 
-/** Status of the multi-model API for a lack of memory that unloading other models may cure. */
+/** Status of the multi-model API for out of memory; the platform then unloads other models and tries again. */
 const insufficientStorage = 507;
 
-/** Calls in the format of a payload codec. */
+/** Handles the calls of containers whose bodies a payload codec decodes and encodes. */
 export class PayloadCalls implements ContainerCalls {
   readonly executionParameters: ContainerCalls["executionParameters"];
   readonly #options: PayloadCallsOptions;
@@ -45,23 +45,24 @@ export class PayloadCalls implements ContainerCalls {
       parameters === null
         ? null
         : parameters === "model"
-          ? (exchange, target) => this.#ask(exchange, target, { route: "invocations", asks: "execution-parameters" })
+          ? (exchange, target) =>
+              this.#sendRawRequest(exchange, target, { route: "invocations", asks: "execution-parameters" })
           : (exchange) => send(exchange, parameters, null);
   }
 
   answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
-    return this.#ask(exchange, target, { route, asks: "invocation" });
+    return this.#sendRawRequest(exchange, target, { route, asks: "invocation" });
   }
 
-  /** Treated like any other body: its content is between the client and the codec, or the model. */
+  /** A call of the OpenAI API is handled like /invocations: the codec or the model interprets the body. */
   openAi(exchange: Exchange, { target, route }: OpenAiContainerCall): Promise<void> {
     return this.answer(exchange, target, route);
   }
 
-  async #ask(
+  async #sendRawRequest(
     exchange: Exchange,
     target: ModelTarget,
-    { route, asks }: { readonly route: CallRoute; readonly asks: PayloadQuestion },
+    { route, asks }: { readonly route: CallRoute; readonly asks: PayloadCallKind },
   ): Promise<void> {
     let response: InferenceResponse | null = null;
     try {
@@ -76,7 +77,7 @@ export class PayloadCalls implements ContainerCalls {
       if (response !== null) releaseResponse(response);
       if (thrown instanceof BodyError) throw thrown;
       if (exchange.signal.aborted) return;
-      if (thrown instanceof PayloadRefusal) send(exchange, thrown.reply, null);
+      if (thrown instanceof PayloadErrorResponse) send(exchange, thrown.reply, null);
       else this.refuse(exchange, InferenceError.from(thrown), route);
     }
   }
@@ -94,12 +95,12 @@ export class PayloadCalls implements ContainerCalls {
   async #stream(exchange: Exchange, call: PayloadCall): Promise<void> {
     const { model, head } = call;
     let stream: ReplyStream | null = null;
-    for await (const outcome of new StreamedAnswers(model, await this.#request(exchange, call))) {
-      using answer = ownedOutcome(outcome);
+    for await (const outcome of new ResponseIterator(model, await this.#request(exchange, call))) {
+      using answer = disposableOutcome(outcome);
       if (exchange.signal.aborted) return;
       if (answer.outcome instanceof InferenceError) {
         if (stream === null) throw answer.outcome;
-        // The bytes written so far are sent, and the end of the connection shows that the response is incomplete.
+        // Sends the bytes written so far, then closes the connection, which shows the client that the response is incomplete.
         exchange.response.socket?.destroySoon();
         return;
       }
@@ -126,7 +127,7 @@ export class PayloadCalls implements ContainerCalls {
     try {
       request = await codec.decode(payload, model);
     } finally {
-      // Releases the body if the model does not get it.
+      // Releases the body if the model's request does not contain it.
       const isTaken = request?.inputs.some(({ data }) => data === body.tensor.data) === true;
       if (!isTaken) body.tensor.block?.release();
     }
@@ -140,17 +141,17 @@ interface PayloadCall {
   readonly target: ModelTarget;
   readonly model: ServedModel;
   readonly head: PayloadHead;
-  readonly asks: PayloadQuestion;
+  readonly asks: PayloadCallKind;
 }
 
 function headOf({ request: { headers } }: Exchange): PayloadHead {
   return { contentType: headers["content-type"] ?? "", accept: headers.accept ?? "", headers };
 }
 
-/** Characters that headers must not contain: a model's code determines the content type. */
+/** Characters that headers must not contain; model code determines the content type. */
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 
-/** Sends the response; `response`, of which it may be a view, is released when it was sent. */
+/** Sends the reply. `response`, whose memory the body may refer to, is released afterwards. */
 function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
   const { status, body } = answer;
   const contentType = answer.contentType.replace(unsafe, " ");

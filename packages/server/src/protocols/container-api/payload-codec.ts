@@ -4,30 +4,30 @@ import type { ServedModel } from "../../engine/index.ts";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
 import type { Tensor } from "../../tensor/index.ts";
 
-/** The headers of a payload; "" when absent. */
+/** Content type and accepted type of a payload; "" when the header is absent. */
 export interface PayloadHead {
   readonly contentType: string;
   readonly accept: string;
   readonly headers: IncomingHttpHeaders;
 }
 
-export type PayloadQuestion = "invocation" | "execution-parameters";
+export type PayloadCallKind = "invocation" | "execution-parameters";
 
 /** The body of a call. */
 export interface CallPayload extends PayloadHead {
-  /** The kind of call: an invocation, or GET /execution-parameters, which has no body. */
-  readonly asks: PayloadQuestion;
+  /** An invocation, or GET /execution-parameters, which has no body. */
+  readonly asks: PayloadCallKind;
   readonly bytes: Uint8Array;
-  /** The bytes as the only element of a BYTES tensor of shape [1], in the model's arena: no copy when the model takes it. */
+  /** The body as the only element of a BYTES tensor of shape [1] in the model's arena; passing it to the model needs no copy. */
   readonly tensor: Tensor;
-  /** Yields to the event loop during long work on the bytes. */
+  /** Lets a codec yield to the event loop during long work on the body. */
   readonly loopQueue: EventLoopQueue;
   readonly signal: AbortSignal;
 }
 
 /**
- * The call of the model. The codec passes the ownership of the tensors on. `payload.tensor`, under any name and shape, may be one of
- * them.
+ * The request that a codec sends to the model. The codec transfers the ownership of the tensors. `payload.tensor` may be one of them, under
+ * any name and shape.
  */
 export interface PayloadRequest {
   readonly inputs: readonly Tensor[];
@@ -35,18 +35,18 @@ export interface PayloadRequest {
 }
 
 export interface PayloadReply {
-  /** 200 to 599. */
+  /** HTTP status, 200 to 599. */
   readonly status: number;
-  /** Empty for none. */
+  /** Content type; "" for none. */
   readonly contentType: string;
-  /** Headers besides type and length: name, value, name, value. Values must be valid in a header. */
+  /** Other headers as a flat list: name, value, name, value. Values must be valid header values. */
   readonly headers?: readonly string[];
-  /** A text of Latin-1 characters, or bytes, which may be a view of an output: the output is kept until they were sent. */
+  /** The body: text of Latin-1 characters, or bytes. Bytes may refer to an output of the model, which is released after they were sent. */
   readonly body: string | Uint8Array;
 }
 
-/** Thrown by a codec to respond without calling the model. */
-export class PayloadRefusal extends Error {
+/** Thrown by a codec to send a response without calling the model. */
+export class PayloadErrorResponse extends Error {
   readonly reply: PayloadReply;
 
   constructor(reply: PayloadReply) {
@@ -56,19 +56,22 @@ export class PayloadRefusal extends Error {
 }
 
 /**
- * The format of a kind of container other than Triton's: converts a body of some content type to a model's inputs, and outputs to a body
- * of an accepted type. The routes, loading, memory and limits are common to all kinds, and not part of it.
+ * The body format of a container other than Triton's: converts a request body to the model's inputs, and the model's outputs to a response
+ * body. Routes, loading, memory and limits are the same for all containers.
  */
 export interface PayloadCodec {
-  /** Throws PayloadRefusal, or InferenceError for `failed`; before it throws, it releases its own allocations. */
+  /**
+   * Converts a request body to a request. Throws PayloadErrorResponse, or an InferenceError for `failed`; before it throws, it releases its
+   * own allocations.
+   */
   decode(payload: CallPayload, model: ServedModel): PayloadRequest | Promise<PayloadRequest>;
-  /** The caller still owns the response. */
+  /** Converts the model's response to a body. The caller still owns the response. */
   encode(response: InferenceResponse, head: PayloadHead, model: ServedModel): PayloadReply | Promise<PayloadReply>;
-  /** Returns the response for an error of the engine, or the model. */
+  /** Returns the reply for an error of the engine or the model. */
   failed(error: InferenceError): PayloadReply;
   /**
-   * The response to GET /execution-parameters; null: 404, so that a transform job uses its defaults; "model": the response of the
-   * container's model, called with an empty body, which may itself be 404.
+   * The reply to GET /execution-parameters. Null sends 404, and batch transform uses its defaults. "model" calls the container's model with
+   * an empty body and sends its response.
    */
   readonly executionParameters: PayloadReply | "model" | null;
 }

@@ -8,8 +8,8 @@ import type { CallRoute, ContainerCalls, OpenAiContainerCall } from "./container
 import { OpenAiCalls } from "./openai-calls.ts";
 
 /**
- * The kinds of calls to /invocations (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or a call of the generate extension with one
- * response or a stream.
+ * The kinds of calls to /invocations (SAGEMAKER_TRITON_INFERENCE_TYPE): a KServe inference, or the generate extension with one response or
+ * a stream.
  */
 export const inferenceTypes = ["infer", "generate", "generate_stream"] as const;
 export type InferenceType = (typeof inferenceTypes)[number];
@@ -17,13 +17,13 @@ export type InferenceType = (typeof inferenceTypes)[number];
 export interface TritonCallsOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
-  /** The kind of calls to /invocations; those to archives are inferences. */
+  /** The kind of calls to /invocations. Calls to archives are always inferences. */
   readonly inferenceType: InferenceType;
 }
 
 const binaryTypePrefix = "application/vnd.sagemaker-triton.binary+json;json-header-size=";
 
-/** Calls in Triton's format. */
+/** Handles calls in Triton's format. */
 export class TritonCalls implements ContainerCalls {
   readonly executionParameters = null;
   readonly #engine: Engine;
@@ -63,31 +63,31 @@ export class TritonCalls implements ContainerCalls {
   }
 
   /**
-   * Responds with an error. For the container's model the statuses are those of the KServe port; for an archive's every error is 400,
-   * except for 507 when unloading others may help.
+   * Sends an error. For the container's own model, statuses are those of the KServe port. For archives, the status is 400, or 507 when
+   * unloading other models may help.
    */
   #refuse(exchange: Exchange, { error, contentType }: InferCallError, route: CallRoute): void {
     if (route === "invocations") return replyFailure(exchange, error, contentType);
-    // Not part of the contract: when the memory for requests is full, unloading other models does not help, but a later try does.
+    // Deviates from Triton: when the memory for requests is full, unloading models does not help, but a retry does.
     const isModels = error.reason === "out-of-memory";
     if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
     replyFailure(exchange, error, "application/json", isModels ? 507 : 400);
   }
 
-  /** Throws InferCallError (nothing has been sent) or BodyError. */
+  /** Runs a call. Throws InferCallError (nothing was sent) or BodyError. */
   async #call(type: InferenceType, exchange: Exchange, target: ModelTarget): Promise<void> {
     try {
       if (type === "infer") await this.#infer(exchange, target);
       else await this.#generate(type, exchange, target);
     } catch (thrown) {
-      // Errors of the model or the content type are reported like errors of the inference itself.
+      // Errors of the model or of the content type are reported in the same format as errors of the inference.
       if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
       throw new InferCallError(thrown, type === "infer" ? "text/plain" : "application/json");
     }
   }
 
   async #infer(exchange: Exchange, target: ModelTarget): Promise<void> {
-    // Throws errors of the model before the request is read.
+    // Errors of the model are thrown before the request's body is read.
     using model = this.#engine.open(target);
     const coding = requestEncoding(exchange.request.headers["content-encoding"]);
     if (coding === null) return replyError(exchange, 415, "Unsupported compression type");
@@ -105,7 +105,7 @@ export class TritonCalls implements ContainerCalls {
   }
 }
 
-/** Returns the length of the JSON header from the content type; null for another type, which means only JSON. */
+/** Returns the length of the JSON header from the content type; null for another content type, when the whole body is JSON. */
 function jsonHeaderBytes(exchange: Exchange, compressed: boolean): number | null {
   const type = exchange.request.headers["content-type"];
   const at = type?.indexOf(binaryTypePrefix) ?? -1;

@@ -2,14 +2,14 @@ import { InferenceError, type EventLoopQueue } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
 import type { ParameterValue } from "../../inference/index.ts";
 import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
-import { exchangeBytes, gatherBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
-import { placeInputs, placeInputsInChunks, walkedDocument, wholeTextBytesMax } from "../infer-codec/index.ts";
+import { exchangeMemoryBytes, bufferBody, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { placeInputs, placeInputsInChunks, scanInChunks, wholeTextBytesMax } from "../infer-codec/index.ts";
 import { mapGenerateRequest } from "./generate-mapping.ts";
 
 export interface GenerateBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  /** Yields to the event loop while long JSON is read. */
+  /** Lets the decoder yield to the event loop while it reads long JSON. */
   readonly loopQueue: EventLoopQueue;
 }
 
@@ -21,13 +21,12 @@ export interface GenerateBody {
 }
 
 /**
- * Reads and decodes a request's body; numbers are written from its text directly into tensor memory. When it throws, nothing stays
- * allocated.
+ * Reads and decodes a request's body. Numbers are written from the JSON text directly to tensor memory. Releases all memory when it throws.
  */
 export async function readGenerateBody(exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
   const { memory } = exchange;
-  const body = await gatherBody(exchange, options.limits);
-  const gatheredBytes = memory.bytes - exchangeBytes;
+  const body = await bufferBody(exchange, options.limits);
+  const gatheredBytes = memory.bytes - exchangeMemoryBytes;
   try {
     return await decode(body.bytes(), exchange, options);
   } finally {
@@ -36,7 +35,7 @@ export async function readGenerateBody(exchange: Exchange, options: GenerateBody
   }
 }
 
-/** Decodes a long body in chunks, between which the event loop runs. */
+/** Decodes a long body in chunks, and yields to the event loop between them. */
 async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOptions): Promise<GenerateBody> {
   const { model, loopQueue } = options;
   const { inputBytesMax } = options.limits;
@@ -49,7 +48,7 @@ async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOpt
   const { memory, signal } = exchange;
   const yieldOptions = { loopQueue, signal };
   const isLong = body.length > wholeTextBytesMax;
-  const scanner = isLong ? await walkedDocument(body, yieldOptions) : new JsonScanner(body);
+  const scanner = isLong ? await scanInChunks(body, yieldOptions) : new JsonScanner(body);
   const mapping = mapGenerateRequest(scanner, { config: model.view.config, inputBytesMax, memory });
   const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, memory };
   const { tensors } = isLong ? await placeInputsInChunks(mapping, place, yieldOptions) : placeInputs(mapping, place);

@@ -11,27 +11,27 @@ import {
   reply,
   replyError,
   replyChunks,
-  statusOf,
+  httpStatusOf,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
 import { jsonTextBytesMax, wholeTextBytesMax } from "../infer-codec/index.ts";
 import {
   errorEvent,
-  ownedOutcome,
+  disposableOutcome,
   replyEvents,
-  settleText,
-  takeForText,
-  type PrintedAnswer,
+  setTextMemory,
+  reserveTextMemory,
+  type PrintedResponse,
 } from "../infer-http/index.ts";
-import { answersOf, type Answers, type AnswersOf } from "./answers.ts";
+import { streamOutcomes, type OutcomeStream, type SendRequest } from "./outcome-stream.ts";
 import { readGenerateBody, type GenerateBody } from "./generate-body.ts";
-import { GenerateEncoder, type AnswerForm, type AnswerText } from "./generate-encoder.ts";
+import { GenerateEncoder, type ResponseFormat, type ResponseText } from "./generate-encoder.ts";
 
 export interface GenerateCallOptions {
   readonly limits: HttpLimits;
-  /** Sends requests; to the model itself by default. */
-  readonly answersOf?: AnswersOf;
+  /** Sends requests to the model; replaceable for tests. */
+  readonly streamOutcomes?: SendRequest;
 }
 
 export interface GenerateCallRequest {
@@ -40,15 +40,15 @@ export interface GenerateCallRequest {
   readonly model: ServedModel;
 }
 
-/** Triton's status for every error of a model; only the server's own limits have other statuses. */
+/** HTTP status of every error of a model, as in Triton. Errors of the server's own limits have other statuses. */
 const modelErrorStatus = 400;
 
 const notOneAnswer =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
 
 /**
- * Calls of the generate extension, from the parsed request line to the response. Errors of the request are thrown before anything was
- * sent; errors of a response are sent with Triton's texts.
+ * Handles calls of the generate extension, from the parsed request line to the response. Errors before the response begins are thrown;
+ * later ones are sent with Triton's texts.
  */
 export class GenerateCalls {
   readonly #options: GenerateCallOptions;
@@ -59,13 +59,15 @@ export class GenerateCalls {
     this.#options = options;
   }
 
-  /** Sends the model's only response; the status is the first response's even if there are more, or none. */
+  /**
+   * Sends the model's only response. The HTTP status is that of the first response, even when the model sends several, which is an error.
+   */
   async generate(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
-    let first: PrintedAnswer | null = null;
+    let first: PrintedResponse | null = null;
     let count = 0;
     for await (const outcome of answers) {
-      using answer = ownedOutcome(outcome);
+      using answer = disposableOutcome(outcome);
       if (++count === 1) first = await this.#print(exchange, answer.outcome, { id, form: "object", hasBegun: false });
     }
     if (exchange.signal.aborted) return;
@@ -75,7 +77,7 @@ export class GenerateCalls {
     replyChunks(exchange, first.status, ["Content-Type", "application/json"], first.text);
   }
 
-  /** Sends each response as an event after the previous one was sent; the status is the first one's. */
+  /** Sends each response as an event after the previous one was sent. The HTTP status is that of the first response. */
   async stream(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
     await replyEvents(exchange, answers, (outcome, hasBegun) =>
@@ -83,19 +85,19 @@ export class GenerateCalls {
     );
   }
 
-  async #ask(exchange: Exchange, request: GenerateCallRequest): Promise<{ id: string; answers: Answers }> {
+  async #ask(exchange: Exchange, request: GenerateCallRequest): Promise<{ id: string; answers: OutcomeStream }> {
     const { target, model } = request;
     const { "content-encoding": coding } = exchange.request.headers;
     if (coding !== undefined && coding !== "identity") {
       throw new InferenceError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
     }
-    const ask = this.#options.answersOf ?? answersOf;
+    const ask = this.#options.streamOutcomes ?? streamOutcomes;
     const body = await readGenerateBody(exchange, { ...this.#options, model, loopQueue: this.#loopQueue });
     return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 
-  /** Throws an error of the engine that comes before any response, unless the HTTP response has begun. */
-  async #print(exchange: Exchange, outcome: Outcome, asked: AskedText): Promise<PrintedAnswer> {
+  /** Prints an outcome. Throws an error of the engine that precedes any response, unless the HTTP response has begun. */
+  async #print(exchange: Exchange, outcome: Outcome, asked: AskedText): Promise<PrintedResponse> {
     if (outcome instanceof InferenceError) return printedError(outcome, asked);
     try {
       return { status: 200, text: await this.#text(exchange, outcome, asked) };
@@ -104,31 +106,31 @@ export class GenerateCalls {
     }
   }
 
-  async #text(exchange: Exchange, response: InferenceResponse, { id, form }: AskedText): Promise<AnswerText> {
+  async #text(exchange: Exchange, response: InferenceResponse, { id, form }: AskedText): Promise<ResponseText> {
     const { memory, signal } = exchange;
     const heldBytes = memory.bytes;
     const textBytesMax = jsonTextBytesMax(response, { outputs: null, binaryOutputs: false });
-    takeForText(memory, textBytesMax);
+    reserveTextMemory(memory, textBytesMax);
     const { text, textBytes } =
       textBytesMax > wholeTextBytesMax
         ? await this.#encoder.encodeInChunks(response, id, form, { loopQueue: this.#loopQueue, signal })
         : this.#encoder.encode(response, id, form);
-    settleText(memory, heldBytes, textBytes);
+    setTextMemory(memory, heldBytes, textBytes);
     return text;
   }
 }
 
 interface AskedText {
   readonly id: string;
-  readonly form: AnswerForm;
-  /** True if a part of the HTTP response has been sent. */
+  readonly form: ResponseFormat;
+  /** True if a part of the HTTP response was sent. */
   readonly hasBegun: boolean;
 }
 
-function printedError(error: InferenceError, { form, hasBegun }: AskedText): PrintedAnswer {
+function printedError(error: InferenceError, { form, hasBegun }: AskedText): PrintedResponse {
   const isMemory = isMemoryReason(error.reason);
   if (!hasBegun && (isMemory || error.reason === "request-refused")) throw error;
-  const status = isMemory ? statusOf(error) : modelErrorStatus;
+  const status = isMemory ? httpStatusOf(error) : modelErrorStatus;
   return { status, text: form === "event" ? errorEvent(error) : errorBody(error.message) };
 }
 

@@ -1,17 +1,17 @@
 import type { YieldOptions } from "@galatea/base";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
-import { elementCount, JsonDataPrinting, JsonSink, type Tensor } from "../../tensor/index.ts";
+import { elementCount, JsonDataPrinter, JsonSink, type Tensor } from "../../tensor/index.ts";
 import { printInChunks, printParameter } from "../infer-codec/index.ts";
 
-/** A response's text: latin1 (each character is one byte of UTF-8), or chunks of it. */
-export type AnswerText = string | readonly Buffer[];
+/** The text of a response in latin1 (each character is one byte of UTF-8), or chunks of it. */
+export type ResponseText = string | readonly Buffer[];
 
-/** Prints responses as flat objects; one sink serves all responses of a thread. */
+/** Prints responses as flat JSON objects. One sink serves all responses of a thread. */
 export class GenerateEncoder {
   readonly #sink = new JsonSink();
 
-  /** Throws for outputs that JSON cannot represent. */
-  encode(response: InferenceResponse, id: string, form: AnswerForm): PrintedText {
+  /** Prints a response at once. Throws for outputs that JSON cannot represent. */
+  encode(response: InferenceResponse, id: string, form: ResponseFormat): PrintedText {
     const sink = this.#sink;
     try {
       for (const tensor of printed(sink, membersOf(response, id), form)) tensor.advance(Infinity);
@@ -26,7 +26,7 @@ export class GenerateEncoder {
   async encodeInChunks(
     response: InferenceResponse,
     id: string,
-    form: AnswerForm,
+    form: ResponseFormat,
     of: YieldOptions,
   ): Promise<PrintedText> {
     const sink = new JsonSink();
@@ -35,11 +35,11 @@ export class GenerateEncoder {
   }
 }
 
-/** An object, or an event that contains one. */
-export type AnswerForm = "object" | "event";
+/** A plain JSON object, or a server-sent event that contains one. */
+export type ResponseFormat = "object" | "event";
 
 interface PrintedText {
-  readonly text: AnswerText;
+  readonly text: ResponseText;
   readonly textBytes: number;
 }
 
@@ -49,14 +49,14 @@ function taken(sink: JsonSink): PrintedText {
 }
 
 /**
- * Prints everything except the elements of tensors: it yields the printing of each tensor, which the caller performs before the next
+ * Prints everything except the elements of tensors. It yields a printer for each tensor, which the caller runs to its end before the next
  * step.
  */
 function* printed(
   sink: JsonSink,
   members: ReadonlyMap<string, Tensor | ParameterValue>,
-  form: AnswerForm,
-): Generator<JsonDataPrinting, void, undefined> {
+  form: ResponseFormat,
+): Generator<JsonDataPrinter, void, undefined> {
   if (form === "event") sink.ascii("data: ");
   let separator = 0x7b;
   for (const [name, value] of sortedByBytes(members)) {
@@ -64,15 +64,18 @@ function* printed(
     separator = 0x2c;
     sink.string(name);
     sink.byte(0x3a);
-    // A single element is printed as a plain value, whatever its shape is.
-    if (typeof value === "object") yield new JsonDataPrinting(sink, value, elementCount(value.shape) === 1 ? "" : "[]");
+    // A single element is printed without brackets, whatever the tensor's shape.
+    if (typeof value === "object") yield new JsonDataPrinter(sink, value, elementCount(value.shape) === 1 ? "" : "[]");
     else printParameter(sink, value);
   }
   sink.byte(0x7d);
   if (form === "event") sink.ascii("\n\n");
 }
 
-/** Fields of the protocol take precedence over an output of the same name, and an output over a parameter. */
+/**
+ * Returns the members of the object. On equal names, a field of the protocol takes precedence over an output, and an output over a
+ * parameter.
+ */
 function membersOf(response: InferenceResponse, id: string): ReadonlyMap<string, Tensor | ParameterValue> {
   const members = new Map<string, Tensor | ParameterValue>([
     ["model_name", response.modelName],
@@ -84,7 +87,7 @@ function membersOf(response: InferenceResponse, id: string): ReadonlyMap<string,
   return members;
 }
 
-/** Returns the members in Triton's order: that of a map, by bytes. */
+/** Returns the members sorted by the bytes of their names, as Triton's map does. */
 function sortedByBytes<Value>(members: ReadonlyMap<string, Value>): [string, Value][] {
   return [...members].sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)));
 }

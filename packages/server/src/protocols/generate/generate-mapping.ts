@@ -4,40 +4,43 @@ import type { InputConfig, ModelConfig } from "../../modelconfig/index.ts";
 import { datatypes, readJsonString, type JsonScanner } from "../../tensor/index.ts";
 import {
   countVisited,
-  customValue,
+  readCustomParameter,
   eachMember,
-  parsedTextBytes,
+  estimateParsedBytes,
   parsingRequestJson,
-  refuseHalfFloats,
+  rejectHalfFloats,
   stringAt,
-  unableToParse,
+  memberError,
   type InputHeader,
 } from "../infer-codec/index.ts";
 import { shapeOfElements } from "./input-shape.ts";
 
-/** The member whose own members are treated as members of the request. */
+/** Name of the member whose own members are treated as members of the request. */
 const nestedKeyword = "parameters";
 
-/** The members of a request as a model's inputs and parameters; the tensors are not read yet. */
+/** The inputs and parameters of a request. The elements of the inputs are not read yet. */
 export interface GenerateMapping {
   readonly scanner: JsonScanner;
   readonly id: string;
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly inputs: readonly InputHeader[];
-  /** The first member that cannot be mapped, which ends the mapping. Reported after errors in the elements of earlier inputs. */
+  /**
+   * The first member that cannot be mapped, where the mapping stops. Reported only after errors in the elements of earlier inputs, as in
+   * Triton.
+   */
   readonly failure: InferenceError | null;
 }
 
 export interface MappingOptions {
   readonly config: ModelConfig;
   readonly inputBytesMax: number;
-  /** Lease for the memory of parameters. */
+  /** Memory lease to which parameters are charged. */
   readonly memory: ByteLease;
 }
 
 /**
- * Maps the document at the scanner's position. Throws errors of the document as a whole; each input is limited (--http-max-input-size),
- * the rest by `memory`.
+ * Maps the JSON document at the scanner's position to inputs and parameters. Throws errors of the document as a whole. Each input is
+ * limited by --http-max-input-size, everything else by `memory`.
  */
 export function mapGenerateRequest(scanner: JsonScanner, options: MappingOptions): GenerateMapping {
   const rootAt = parsingRequestJson(() => checkDocument(scanner));
@@ -65,8 +68,8 @@ function checkDocument(scanner: JsonScanner): number {
 }
 
 /**
- * Calls `visit` with every member of the object at `at`, including equal names, with the scanner before its value, and skips values that
- * it did not read.
+ * Calls `visit` for every member of the object at `at`, including duplicates. The scanner is before the member's value; a value that
+ * `visit` does not read is skipped.
  */
 function visitMembers(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => number): void {
   scanner.at = at;
@@ -107,12 +110,12 @@ class Mapper {
     this.#inputOf = new Map(options.config.inputs.map((input) => [input.name, input]));
   }
 
-  /** Reads the first `id` of the request itself; it is also a parameter, like any other member. */
+  /** Reads the first `id` member of the request itself. It is also passed on as a parameter, like any other member. */
   readId(rootAt: number): void {
     eachMember(this.#scanner, rootAt, (name, at) => {
-      if (name === "id") this.id = stringAt(this.#scanner, at, (text) => unableToParse("id", text));
+      if (name === "id") this.id = stringAt(this.#scanner, at, (text) => memberError("id", text));
     });
-    // Not counted, because the same members are visited once more.
+    // These visits are not counted, because the same members are visited again.
     this.#scanner.visitedCount = 0;
   }
 
@@ -132,7 +135,7 @@ class Mapper {
       const text = `Expected JSON object for keyword: '${nestedKeyword}': attempt to access JSON non-object as object`;
       throw new InferenceError("INTERNAL", text);
     }
-    // The first of equal names counts.
+    // When there are several `parameters` members, the first one counts.
     if (this.#nestedTaken) return endOf(this.#scanner, at);
     this.#nestedTaken = true;
     const seen = new Set<string>();
@@ -147,8 +150,8 @@ class Mapper {
   }
 
   /**
-   * Maps a member; returns the end of its value at `at`. Of equal names in one object the first counts (`seen` belongs to that object),
-   * of equal parameters in two objects the later one.
+   * Maps a member and returns the end of its value. Of equal names in one object (tracked by `seen`) the first counts; of equal parameters
+   * in two objects the later one.
    */
   #take(name: string, at: number, seen: Set<string>): number {
     const input = this.#inputOf.get(name);
@@ -157,14 +160,14 @@ class Mapper {
     if (seen.has(name)) return end;
     seen.add(name);
     this.#count(name.length + end - at);
-    this.parameters.set(name, customValue(this.#scanner, at, name));
+    this.parameters.set(name, readCustomParameter(this.#scanner, at, name));
     return end;
   }
 
-  /** Takes memory for a parameter's text before it is decoded. */
+  /** Charges the text of a parameter to the memory lease before it is decoded. */
   #count(textBytes: number): void {
     this.#parameterTextBytes += textBytes;
-    const parsedBytes = parsedTextBytes(this.#parameterTextBytes);
+    const parsedBytes = estimateParsedBytes(this.#parameterTextBytes);
     if (parsedBytes === this.#grantedBytes) return;
     this.#options.memory.grow(parsedBytes - this.#grantedBytes);
     this.#grantedBytes = parsedBytes;
@@ -184,7 +187,7 @@ class Mapper {
       throw new InferenceError("INVALID_ARG", `[request id: ${id}] input '${name}' already exists in request`);
     }
     this.#taken.add(name);
-    refuseHalfFloats(name, datatype);
+    rejectHalfFloats(name, datatype);
     const byteLength = datatype === "BYTES" ? end - at : elementCount * datatypes[datatype].byteSize;
     if (byteLength > inputBytesMax) {
       throw new InferenceError(
@@ -197,8 +200,8 @@ class Mapper {
   }
 
   /**
-   * Counts the elements of the array and moves the scanner after it. Nested arrays count as one; the error shows when the elements are
-   * read.
+   * Counts the elements of an array and moves the scanner behind it. A nested array counts as one element; its error is reported when the
+   * elements are read.
    */
   #countElements(): number {
     const scanner = this.#scanner;

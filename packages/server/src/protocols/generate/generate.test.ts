@@ -7,10 +7,10 @@ import { noParameters, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../seam/across-seam.ts";
 import { openHttpListener } from "../http-listener/index.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
-import type { Answers, AnswersOf } from "./answers.ts";
+import type { OutcomeStream, SendRequest } from "./outcome-stream.ts";
 import { GenerateCalls } from "./index.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -23,18 +23,18 @@ interface Serving extends AsyncDisposable {
   readonly port: number;
 }
 
-/** A server whose paths `/generate` and `/stream` ask `id_fp32`, or take what `answersOf` gives. */
-async function serve(answersOf?: AnswersOf, budgetBytes = 2 ** 30): Promise<Serving> {
+/** A server whose paths `/generate` and `/stream` ask `id_fp32`, or take what `streamOutcomes` gives. */
+async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promise<Serving> {
   const budget = new ByteBudget(budgetBytes);
   const engine = new FakeEngine(2 ** 30, budget);
   addUsualModels(engine);
-  const seam = acrossSeam(engine);
+  const seam = connectOverMessages(engine);
   const limits = { ...usualHttpLimits, stallTimeoutMs: 30_000 };
-  const taken: AnswersOf = (model, request) => {
+  const taken: SendRequest = (model, request) => {
     releaseTensors(request.inputs);
-    return answersOf!(model, request);
+    return streamOutcomes!(model, request);
   };
-  const source = answersOf === undefined ? {} : { answersOf: taken };
+  const source = streamOutcomes === undefined ? {} : { streamOutcomes: taken };
   const calls = new GenerateCalls({ limits, ...source });
   const listener = await openHttpListener({
     clock: systemClock,
@@ -90,8 +90,8 @@ const texts = (...values: string[]): InferenceResponse => {
 
 const event = (value: string) => `data: {"OUT":"${value}","model_name":"m","model_version":"1"}\n\n`;
 
-const from = (...outcomes: (InferenceResponse | InferenceError)[]): AnswersOf =>
-  async function* (): Answers {
+const from = (...outcomes: (InferenceResponse | InferenceError)[]): SendRequest =>
+  async function* (): OutcomeStream {
     yield* outcomes;
   };
 
@@ -229,7 +229,7 @@ test("a client that stops reading holds up its own stream: no more answers are a
   const count = 400;
   let asked = 0;
   let isFirst = true;
-  await using serving = await serve(async function* (): Answers {
+  await using serving = await serve(async function* (): OutcomeStream {
     if (!isFirst) yield texts("small");
     else {
       isFirst = false;
@@ -252,7 +252,7 @@ test("a client that stops reading holds up its own stream: no more answers are a
 
 test("a client that leaves while it is behind ends the stream: its source is closed and nothing is held", async () => {
   let closed = false;
-  await using serving = await serve(async function* (): Answers {
+  await using serving = await serve(async function* (): OutcomeStream {
     try {
       for (;;) yield texts("x".repeat(256 * 1024));
     } finally {
@@ -268,7 +268,7 @@ test("a client that leaves while it is behind ends the stream: its source is clo
 for (const path of ["/generate", "/stream"]) {
   test(`a client of ${path} that leaves before the answer aborts the request`, async () => {
     const begun = Promise.withResolvers<void>();
-    await using serving = await serve(async function* (_model, { signal }): Answers {
+    await using serving = await serve(async function* (_model, { signal }): OutcomeStream {
       begun.resolve();
       await new Promise<void>((resolve) => signal!.addEventListener("abort", () => resolve(), { once: true }));
       yield new InferenceError("CANCELLED", "gone");

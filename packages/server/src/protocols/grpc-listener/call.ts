@@ -1,15 +1,15 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { ByteLease, type ByteBudget, type Clock, type Semaphore } from "@galatea/base";
 import { InflationSlot } from "../inflation-slot.ts";
-import { GatheredMessage } from "./gathered-message.ts";
+import { BufferedMessage } from "./buffered-message.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
 import type { GrpcLimits } from "./limits.ts";
 import {
   acceptedEncodings,
   compressMessage,
-  expandMessage,
+  decompressMessage,
   messageEncoding,
-  answerEncoding,
+  grpcResponseEncoding,
   type CompressionLevel,
   type MessageEncoding,
 } from "./message-compression.ts";
@@ -17,11 +17,11 @@ import { MessageSplitter, prefixBytes, writePrefix, type MessageSink } from "./m
 import type { ReadMemory } from "./read-memory.ts";
 import { encodeStatusMessage, GrpcError, grpcStatus, grpcStatusOf, type GrpcStatus } from "./status.ts";
 
-/** Receives the client's messages of a call. An exception ends the call with that error's status. */
+/** Receives the client's messages of a call. An exception of its methods ends the call with that error's status. */
 export interface CallReceiver {
-  /** Called when a message of `byteLength` bytes begins. */
+  /** Called when a message of `byteLength` bytes begins; returns the sink for its bytes. */
   begin(byteLength: number): MessageSink;
-  /** Called when the client has sent its last message, and all of them have ended. */
+  /** Called after the client's last message. */
   halfClosed(): void;
 }
 
@@ -31,34 +31,35 @@ export interface CallOptions {
   readonly limits: GrpcLimits;
   readonly compressionLevel: CompressionLevel;
   readonly clock: Clock;
-  /** Budget for messages in flight. */
+  /** Memory budget for messages in flight. */
   readonly budget: ByteBudget;
-  /** The memory into which the call's connection is read. */
+  /** Frees the buffers into which the call's connection is read. */
   readonly reads: ReadMemory;
-  /** See InflationSlot. */
+  /** Limits concurrent decompressions; see InflationSlot. */
   readonly inflations: Semaphore;
 }
 
-/** Messages up to this size are joined into one buffer: cheaper than several writes. */
+/** Chunks of messages up to this size are joined to one buffer, which is cheaper than several writes. */
 const joinedBytesMax = 16 * 1024;
 /**
- * Estimated memory of a call besides its messages: objects of Node and the server, metadata. Counted, but never a reason to reject it.
+ * Estimated memory of a call without its messages: objects of Node and the server, metadata. Charged even over the budget, because a call
+ * is never rejected for it.
  */
 const callBytes = 4 * 1024;
-/** gRPC's core sends no date. */
+/** gRPC's core sends no Date header. */
 const respondOptions = { waitForTrailers: true, sendDate: false };
-/** Time for which a client may continue to send after its call has ended. */
+/** Time for which a client may continue to send after its call has ended; then its stream is reset. */
 const lingerMs = 2000;
 
 /**
- * One call: messages in both directions, one status at the end. `signal` aborts when nothing waits for it any more: the client has
- * cancelled or gone, its deadline has passed, or the server ends it without a status.
+ * One gRPC call: messages in both directions, and one status at the end. `signal` aborts when no client waits for the response any more: it
+ * has cancelled or disconnected, its deadline has passed, or the server ends the call without a status.
  */
 export class Call {
   readonly headers: IncomingHttpHeaders;
-  /** The call's lease of the memory for requests in flight; released when no bytes of the call are in flight any more. */
+  /** The call's lease of the memory budget. Released when no bytes of the call are in flight any more. */
   readonly memory: ByteLease;
-  /** The call's deadline from its client; null without one. */
+  /** Time limit that the client has set, in milliseconds; null for none. */
   readonly timeoutMs: number | null;
   readonly #stream: ServerHttp2Stream;
   readonly #limits: GrpcLimits;
@@ -68,10 +69,10 @@ export class Call {
   readonly #controller = new AbortController();
   readonly #compressionLevel: CompressionLevel;
   readonly #requestEncoding: MessageEncoding | null;
-  readonly #answerEncoding: MessageEncoding;
+  readonly #grpcResponseEncoding: MessageEncoding;
   readonly #deadline: Disposable | null;
   #splitter: MessageSplitter | null = null;
-  /** Messages that are being decompressed, followed by later ones, in order. */
+  /** Decompresses messages, and keeps later ones in order behind them. */
   #expanding: Promise<void> | null = null;
   #state: "reading" | "answering" | "finished" = "reading";
   #releases: (() => void)[] = [];
@@ -90,11 +91,14 @@ export class Call {
     this.#inflations = inflations;
     this.#compressionLevel = compressionLevel;
     this.#requestEncoding = messageEncoding(headers["grpc-encoding"] as string | undefined);
-    this.#answerEncoding = answerEncoding(headers["grpc-accept-encoding"] as string | undefined, compressionLevel);
+    this.#grpcResponseEncoding = grpcResponseEncoding(
+      headers["grpc-accept-encoding"] as string | undefined,
+      compressionLevel,
+    );
     this.timeoutMs = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
     this.#deadline = this.timeoutMs === null ? null : clock.timer(this.timeoutMs, () => this.#onDeadline());
     stream.once("close", () => this.#onClose());
-    // `close` reports it too; without a listener it would end the process.
+    // Errors are handled through the `close` event; without a listener here, an error would end the process.
     stream.on("error", () => {});
   }
 
@@ -104,7 +108,7 @@ export class Call {
 
   /** True when the status has been sent, or cannot be sent any more. */
   get isOver(): boolean {
-    // The stream reports its end one tick late. A stream that its client ended without an error is closed, and not destroyed while it has
+    // The stream reports its end one tick late. A stream that its client ended without an error is closed, but not destroyed while it has
     // unread bytes.
     return this.#closed || this.#state === "finished" || this.#stream.closed || this.#stream.destroyed;
   }
@@ -142,7 +146,7 @@ export class Call {
     stream.on("end", () => this.#guard(() => this.#onHalfClose(receiver)));
   }
 
-  /** Stops reading from the client until `resume`: flow control stops the client. */
+  /** Stops reading from the client until `resume`. HTTP/2 flow control then stops the client. */
   pause(): void {
     this.#isHeld = true;
     this.#stream.pause();
@@ -168,13 +172,16 @@ export class Call {
     void this.#expanding.then(() => this.#guard(() => receiver.halfClosed()));
   }
 
-  /** Collects a message that is compressed, or follows one; it is decompressed in the thread pool, then passed on in one chunk. */
+  /**
+   * Collects a message that is compressed, or that follows a compressed one. It is decompressed in the thread pool, then passed to the
+   * receiver in one chunk.
+   */
   #gather(receiver: CallReceiver, byteLength: number, compressed: boolean): MessageSink {
-    const packed = new GatheredMessage(byteLength, this.memory);
+    const packed = new BufferedMessage(byteLength, this.memory);
     return {
       write: (chunk) => packed.write(chunk),
       end: () => {
-        // One at a time: a client cannot have many messages decompressed at once.
+        // Only one message of a call is decompressed at a time; the others are not read meanwhile.
         this.#stream.pause();
         const before = this.#expanding ?? Promise.resolve();
         const expanding: Promise<void> = before.then(async () => {
@@ -188,14 +195,14 @@ export class Call {
     };
   }
 
-  async #handOn(receiver: CallReceiver, packed: GatheredMessage, compressed: boolean): Promise<void> {
+  async #handOn(receiver: CallReceiver, packed: BufferedMessage, compressed: boolean): Promise<void> {
     const { messageBytesMax } = this.#limits;
     const { memory } = this;
     using slot = new InflationSlot(this.#inflations, this.signal);
     try {
       const encoding = this.#requestEncoding ?? "identity";
       const bounds = { messageBytesMax, memory, slot };
-      const message = compressed ? await expandMessage(packed.bytes, encoding, bounds) : packed;
+      const message = compressed ? await decompressMessage(packed.bytes, encoding, bounds) : packed;
       if (message !== packed) memory.shrinkBy(packed.heldBytes);
       this.#guard(() => handOn(receiver, message.bytes));
       memory.shrinkBy(message.heldBytes);
@@ -205,8 +212,8 @@ export class Call {
   }
 
   /**
-   * Sends one message of these chunks, which must not change until `sent` is called, once in every outcome. Returns false when the client
-   * reads too slowly: wait for `drained`.
+   * Sends one message, which consists of these chunks. They must not change until `sent` is called, which happens exactly once. Returns
+   * false when the client reads too slowly: the caller should then wait for `drained`.
    */
   send(pieces: readonly Uint8Array[], sent: () => void): boolean {
     if (this.isOver) {
@@ -226,9 +233,9 @@ export class Call {
     return this.#write(pieces, byteLength, sent);
   }
 
-  /** Sends a message as `send` does, compressed if the client accepts it and the server is configured to. */
+  /** Sends a message like `send`; compresses it if the client accepts that and the server is configured to. */
   async sendCompressed(pieces: readonly Uint8Array[], sent: () => void): Promise<boolean> {
-    const encoding = this.#answerEncoding;
+    const encoding = this.#grpcResponseEncoding;
     if (encoding === "identity") return this.send(pieces, sent);
     let packed: Buffer;
     try {
@@ -268,13 +275,13 @@ export class Call {
     return taken;
   }
 
-  /** Writes bytes of a separate copy: counted until they were sent. */
+  /** Writes a copy of a message. The copy is charged to the budget until it was sent. */
   #writeCopy(bytes: Buffer): boolean {
     this.memory.growUnchecked(bytes.length);
     return this.#stream.write(bytes, () => this.memory.shrinkBy(bytes.length));
   }
 
-  /** Resolves when the client has read everything sent, or does not read any more. */
+  /** Resolves when the client has read everything that was sent, or has stopped reading for good. */
   drained(): Promise<void> {
     if (this.isOver || !this.#stream.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
@@ -295,7 +302,7 @@ export class Call {
   }
 
   #responseHeaders() {
-    const encoding = this.#answerEncoding;
+    const encoding = this.#grpcResponseEncoding;
     return {
       ":status": 200,
       "content-type": "application/grpc",
@@ -320,7 +327,7 @@ export class Call {
       this.#stream.end();
     }
     if (this.#stream.readableEnded) return;
-    // Discards what the client still sends; it has a moment to read the status and stop by itself.
+    // Discards what the client still sends. The client has a moment to read the status and to stop by itself.
     this.#stream.removeAllListeners("data");
     this.#stream.resume();
     const linger = this.#clock.timer(lingerMs, () => this.#stream.close(constants.NGHTTP2_NO_ERROR));
@@ -332,7 +339,7 @@ export class Call {
     this.finish(status, message);
   }
 
-  /** Ends the call without a status: the client sees the end of its connection. */
+  /** Ends the call without a status; the client sees that its connection has ended. */
   cutOff(): void {
     this.#isCutOff = true;
     this.#stream.close(constants.NGHTTP2_CANCEL);
@@ -344,7 +351,10 @@ export class Call {
     this.#controller.abort(error);
   }
 
-  /** Called when no byte has moved for the stall time. A running model may take any time; a client may not. */
+  /**
+   * Called when no byte was transferred for the stall time. It ends the call when a client does not send or read; a running model may take
+   * any time.
+   */
   #onStall(): void {
     if (this.#stream.writableLength > 0) return this.cutOff();
     if (this.#splitter?.inMessage === true && !this.#isHeld && this.#expanding === null)

@@ -3,35 +3,35 @@ import type { Clock, Logger } from "@galatea/base";
 import type { GrpcLimits } from "./limits.ts";
 
 /** The action on a connection whose client has reset a call. */
-export type ResetVerdict = "keep" | "close" | "destroy";
+export type ResetAction = "keep" | "close" | "destroy";
 
-/** Maximum number of addresses that are counted; only those with resets in the last seconds are. */
+/** Maximum number of addresses that are counted. Only addresses with resets in the last seconds need an entry. */
 const addressesMax = 10_000;
-/** Time without resets after which an address has its full burst again: no client is rejected for longer. */
+/** Seconds without resets after which an address has its full burst again; no client is rejected for longer. */
 const forgivenAfterSeconds = 10;
-/** Cost of resetting a call with a deadline, which correct clients of a slow server often do. */
+/** Cost of resetting a call that has a deadline. It is low because correct clients of a slow server often do so. */
 const deadlineCost = 0.1;
 /**
- * A call that ran for less has a cost even if its deadline has passed. Without this, resetting calls with deadlines of a nanosecond would
- * be free.
+ * A call that ran for a shorter time has a cost even if its deadline has passed. Without this, calls with deadlines of a nanosecond could
+ * be reset for free.
  */
 const timedOutMsMin = 50;
 
 /**
- * Counts the calls that clients reset, by address over all of its connections. A reset call no longer counts as a running one: without this
- * limit a client starts any number of calls (HTTP/2 rapid reset), and every other client waits behind them.
+ * Counts the calls that clients reset, by address over all connections. HTTP/2 does not count a reset call as a running one: without this
+ * limit, a client could start any number of calls (HTTP/2 rapid reset) and delay every other client.
  */
 export class ClientResets {
   readonly #limits: GrpcLimits;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Ordered by their last reset. */
+  /** Addresses ordered by their last reset. */
   readonly #addresses = new Map<
     string,
     {
       readonly tokens: number;
       readonly atNs: number;
-      /** True after a log line, until the address is quiet again. */
+      /** True after a log line about this address, until it has stopped resetting calls. */
       readonly isReported: boolean;
     }
   >();
@@ -50,19 +50,19 @@ export class ClientResets {
     this.#logger = logger;
   }
 
-  /** Returns whether new connections of an address are rejected, because it continued after its connections were closed. */
+  /** Returns whether new connections of an address are rejected, because it continued to reset calls after its connections were closed. */
   isRefused(address: string): boolean {
     return this.#tokens(networkOf(address)) < -this.#limits.resetBurstMax;
   }
 
   /**
-   * Counts one reset of a call that ran for `ranMs`, with its client's deadline. A call that ran for a while and is close to its deadline
-   * has timed out and costs nothing; close means half of the deadline, since a call may wait before the server reads it.
+   * Counts one reset of a call that ran for `ranMs` and had this deadline. A call that ran at least half of its deadline (the deadline may
+   * have begun before the server read the call), and not only for an instant, has timed out and costs nothing.
    */
   count(
     address: string,
     { ranMs, deadlineMs }: { readonly ranMs: number; readonly deadlineMs: number | null },
-  ): ResetVerdict {
+  ): ResetAction {
     if (deadlineMs !== null && ranMs >= Math.max(deadlineMs / 2, timedOutMsMin)) return "keep";
     const { resetBurstMax, resetsPerSecondMax } = this.#limits;
     const network = networkOf(address);
@@ -94,7 +94,7 @@ export class ClientResets {
   }
 }
 
-/** Returns the network of an address: a customer with an IPv6 network has 2^64 addresses, which count as one. */
+/** Returns the network of an address. One customer with IPv6 has 2^64 addresses, therefore they are counted together. */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
   const [head = ""] = address.split("::");

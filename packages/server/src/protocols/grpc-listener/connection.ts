@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import type { ClientResets } from "./client-resets.ts";
 import { ReadMemory } from "./read-memory.ts";
 import { PingStrikes, type KeepaliveOptions } from "./keepalive.ts";
-import { keepUntilStreamsAreFreed } from "./session-lifetime.ts";
+import { retainNativeSession } from "./session-lifetime.ts";
 
 export interface ConnectionOptions {
   readonly session: ServerHttp2Session;
@@ -14,14 +14,14 @@ export interface ConnectionOptions {
   readonly prefaceTimeoutMs: number;
   readonly windowBytes: number;
   readonly clock: Clock;
-  /** Resets of all connections of the listener. */
+  /** Reset counts of all connections of the listener. */
   readonly resets: ClientResets;
 }
 
-/** Time for running calls on a connection that is closed because its client has reset too many others. */
+/** Time for running calls to end when their connection is closed because of too many resets. */
 const closeGraceMs = 1000;
 
-/** One client's connection: its calls, its age, and its keepalive. */
+/** One client's connection: its calls, its maximum age, and its keepalive pings. */
 export class Connection {
   readonly reads = new ReadMemory();
   readonly #options: ConnectionOptions;
@@ -29,7 +29,7 @@ export class Connection {
   #callCount = 0;
   readonly #strikes: PingStrikes;
   readonly #address: string;
-  /** True while closing because its client has reset too many calls. */
+  /** True while the connection closes because its client has reset too many calls. */
   #isEnding = false;
   readonly #timers = new Set<Disposable>();
   #ping: Disposable | null = null;
@@ -40,7 +40,7 @@ export class Connection {
     this.#session = session;
     this.#address = options.socket.remoteAddress ?? "";
     this.#strikes = new PingStrikes(keepalive);
-    keepUntilStreamsAreFreed(session);
+    retainNativeSession(session);
     session.setLocalWindowSize(windowBytes);
     const preface = this.#after(prefaceTimeoutMs, () => session.destroy());
     session.once("remoteSettings", () => preface[Symbol.dispose]());
@@ -51,7 +51,7 @@ export class Connection {
       session.close();
     });
     session.once("close", () => this.#onClose());
-    // An error of the connection ends its calls, each through its own stream.
+    // An error of the connection ends its calls; each call learns about it from its own stream.
     session.on("error", () => session.destroy());
     this.#grow();
     this.#watch();
@@ -71,29 +71,29 @@ export class Connection {
     });
   }
 
-  /** Counts the stream as a reset call if the client ends it before its response has been sent. */
+  /** Counts the stream as a reset call if the client ends it before its response was sent. */
   watchReset(stream: ServerHttp2Stream, call: Call | null): void {
     const { clock, resets } = this.#options;
     const startNs = clock.monotonicNs();
     stream.once("close", () => {
-      // The end of a connection also ends its calls, and the server ends some itself: neither counts.
+      // Calls that end with their connection, or that the server has ended, do not count as resets.
       if (this.#session.destroyed || call?.isCutOff === true) return;
       if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.writableFinished) return;
       const ranMs = (clock.monotonicNs() - startNs) / 1e6;
       const verdict = resets.count(this.#address, { ranMs, deadlineMs: call?.timeoutMs ?? null });
       if (verdict === "keep") return;
-      // Clients treat a GOAWAY without an error as a reason to reconnect, and keep their running calls.
+      // A GOAWAY without an error makes clients reconnect, and lets their running calls complete.
       if (!this.#isEnding) {
         this.#isEnding = true;
         this.close();
         this.#after(closeGraceMs, () => this.#endSocket());
       }
-      // Ends the socket because the session itself would continue to read from the client.
+      // The socket is ended, because the HTTP/2 session would continue to read from the client.
       if (verdict === "destroy" || this.#callCount === 0) this.#endSocket();
     });
   }
 
-  /** Ends the socket after the current read: Node crashes when a session is destroyed inside of it. */
+  /** Ends the socket after the current read; Node crashes when a session is destroyed during a read. */
   #endSocket(): void {
     const { socket } = this.#options;
     setImmediate(() => socket.destroySoon());
@@ -109,7 +109,8 @@ export class Connection {
   }
 
   /**
-   * Limits the connection's age. Behind a load balancer, clients that never reconnect would otherwise stay with an old server for ever.
+   * Limits the age of the connection. Without this, clients behind a load balancer that never reconnect would stay with an old server for
+   * ever.
    */
   #grow(): void {
     const { connectionAgeMaxMs, connectionAgeGraceMs } = this.#options.keepalive;
@@ -120,15 +121,15 @@ export class Connection {
     });
   }
 
-  /** Detects a peer that is gone without closing the connection, by pings without a reply. */
+  /** Sends pings, and ends the connection when a ping gets no reply: the peer may be gone without closing it. */
   #watch(): void {
     const { clock, keepalive } = this.#options;
     this.#ping = clock.timer(keepalive.timeMs, () => {
       this.#watch();
       if (this.#callCount === 0 && !keepalive.permitWithoutCalls) return;
       if (this.#session.destroyed || this.#session.closed) return;
-      const overdue = this.#after(keepalive.timeoutMs, () => this.destroy());
-      this.#session.ping(() => overdue[Symbol.dispose]());
+      const executionTimeout = this.#after(keepalive.timeoutMs, () => this.destroy());
+      this.#session.ping(() => executionTimeout[Symbol.dispose]());
     });
   }
 

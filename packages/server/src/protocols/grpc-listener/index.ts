@@ -1,9 +1,9 @@
 /**
- * A gRPC listener over HTTP/2 with limits on everything. Calls have a signal that aborts when the client has cancelled or the deadline
- * has passed; messages are read as they arrive; each call ends with one status. Knows no service and no model.
+ * A gRPC listener over HTTP/2 that limits all resources of a client. A call has a signal that aborts when the client has cancelled or its
+ * deadline has passed. Messages are read as they arrive, and each call ends with one status. Independent of services and models.
  */
 export { Call, type CallReceiver } from "./call.ts";
-export { GatheredMessage } from "./gathered-message.ts";
+export { BufferedMessage } from "./buffered-message.ts";
 export type { KeepaliveOptions } from "./keepalive.ts";
 export { defaultGrpcLimits } from "./limits.ts";
 export { openGrpcListener, type GrpcListenerOptions, type GrpcTls, type SecureListener } from "./listener.ts";

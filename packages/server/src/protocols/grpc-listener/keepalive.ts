@@ -1,43 +1,49 @@
-/** The keepalive flags of `serve`, with the meaning that gRPC's core gives them. */
+/** The keepalive flags of `serve`, with the same meaning as in gRPC's core. */
 export interface KeepaliveOptions {
-  /** Interval of pings to an idle peer, and the time limit of its replies. */
+  /** Interval of pings on an idle connection, and the time within which a reply must arrive. */
   readonly timeMs: number;
   readonly timeoutMs: number;
-  /** True to ping connections without calls too. */
+  /** True if connections without calls are pinged too. */
   readonly permitWithoutCalls: boolean;
-  /** Pings of a client at shorter intervals are strikes; over `pingStrikesMax` (0: unlimited) the connection is closed. */
+  /**
+   * Minimum interval of a client's pings. A shorter one is a strike; after `pingStrikesMax` strikes (0: unlimited) the connection is
+   * closed.
+   */
   readonly receivedPingIntervalMinMs: number;
   readonly pingStrikesMax: number;
-  /** At this age a connection is asked to end, and ended this much later; null: no limit. */
+  /**
+   * Maximum age of a connection. At this age the client is asked to reconnect; after the grace time the connection is closed. Null: no
+   * limit.
+   */
   readonly connectionAgeMaxMs: number | null;
   readonly connectionAgeGraceMs: number | null;
 }
 
-/** Without a call gRPC's core allows a client one ping in two hours, unless the server permits pings without calls. */
+/** Minimum interval of a client's pings without a call, as in gRPC's core, unless the server permits them: two hours. */
 const idlePingIntervalMs = 7_200_000;
 
-/** Size of the reply to a ping. */
+/** Size of a reply to a ping, in bytes. */
 const pingAnswerBytes = 17;
 
 /**
- * Counts the pings of one client that come too fast. As in gRPC's core, any data that the server sends, other than replies to pings,
- * resets the count: clients measure a connection by pings while they receive.
+ * Counts the pings of one client that arrive too fast. As in gRPC's core, any data that the server sends, except replies to pings, resets
+ * the count: clients that receive data use pings to measure the connection.
  */
 export class PingStrikes {
   readonly #options: KeepaliveOptions;
   #strikes = 0;
   #lastNs = Number.NEGATIVE_INFINITY;
   #pings = 0;
-  /** Bytes sent, without replies to pings, at the last ping. */
+  /** Bytes that the connection had sent at the last ping, without replies to pings. */
   #sentBytes = 0;
 
   constructor(options: KeepaliveOptions) {
     this.#options = options;
   }
 
-  /** Counts a ping. `sentBytes` are all bytes that the connection has sent. Returns whether the ping is one too many. */
+  /** Counts a ping. `sentBytes` are all bytes that the connection has sent. Returns true when there were too many pings. */
   pinged(nowNs: number, hasCalls: boolean, sentBytes: number): boolean {
-    // Pending replies make this less than it is, never more.
+    // Replies that are not sent yet make this number too small, never too large.
     const besidesAnswers = sentBytes - this.#pings++ * pingAnswerBytes;
     if (besidesAnswers > this.#sentBytes) {
       this.#sentBytes = besidesAnswers;

@@ -1,32 +1,38 @@
-/** All limits of a gRPC listener. Defaults are Triton's where Triton has the limit. */
+/** The limits of a gRPC listener. Defaults are Triton's, where Triton has such a limit. */
 export interface GrpcLimits {
-  /** A whole request message, and a whole response message. */
+  /** Maximum size of a request message, and of a response message. */
   readonly messageBytesMax: number;
-  /** Metadata of a request; the default of gRPC's own implementations. */
+  /** Maximum size of a request's metadata; the default is that of gRPC's own implementations. */
   readonly metadataBytesMax: number;
-  /** Concurrent calls of one connection; a client that starts more waits. */
+  /** Maximum number of concurrent calls on one connection; the client delays further calls. */
   readonly callsPerConnectionMax: number;
   readonly connectionsMax: number;
-  /** Bytes of one call that the client may send before the server reads them. */
+  /** Bytes of one call that the client may send ahead of the server's reads. */
   readonly callWindowBytes: number;
-  /** Bytes of all calls of one connection that the client may send before the server reads them. */
+  /** Bytes of all calls of one connection that the client may send ahead of the server's reads. */
   readonly connectionWindowBytes: number;
-  /** Size of a frame from the client. Each frame, and each buffer of 64 KiB that is read, costs one call to JavaScript. */
+  /**
+   * Maximum size of a frame from the client. Large frames are efficient, because each frame, and each buffer of 64 KiB, costs one call to
+   * JavaScript.
+   */
   readonly frameBytesMax: number;
-  /** Memory of the HTTP/2 library for one connection: its streams, header tables and unacknowledged frames. */
+  /** Maximum memory of the HTTP/2 library for one connection: streams, header tables and unacknowledged frames. */
   readonly connectionMebibytesMax: number;
   /**
-   * Calls that the clients of one address may reset in a second, and at once, over all of its connections. Over this the connection that
-   * resets is closed, and over twice as many new connections of the address are rejected for some seconds.
+   * Calls that the clients of one address may reset per second, and in a burst, over all connections. Over this, the connection is closed;
+   * over twice as many, new connections of the address are rejected for some seconds.
    */
   readonly resetsPerSecondMax: number;
   readonly resetBurstMax: number;
-  /** Resets of one connection, including calls whose deadlines have passed: the HTTP/2 library ends it. */
+  /**
+   * Maximum number of resets on one connection, including calls whose deadlines have passed. The HTTP/2 library closes a connection that
+   * exceeds it.
+   */
   readonly connectionResetsPerSecondMax: number;
   readonly connectionResetBurstMax: number;
-  /** Time limit for a new connection's HTTP/2 preface. */
+  /** Time within which a new connection must send the HTTP/2 preface. */
   readonly prefaceTimeoutMs: number;
-  /** Time without progress of reading or writing a message after which a call ends. */
+  /** Time without progress of reading or writing a message, after which the call is ended. */
   readonly stallTimeoutMs: number;
   readonly backlog: number;
 }

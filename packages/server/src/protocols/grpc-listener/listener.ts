@@ -20,11 +20,11 @@ import type { CompressionLevel } from "./message-compression.ts";
 import { ReadMemory } from "./read-memory.ts";
 import { GrpcError } from "./status.ts";
 
-/** Certificates as PEM text. */
+/** Certificate and key of the server, as PEM text. */
 export interface GrpcTls {
   readonly certificate: Buffer;
   readonly key: Buffer;
-  /** If set, clients need a certificate that one of these has signed. */
+  /** If set, a client needs a certificate that is signed by one of these. */
   readonly clientRoots: Buffer | null;
 }
 
@@ -35,22 +35,23 @@ export interface GrpcListenerOptions {
   readonly compressionLevel: CompressionLevel;
   readonly tls: GrpcTls | null;
   readonly clock: Clock;
-  /** Budget for messages in flight. */
+  /** Memory budget for messages in flight. */
   readonly budget: ByteBudget;
   readonly logger: Logger;
-  /** Returns the handler of a method by path (`/<package>.<service>/<method>`); null when there is none. */
+  /** Returns the handler of a method by its path (`/<package>.<service>/<method>`); null when there is none. */
   readonly method: (path: string) => ((call: Call) => void) | null;
 }
 
-/** A gRPC front end with replaceable certificates. */
+/** A gRPC listener whose certificates can be replaced. */
 export interface SecureListener extends Listener {
   /**
-   * Uses these certificates for new connections; open ones keep theirs. When they are invalid or TLS is off, throws and changes nothing.
+   * Sets the certificates for new connections; open connections keep theirs. Throws and changes nothing when the certificates are invalid
+   * or TLS is off.
    */
   replaceTls(tls: GrpcTls): void;
 }
 
-/** Binds and starts to serve. Rejects when the address is in use. */
+/** Binds the address and starts to serve. Rejects when the address is in use. */
 export async function openGrpcListener(options: GrpcListenerOptions): Promise<SecureListener> {
   const listener = new GrpcListener(options);
   await listener.listen();
@@ -65,7 +66,7 @@ class GrpcListener implements SecureListener {
   readonly #sockets = new Set<Socket>();
   readonly #resets: ClientResets;
   readonly #inflations = new Semaphore(largeInflationsMax);
-  /** The socket whose session is being created. */
+  /** The socket for which Node is creating a session. */
   #accepted: Socket | null = null;
   #isClosing = false;
   #activeCount = 0;
@@ -77,9 +78,9 @@ class GrpcListener implements SecureListener {
     this.#resets = new ClientResets(options);
     this.#server.on("session", (session) => this.#onSession(session));
     this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
-    // A failed handshake affects only its client.
+    // A failed handshake concerns only its client, and is ignored.
     this.#server.on("sessionError", () => {});
-    // The session hides its socket, and is created by the next listener of the same event.
+    // Node's session does not expose its socket. This listener runs just before the one that creates the session, and records the socket.
     this.#server.prependListener(options.tls === null ? "connection" : "secureConnection", (socket: Socket) => {
       this.#accepted = socket;
     });
@@ -203,7 +204,7 @@ function serverOf({ limits, tls }: GrpcListenerOptions): Http2Server {
     maxSessionMemory: limits.connectionMebibytesMax,
     streamResetBurst: limits.connectionResetBurstMax,
     streamResetRate: limits.connectionResetsPerSecondMax,
-    // gRPC allows white space around metadata; a field checked for it would be dropped.
+    // gRPC allows white space around metadata values; Node's strict check would drop such fields.
     strictFieldWhitespaceValidation: false,
   };
   if (tls === null) return createServer(options);

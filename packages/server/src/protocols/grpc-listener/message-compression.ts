@@ -2,15 +2,15 @@ import { promisify } from "node:util";
 import { createGunzip, createInflate, deflate, gzip, type ZlibOptions } from "node:zlib";
 import { InferenceError, type ByteLease } from "@galatea/base";
 import type { InflationSlot } from "../inflation-slot.ts";
-import { GatheredMessage } from "./gathered-message.ts";
+import { BufferedMessage } from "./buffered-message.ts";
 import { GrpcError } from "./status.ts";
 
-/** Encodings of messages, by the names of the header `grpc-encoding`. */
+/** Encodings of messages, by their names in the header `grpc-encoding`. */
 export type MessageEncoding = "identity" | "gzip" | "deflate";
 
 export const acceptedEncodings = "identity, deflate, gzip";
 
-/** Size of the output of one inflation step. */
+/** Chunk size of decompressed output. */
 const inflateStepBytes = 64 * 1024;
 const expanders = { gzip: createGunzip, deflate: createInflate } as const;
 const compressors = {
@@ -31,17 +31,17 @@ interface ExpansionOptions {
 }
 
 /**
- * Decompresses a whole message in the thread pool. Its output is charged to `memory` as it grows; a message over the limit is rejected
- * when it exceeds it.
+ * Decompresses a message in the thread pool. Its output is charged to `memory` as it grows; a message over the size limit is rejected as
+ * soon as it exceeds the limit.
  */
-export async function expandMessage(
+export async function decompressMessage(
   packed: Uint8Array,
   encoding: MessageEncoding,
   { messageBytesMax, memory, slot }: ExpansionOptions,
-): Promise<GatheredMessage> {
+): Promise<BufferedMessage> {
   if (encoding === "identity")
     throw new GrpcError("INTERNAL", "a message is marked as compressed, but grpc-encoding names no compression");
-  const expanded = new GatheredMessage(messageBytesMax, memory);
+  const expanded = new BufferedMessage(messageBytesMax, memory);
   const expander = expanders[encoding]({ chunkSize: inflateStepBytes });
   expander.end(packed);
   let byteLength = 0;
@@ -66,12 +66,12 @@ export async function expandMessage(
   return expanded;
 }
 
-/** zlib's levels by --grpc-infer-response-compression-level; null: responses are not compressed. */
+/** zlib's level for each value of --grpc-infer-response-compression-level; null: responses are not compressed. */
 export const compressionLevels = { none: null, low: 1, medium: 6, high: 9 } as const;
 export type CompressionLevel = keyof typeof compressionLevels;
 
 /** Returns the first supported encoding that the client accepts. */
-export function answerEncoding(acceptHeader: string | undefined, level: CompressionLevel): MessageEncoding {
+export function grpcResponseEncoding(acceptHeader: string | undefined, level: CompressionLevel): MessageEncoding {
   if (level === "none" || acceptHeader === undefined) return "identity";
   const accepted = acceptHeader.split(",").map((name) => name.trim());
   if (accepted.includes("gzip")) return "gzip";

@@ -1,6 +1,6 @@
 import { GrpcError } from "./status.ts";
 
-/** Receives the bytes of one message as they arrive. A chunk is valid until the call returns: its memory is reused. */
+/** Receives the bytes of one message as they arrive. A chunk is valid only during the call, because its memory is reused. */
 export interface MessageSink {
   write(chunk: Buffer): void;
   /** Called at the end of the message. */
@@ -9,13 +9,13 @@ export interface MessageSink {
 
 export interface SplitterOptions {
   readonly messageBytesMax: number;
-  /** Called when a message begins. Throws to reject it. */
+  /** Called when a message begins. An exception rejects the message. */
   readonly open: (byteLength: number, compressed: boolean) => MessageSink;
 }
 
 const prefixBytes = 5;
 
-/** Splits the bytes of a call into messages: each is one byte of flags, its length in four bytes, then its bytes. */
+/** Splits the bytes of a call into messages. A message is one byte of flags, four bytes of length, then its content. */
 export class MessageSplitter {
   readonly #options: SplitterOptions;
   readonly #prefix = Buffer.alloc(prefixBytes);
@@ -27,12 +27,12 @@ export class MessageSplitter {
     this.#options = options;
   }
 
-  /** True inside of a message. */
+  /** True if the bytes so far end inside of a message. */
   get inMessage(): boolean {
     return this.#sink !== null || this.#prefixAt > 0;
   }
 
-  /** Throws GrpcError, or the sink's error. */
+  /** Processes received bytes. Throws GrpcError, or the sink's error. */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
@@ -76,7 +76,7 @@ export class MessageSplitter {
   }
 }
 
-/** Writes the five bytes before a message. */
+/** Writes the five bytes (flags and length) that precede a message. */
 export function writePrefix(into: Uint8Array, byteLength: number, compressed: boolean): void {
   into[0] = compressed ? 1 : 0;
   into[1] = byteLength >>> 24;

@@ -1,30 +1,29 @@
 import type { Readable } from "node:stream";
 
-/** Smaller buffers are left to the garbage collector: freeing one takes as long as copying some kilobytes. */
+/** Smaller buffers are left to the garbage collector, because freeing one explicitly takes as long as copying some kilobytes. */
 const freedBytesMin = 16 * 1024;
 
 /**
- * Frees the buffers that a connection's bytes are read into as soon as nothing refers to their bytes, so that the allocator hands
- * the same memory to the next read. The collector alone would see 64 KiB for each read and, after 8 MB of them, mark the whole heap: at 1 MB
- * a request that took more than half of all processor time (bench/rows/large-messages.ts).
+ * Frees the read buffers of a connection as soon as their bytes were consumed, so that the allocator reuses the memory for the next read.
+ * Without this, the garbage collector sees 64 KiB for each read and marks the whole heap after every 8 MB. With requests of 1 MB, that took
+ * more than half of the processor time (bench/rows/large-messages.ts).
  *
- * node:http2 cuts the contents of DATA frames from the buffer of a read and pushes them to their streams, each before the next. A
- * buffer is freed if every slice of it was consumed as it was pushed. All streams of the connection have to be watched, because each of
- * them may have a slice. The buffer is freed when the next buffer's first slice is pushed, not before: until then the HTTP/2 library may
- * have the rest of it before it.
+ * node:http2 cuts the contents of DATA frames from a read buffer and pushes them to their streams, one slice after another. A buffer may be
+ * freed if each of its slices was consumed during its push; therefore all streams of the connection are watched. It is freed when the first
+ * slice of the next buffer is pushed, because until then the HTTP/2 library may still use the rest of it.
  */
 export class ReadMemory {
   /** The buffer whose slices are being pushed. */
   #buffer: ArrayBufferLike | null = null;
-  /** The last buffer of a connection without calls. */
+  /** The last buffer of a connection that has no calls now. */
   #last: WeakRef<ArrayBufferLike> | null = null;
-  /** True if a slice of the buffer was not consumed as it was pushed. */
+  /** True if a slice of the buffer was not consumed during its push. */
   #isHeld = false;
-  /** True if slices were pushed to a stream before it was watched: then no buffer is known to be unused. */
+  /** True if slices were pushed to a stream before it was watched. Buffers are then never freed explicitly. */
   #hasMissedSlices = false;
   #pushed: Uint8Array | null = null;
 
-  /** Records which slices are pushed to `stream`, and when. Called before anything is pushed to it. */
+  /** Records the slices that are pushed to `stream`. Must be called before anything is pushed to the stream. */
   watch(stream: Readable): void {
     if (stream.readableLength > 0) this.#hasMissedSlices = true;
     const push = stream.push.bind(stream);
@@ -48,12 +47,15 @@ export class ReadMemory {
     this.#isHeld = false;
   }
 
-  /** Accepts a slice without references. One that was not consumed as it was pushed keeps its buffer. */
+  /**
+   * Reports that a slice was consumed and has no references. A slice that is not reported during its push prevents the release of its
+   * buffer.
+   */
   consumed(slice: Uint8Array): void {
     if (slice === this.#pushed) this.#pushed = null;
   }
 
-  /** Leaves the last buffer to the garbage collector: a connection without calls would keep it unused. */
+  /** Leaves the last buffer to the garbage collector, because a connection without calls would otherwise keep it. */
   forget(): void {
     if (this.#buffer !== null && isLarge(this.#buffer)) this.#last = new WeakRef(this.#buffer);
     this.#buffer = null;

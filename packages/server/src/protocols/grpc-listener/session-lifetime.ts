@@ -9,8 +9,8 @@ import type { ServerHttp2Session } from "node:http2";
  * that stream, and Node frees it in the event loop's next check phase. If the collector takes the session before that phase, Node finds the
  * header fields of the stream in the session's memory and aborts with `Assertion failed: (current_nghttp2_memory_) == (0)`.
  */
-export function keepUntilStreamsAreFreed(session: ServerHttp2Session): void {
-  // Streams come after the client's first SETTINGS frame, and Node reports that frame in the async context of the native session.
+export function retainNativeSession(session: ServerHttp2Session): void {
+  // Node reports the client's first SETTINGS frame, which precedes all streams, in the async context of the native session.
   session.once("remoteSettings", () => {
     const native = executionAsyncResource();
     session.once("close", () => setImmediate((_freed: object) => {}, native));

@@ -1,6 +1,6 @@
 import { InferenceError, type InferenceCode, type InferenceReason } from "@galatea/base";
 
-/** The status codes of gRPC that this server gives, by their published names. */
+/** The gRPC status codes that this server sends, by name. */
 export const grpcStatus = {
   OK: 0,
   CANCELLED: 1,
@@ -29,7 +29,7 @@ export const statusOfInferenceCode: Readonly<Record<InferenceCode, GrpcStatus>> 
   CANCELLED: "CANCELLED",
 };
 
-/** An error with a status that has no inference code: deadlines, and messages that gRPC itself rejects. */
+/** An error whose status does not follow from an inference code: deadlines, and messages that gRPC itself rejects. */
 export class GrpcError extends Error {
   readonly status: GrpcStatus;
 
@@ -52,13 +52,13 @@ export function grpcStatusOf(thrown: unknown): { readonly status: GrpcStatus; re
   return { status, message };
 }
 
-/** Clients reject metadata of more than 8 KiB, which includes the status text; escaping makes it longer. */
+/** Maximum length of a status text. Clients reject metadata of more than 8 KiB, and escaping makes the text longer. */
 const messageBytesMax = 6 * 1024;
 const cutNote = " ... (cut)";
 
 /**
- * Encodes `grpc-message`: printable ASCII except `%` unchanged, every other byte of the UTF-8 as `%XX`. A space at either end is escaped
- * too: clients that check HTTP/2 fields for such spaces drop the text.
+ * Encodes `grpc-message`: printable ASCII except `%` is unchanged; every other byte of the UTF-8 text becomes `%XX`. Spaces at both ends
+ * are escaped too, because some clients drop fields with such spaces.
  */
 export function encodeStatusMessage(message: string): string {
   if (message.length < messageBytesMax && /^(?! )[ -$&-~]*(?<! )$/.test(message)) return message;

@@ -1,25 +1,25 @@
 import { InferenceError, isMemoryReason, type ByteLease } from "@galatea/base";
 import type { Exchange } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
-import { statusOf } from "./reply.ts";
+import { httpStatusOf } from "./reply.ts";
 
 /**
- * Receives a body as it arrives. `write` may throw: the rest of the body is then read and dropped before the error is reported. After a
- * lack of memory nothing more is read.
+ * Receives a body as it arrives. If `write` throws, the rest of the body is read and discarded before the error is reported, except after
+ * an out-of-memory error.
  */
 export interface BodySink {
   write(chunk: Buffer): void;
-  /** Called before a failure is reported, to release what was written. */
+  /** Called before a failure is reported, to release what was written so far. */
   discard?(): void;
 }
 
-/** An error with another status than its code has (413 for a body over its limit). */
+/** An error of reading a body, with its own HTTP status, such as 413 for a body over the limit. */
 export class BodyError extends InferenceError {
   readonly status: number;
-  /** True if the rest of the body is not read: the connection ends after the response. */
+  /** True if the rest of the body is not read; the connection is closed after the response. */
   readonly closes: boolean;
 
-  /** `refusal`: the error whose code and reason are kept. */
+  /** `refusal` is the original error, whose code and reason are kept. */
   constructor(status: number, message: string, closes: boolean, refusal: InferenceError | null = null) {
     super(refusal?.code ?? "INVALID_ARG", message, { cause: refusal, reason: refusal?.reason ?? null });
     this.status = status;
@@ -27,19 +27,19 @@ export class BodyError extends InferenceError {
   }
 }
 
-/** Returns the error that is reported while a body is read: a lack of memory ends the reading. */
+/** Returns the error that is reported for a failure to read a body. An out-of-memory error also closes the connection. */
 function asBodyError(error: unknown): unknown {
   if (!(error instanceof InferenceError) || !isMemoryReason(error.reason)) return error;
-  return new BodyError(statusOf(error), error.message, true, error);
+  return new BodyError(httpStatusOf(error), error.message, true, error);
 }
 
-/** Takes memory for the bytes of a body before they are read. Throws BodyError. */
-export function admit(exchange: Exchange, bytes: number): void {
-  admitting(() => exchange.memory.grow(bytes));
+/** Charges a body to the exchange's memory lease before it is read. Throws BodyError when there is not enough memory. */
+export function reserveBodyMemory(exchange: Exchange, bytes: number): void {
+  asBodyMemory(() => exchange.memory.grow(bytes));
 }
 
-/** Calls `take`, which takes memory for an unread body. Converts a lack of memory to a BodyError. */
-export function admitting<Made>(take: () => Made): Made {
+/** Runs `take`, which allocates memory for an unread body, and converts an out-of-memory error to a BodyError. */
+export function asBodyMemory<Made>(take: () => Made): Made {
   try {
     return take();
   } catch (error) {
@@ -47,7 +47,7 @@ export function admitting<Made>(take: () => Made): Made {
   }
 }
 
-/** Returns Content-Length as a number, -1 for a chunked body, 0 for none. Node has rejected malformed ones. */
+/** Returns Content-Length as a number; -1 for a chunked body, 0 for none. Node has rejected malformed values. */
 export function declaredLength(exchange: Exchange): number {
   const { headers } = exchange.request;
   if (headers["transfer-encoding"] !== undefined) return -1;
@@ -56,8 +56,8 @@ export function declaredLength(exchange: Exchange): number {
 }
 
 /**
- * Passes the whole body to `sink` and resolves with it at the body's end. Rejects with BodyError over a limit, with the sink's own error
- * after the body was read, and with the signal's reason when the client is gone.
+ * Passes the body to `sink` as it arrives; resolves with the sink at the end of the body. Rejects with BodyError when a limit is exceeded,
+ * with the sink's own error after the body was read, and with the signal's reason when the client has disconnected.
  */
 export function readBody<Sink extends BodySink>(exchange: Exchange, limits: HttpLimits, sink: Sink): Promise<Sink> {
   const { request, response } = exchange;
@@ -95,7 +95,7 @@ export function readBody<Sink extends BodySink>(exchange: Exchange, limits: Http
       }
     });
     request.on("end", () => (failure === undefined ? resolve(sink) : fail(failure)));
-    // The request emits an error when its connection ends early. Readers of the body get it here, others by the signal.
+    // When a connection ends early, Node reports an error on the request; without this listener the process would end.
     request.on("error", (error) => fail(InferenceError.from(exchange.signal.reason ?? error)));
     const abandon = (error: BodyError) => {
       request.removeAllListeners("data");
@@ -117,8 +117,8 @@ function tooLarge(byteLength: number, limits: HttpLimits): BodyError {
 const discardedBytesMin = 16 * 1024;
 
 /**
- * Frees the memory of a consumed chunk or body at once; it must not be used again. The garbage collector does not see the size of these
- * chunks until they add up to 64 MiB, and then marks the whole heap: a tenth of the server's time with tensors of 1 MB.
+ * Frees the memory of a consumed chunk or body at once; the chunk must not be used again. The garbage collector does not notice these
+ * chunks until they add up to 64 MiB, and then marks the whole heap, which took a tenth of the server's time with tensors of 1 MB.
  */
 export function discardChunk(chunk: Buffer): void {
   const { buffer } = chunk;
@@ -126,7 +126,7 @@ export function discardChunk(chunk: Buffer): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Frees the memory of chunks as `discardChunk` does. Each has its own buffer, which it need not fill. */
+/** Frees the memory of chunks as `discardChunk` does. Each chunk must have its own buffer. */
 export function discardChunks(pieces: readonly Buffer[]): void {
   for (const { buffer } of pieces) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
@@ -134,33 +134,33 @@ export function discardChunks(pieces: readonly Buffer[]): void {
 const emptyBody = Buffer.alloc(0);
 
 /**
- * Reads the whole body to one buffer. A body in one chunk is not copied; otherwise the buffer doubles as bytes arrive, so that a client
- * that announces gigabytes and sends little costs little.
+ * Reads the body to one buffer. A body in one chunk is not copied. Otherwise the buffer doubles as bytes arrive, so that a large announced
+ * length alone allocates nothing.
  */
-export async function readWholeBody(exchange: Exchange, limits: HttpLimits): Promise<Buffer> {
-  return (await gatherBody(exchange, limits)).bytes();
+export async function readBodyToBuffer(exchange: Exchange, limits: HttpLimits): Promise<Buffer> {
+  return (await bufferBody(exchange, limits)).bytes();
 }
 
 /**
- * Reads the whole body, for callers that discard it explicitly. Throws BodyError at once when there is no memory for its announced
- * length.
+ * Reads the body to a buffer that the caller discards explicitly. Throws BodyError at once when there is not enough memory for the
+ * announced length.
  */
-export function gatherBody(exchange: Exchange, limits: HttpLimits): Promise<GatheredBody> {
+export function bufferBody(exchange: Exchange, limits: HttpLimits): Promise<BufferedBody> {
   const declared = declaredLength(exchange);
-  if (declared === 0) return Promise.resolve(new GatheredBody(0, exchange.memory));
-  if (declared > 0 && declared <= limits.bodyBytesMax) admit(exchange, declared);
-  return readBody(exchange, limits, new GatheredBody(declared, exchange.memory));
+  if (declared === 0) return Promise.resolve(new BufferedBody(0, exchange.memory));
+  if (declared > 0 && declared <= limits.bodyBytesMax) reserveBodyMemory(exchange, declared);
+  return readBody(exchange, limits, new BufferedBody(declared, exchange.memory));
 }
 
-export class GatheredBody implements BodySink {
+export class BufferedBody implements BodySink {
   readonly #declared: number;
   readonly #memory: ByteLease;
   #buffer: Buffer = emptyBody;
   #used = 0;
 
   /**
-   * `declared` is -1 for an unknown length; then the buffer's bytes are taken from `memory` as it grows, otherwise they were taken
-   * before.
+   * `declared` is the announced length, which the caller has charged to `memory` already. When it is -1 (unknown), the growing buffer is
+   * charged here.
    */
   constructor(declared: number, memory: ByteLease) {
     this.#declared = declared;
@@ -187,7 +187,7 @@ export class GatheredBody implements BodySink {
   #grow(needed: number): void {
     const doubled = Math.max(needed, 2 * this.#buffer.length, 64 * 1024);
     const length = this.#declared >= needed ? Math.min(doubled, this.#declared) : doubled;
-    // Both buffers exist while the bytes are copied.
+    // During the copy, both the old and the new buffer exist.
     if (this.#declared === -1) this.#memory.grow(length);
     const grown = Buffer.allocUnsafeSlow(length);
     grown.set(this.#buffer.subarray(0, this.#used));

@@ -5,17 +5,20 @@ import { codingText } from "./transfer-coding.ts";
 
 const lingerMsMax = 2000;
 
-/** Connections that end after a response that is being sent. */
+/** Connections that are closed after the response that is being sent. */
 const ending = new WeakSet<Socket>();
 
-/** Returns whether the connection ends after a response that is being sent: a further request on it is dropped, never executed. */
-export function isEnding(socket: Socket): boolean {
+/**
+ * Returns whether the connection is closed after the response that is being sent. Further requests on such a connection are discarded and
+ * never executed.
+ */
+export function isConnectionEnding(socket: Socket): boolean {
   return ending.has(socket);
 }
 
 /**
- * Reads and drops what a rejected client still sends, for a while; otherwise it would get a reset and lose the response. Replaces Node's
- * behavior after the last response of a connection, which is to destroy it with its unread data.
+ * Reads and discards what a rejected client still sends, for a limited time. Node would destroy the connection with its unread data after
+ * the last response; the client would then get a connection reset and lose the response.
  */
 export function lingerAfterReply(socket: Socket, timeoutMs: number): void {
   if (ending.has(socket)) return;
@@ -38,9 +41,9 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 };
 
 /**
- * Handles invalid HTTP. Complete requests before the invalid bytes get their responses in order, and the connection ends with the last of
- * these; data after them is never read, because Node's parser stays in its error. Without such requests the invalid bytes get an error
- * response in the protocol's format. Node calls this once for every further chunk of such a connection.
+ * Handles invalid HTTP. Requests before the invalid bytes get their responses, in order; then the connection is closed. Without such
+ * requests, an error response is sent. Data after the invalid bytes is ignored, because Node's parser does not recover; Node calls this
+ * function again for every further chunk.
  */
 export function onClientError(
   error: NodeJS.ErrnoException,
@@ -55,15 +58,15 @@ export function onClientError(
   }
   const awaited = live.filter(({ request, response }) => request.complete || response.writableEnded);
   const last = awaited.at(-1);
-  // A client that has closed its side counts as gone.
+  // A client that has closed its side of the connection does not wait for responses.
   if (last !== undefined && error.code !== "HPE_INVALID_EOF_STATE") {
     lingerAfterReply(socket, stallTimeoutMs);
     last.response.shouldKeepAlive = false;
-    // Its head may have been sent already without `Connection: close`.
+    // The head of the last response may have been sent already, without `Connection: close`.
     last.onClosed(() => socket.destroySoon());
     return;
   }
-  // A response now would be taken for a part of the one that has begun.
+  // A response has begun: the client would take an error response for a part of it.
   if (last !== undefined || live.some(({ response }) => response.headersSent)) {
     socket.destroy();
     return;
@@ -89,7 +92,7 @@ function malformedText(error: NodeJS.ErrnoException): string {
   return `malformed HTTP request: ${error.message}`;
 }
 
-/** Returns the complete header lines of the faulty packet. */
+/** Returns the complete header lines of the packet that contains invalid HTTP. */
 function headOf(packet: Buffer | undefined): string {
   const text = packet?.toString("latin1") ?? "";
   const end = text.indexOf("\r\n\r\n");

@@ -2,8 +2,8 @@ import { ByteLease, type ByteBudget, type Clock } from "@galatea/base";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /**
- * One request and its response. `signal` aborts when the client is gone before the response was sent, at every stage. Exactly one of the
- * `reply` functions of this module ends it.
+ * One request and its response. `signal` aborts when the client disconnects before the response was sent. Exactly one call of a `reply`
+ * function of this module ends the exchange.
  */
 export interface Exchange {
   readonly request: IncomingMessage;
@@ -12,35 +12,35 @@ export interface Exchange {
   readonly path: string;
   readonly method: string;
   readonly signal: AbortSignal;
-  /** The clock for this exchange and the calls made for it. */
+  /** The clock for this exchange and the model calls made for it. */
   readonly clock: Clock;
-  /** Time at which its head was complete; its body may follow. */
+  /** Time, on the engine's monotonic clock, at which the request's head was complete. The body may arrive later. */
   readonly receivedNs: number;
-  /** The exchange's lease of the memory for requests in flight; released when the exchange is closed. */
+  /** The exchange's lease of the memory budget; released when the exchange is closed. */
   readonly memory: ByteLease;
   /** See `RequestHead`. */
   executionMsMax: number | null;
-  /** Calls `release` once when no bytes of this exchange are in flight any more: the response was written, or the connection is gone. */
+  /** Calls `release` once when no bytes of this exchange are in flight any more: the response was written, or the connection has ended. */
   onClosed(release: () => void): void;
 }
 
 /**
- * Estimated memory of an exchange besides its body: objects of Node and the server, header lines. Counted, but never a reason to reject
- * it.
+ * Estimated memory of an exchange without its body: objects of Node and the server, header lines. Charged even over the budget, because a
+ * request is never rejected for it.
  */
-export const exchangeBytes = 4 * 1024;
+export const exchangeMemoryBytes = 4 * 1024;
 
 export interface ExchangeOptions {
   readonly budget: ByteBudget;
   readonly clock: Clock;
 }
 
-/** The owner of an exchange, notified before all others that it is closed. */
+/** The listener's connection object; it is notified of a closed exchange before all other callbacks. */
 export interface ExchangeOwner {
   exchangeClosed(exchange: LiveExchange): void;
 }
 
-/** An exchange as its connection keeps it, so that the end of the connection ends each of them. */
+/** An open exchange in the list of its connection, so that the end of the connection closes it. */
 export class LiveExchange implements Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -66,7 +66,7 @@ export class LiveExchange implements Exchange {
     this.clock = clock;
     this.receivedNs = clock.monotonicNs();
     this.memory = new ByteLease(budget);
-    this.memory.growUnchecked(exchangeBytes);
+    this.memory.growUnchecked(exchangeMemoryBytes);
     const url = originForm(request.url ?? "");
     const query = url.indexOf("?");
     this.path = query === -1 ? url : url.slice(0, query);
@@ -87,7 +87,7 @@ export class LiveExchange implements Exchange {
     else this.#releases.push(release);
   }
 
-  /** Ends the exchange: the response has been passed to the kernel, or never will be. */
+  /** Closes the exchange: the response was passed to the kernel, or never will be. */
   close(clientGone: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -99,7 +99,7 @@ export class LiveExchange implements Exchange {
   }
 }
 
-/** Returns the path of a request line with a whole URL, which clients of a proxy send. */
+/** Returns the path of a request whose request line contains a whole URL, as clients of a proxy send it. */
 function originForm(url: string): string {
   if (url.startsWith("/")) return url;
   const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0];

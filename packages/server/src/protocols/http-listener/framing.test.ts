@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
-import { RawConnection, ask } from "../raw-client.ts";
-import { openHttpListener, readWholeBody, reply, type Exchange } from "./index.ts";
+import { RawConnection, sendRawRequest } from "../raw-client.ts";
+import { openHttpListener, readBodyToBuffer, reply, type Exchange } from "./index.ts";
 import { usualHttpLimits } from "./limits-fixture.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -27,7 +27,7 @@ async function serve(): Promise<Serving> {
   const givenUp = Promise.withResolvers<void>();
   const handle = async (exchange: Exchange) => {
     asked.push(`${exchange.method} ${exchange.path}`);
-    const body = (await readWholeBody(exchange, usualHttpLimits)).toString();
+    const body = (await readBodyToBuffer(exchange, usualHttpLimits)).toString();
     if (exchange.path === "/gate") {
       exchange.signal.addEventListener("abort", () => givenUp.resolve());
       entered.resolve();
@@ -85,7 +85,7 @@ for (const [name, sent] of [
     await serving.entered;
     const received = replies(connection);
     // Only when another connection has been served behind the stray bytes have these been read.
-    await ask(serving.port, post("/other", ""));
+    await sendRawRequest(serving.port, post("/other", ""));
     serving.open();
     assert.deepEqual(await received, ["200 close /gate:body"]);
   });
@@ -109,7 +109,7 @@ test("a request behind stray bytes never reaches the protocol", async () => {
   connection.send(`${post("/gate", "body")}stray bytes\r\n\r\n${post("/smuggled", "")}`);
   await serving.entered;
   connection.send(post("/smuggled", ""));
-  await ask(serving.port, post("/other", ""));
+  await sendRawRequest(serving.port, post("/other", ""));
   serving.open();
   await replies(connection);
   assert.deepEqual(serving.asked, ["POST /gate", "POST /other"]);
@@ -167,7 +167,7 @@ test("a Transfer-Encoding that does not end in chunked is refused with 400, one 
   }
   assert.deepEqual(serving.asked, []);
   const chunked = "POST /infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
-  assert.equal((await ask(serving.port, chunked)).body, "/infer:hi");
+  assert.equal((await sendRawRequest(serving.port, chunked)).body, "/infer:hi");
 });
 
 test("Content-Length beside Transfer-Encoding is refused in words that name both, whichever comes first", async () => {
@@ -175,7 +175,7 @@ test("Content-Length beside Transfer-Encoding is refused in words that name both
   const length = "Content-Length: 5\r\n";
   for (const coding of ["Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity\r\n"])
     for (const lines of [length + coding, coding + length]) {
-      const answer = await ask(serving.port, `POST /infer HTTP/1.1\r\nHost: x\r\n${lines}\r\n0\r\n\r\n`);
+      const answer = await sendRawRequest(serving.port, `POST /infer HTTP/1.1\r\nHost: x\r\n${lines}\r\n0\r\n\r\n`);
       const body = '{"error":"Content-Length and Transfer-Encoding must not both be given"}';
       assert.deepEqual([answer.status, answer.body], [400, body], lines);
     }

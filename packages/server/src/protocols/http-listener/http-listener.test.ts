@@ -7,9 +7,9 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../seam/across-seam.ts";
 import { openKserveHttp } from "../kserve-http/index.ts";
-import { RawConnection, ask, post } from "../raw-client.ts";
+import { RawConnection, sendRawRequest, post } from "../raw-client.ts";
 import { openHttpListener, type HttpLimits } from "./index.ts";
 import { usualHttpLimits } from "./limits-fixture.ts";
 import type { Listener } from "../listener.ts";
@@ -30,7 +30,7 @@ async function serve(limits: Partial<HttpLimits> = {}, budget = new ByteBudget(2
   addUsualModels(engine);
   const listener = await openKserveHttp({
     clock: systemClock,
-    engine: acrossSeam(engine).engine,
+    engine: connectOverMessages(engine).engine,
     limits: { ...usualHttpLimits, ...limits },
     restrictions: new Map(),
     address: { host: "127.0.0.1", port: 0 },
@@ -81,10 +81,10 @@ function gate(
 test("a request line that names the whole URL is answered like one that names the path", async () => {
   await using serving = await serve();
   for (const line of ["http://localhost:8000/v2/health/live", "HTTP://[::1]/v2/health/live?x=/y", "/v2/health/live"]) {
-    assert.equal((await ask(serving.port, `GET ${line} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200, line);
+    assert.equal((await sendRawRequest(serving.port, `GET ${line} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200, line);
   }
   for (const line of ["http://localhost", "http://localhost?x", "ftp://localhost/v2/health/live"]) {
-    assert.equal((await ask(serving.port, `GET ${line} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 404, line);
+    assert.equal((await sendRawRequest(serving.port, `GET ${line} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 404, line);
   }
 });
 
@@ -153,22 +153,22 @@ test("a client that does not read its large answer is cut off, and the blocks co
 
 test("a body that stalls is answered 408; a model that takes longer than that is not disturbed", async () => {
   await using serving = await serve({ stallTimeoutMs: 80 });
-  const reply = await ask(serving.port, post(url, json).subarray(0, -5));
+  const reply = await sendRawRequest(serving.port, post(url, json).subarray(0, -5));
   assert.equal(reply.status, 408);
   const header =
     '{"inputs":[{"name":"IN","shape":[25000],"datatype":"FP32","parameters":{"binary_data_size":100000}}]}';
   const binary = post(url, header, `Inference-Header-Content-Length: ${header.length}\r\n`).toString();
-  const stalled = await ask(
+  const stalled = await sendRawRequest(
     serving.port,
     binary.replace(`Length: ${header.length}`, `Length: ${header.length + 100_000}`),
   );
   assert.equal(stalled.status, 408);
   await eventually(() => serving.engine.arena.usedBytes === 0);
   const { open, entered } = gate(serving.engine);
-  const answer = ask(serving.port, post("/v2/models/gate/infer", json));
+  const answer = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
   await entered;
   // As long as a body may stall, and longer.
-  assert.equal((await ask(serving.port, post(url, json).subarray(0, -5))).status, 408);
+  assert.equal((await sendRawRequest(serving.port, post(url, json).subarray(0, -5))).status, 408);
   open();
   assert.equal((await answer).status, 200);
 });
@@ -203,27 +203,30 @@ test("a connection whose body stalls is told so and ended; one that is slow but 
 
 test("header lines that do not come, are too long, or lie about the length are told so", async () => {
   await using serving = await serve({ headersTimeoutMs: 1000, headerBytesMax: 8192 });
-  const slow = await ask(serving.port, "GET /v2 HTTP/1.1\r\nX-");
+  const slow = await sendRawRequest(serving.port, "GET /v2 HTTP/1.1\r\nX-");
   assert.deepEqual([slow.status, slow.body], [408, '{"error":"the request header did not arrive in time"}']);
-  assert.equal((await ask(serving.port, `GET /v2 HTTP/1.1\r\nX: ${"y".repeat(9000)}\r\n\r\n`)).status, 431);
-  const lie = await ask(serving.port, "POST /v2 HTTP/1.1\r\nContent-Length: abc\r\n\r\n");
+  assert.equal((await sendRawRequest(serving.port, `GET /v2 HTTP/1.1\r\nX: ${"y".repeat(9000)}\r\n\r\n`)).status, 431);
+  const lie = await sendRawRequest(serving.port, "POST /v2 HTTP/1.1\r\nContent-Length: abc\r\n\r\n");
   assert.deepEqual([lie.status, lie.body], [400, '{"error":"Unable to parse Content-Length, got: abc"}']);
-  assert.equal((await ask(serving.port, "\u0000\u0001 nonsense\r\n\r\n")).status, 400);
+  assert.equal((await sendRawRequest(serving.port, "\u0000\u0001 nonsense\r\n\r\n")).status, 400);
   const both = `POST ${url} HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
-  assert.equal((await ask(serving.port, both)).status, 400);
+  assert.equal((await sendRawRequest(serving.port, both)).status, 400);
 });
 
 test("a body over its bound is refused before and while it arrives, also behind Expect: 100-continue", async () => {
   await using serving = await serve({ bodyBytesMax: 1000, chunksMax: 3 });
-  const long = await ask(serving.port, post(url, "x".repeat(2000)));
+  const long = await sendRawRequest(serving.port, post(url, "x".repeat(2000)));
   assert.deepEqual([long.status, long.headers.get("connection")], [413, "close"]);
   const expecting = `POST ${url} HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n`;
-  assert.equal((await ask(serving.port, expecting)).status, 413);
+  assert.equal((await sendRawRequest(serving.port, expecting)).status, 413);
   const chunk = `1f4\r\n${"x".repeat(500)}\r\n`;
   const chunked = `POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n`;
-  assert.equal((await ask(serving.port, `${chunked}${chunk}${chunk}${chunk}`)).status, 413);
+  assert.equal((await sendRawRequest(serving.port, `${chunked}${chunk}${chunk}${chunk}`)).status, 413);
   const small = "1\r\nx\r\n".repeat(5);
-  assert.match((await ask(serving.port, `${chunked}${small}0\r\n\r\n`)).body, /exceeds maximum of 3 non-empty chunks/);
+  assert.match(
+    (await sendRawRequest(serving.port, `${chunked}${small}0\r\n\r\n`)).body,
+    /exceeds maximum of 3 non-empty chunks/,
+  );
 });
 
 test("Expect: 100-continue is answered before the body", async () => {
@@ -242,7 +245,7 @@ test("a chunked body that breaks off in the middle of a chunk ends the request a
   connection.socket.end();
   await connection.reply();
   await eventually(() => serving.listener.activeCount === 0);
-  assert.equal((await ask(serving.port, post(url, json))).status, 200);
+  assert.equal((await sendRawRequest(serving.port, post(url, json))).status, 200);
 });
 
 test("closing refuses new connections, answers what has begun, ends idle connections and then is done", async () => {
@@ -251,7 +254,7 @@ test("closing refuses new connections, answers what has begun, ends idle connect
   using idle = await RawConnection.open(serving.port);
   idle.send("GET /v2 HTTP/1.1\r\n\r\n");
   assert.equal((await idle.reply())!.status, 200);
-  const answer = ask(serving.port, post("/v2/models/gate/infer", json));
+  const answer = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
   await entered;
   let closed = false;
   const closing = serving.listener.close(new AbortController().signal).then(() => (closed = true));
@@ -286,7 +289,7 @@ test("an address that is taken is told in Triton's words; a Unix socket serves a
       throw new TypeError("a bug");
     },
   });
-  const reply = await ask(socketPath, "GET / HTTP/1.1\r\n\r\n");
+  const reply = await sendRawRequest(socketPath, "GET / HTTP/1.1\r\n\r\n");
   assert.deepEqual([reply.status, reply.body], [500, '{"error":"a bug"}']);
   await listener.close(AbortSignal.abort());
   await rm(directory, { recursive: true });

@@ -1,20 +1,20 @@
 /**
- * An HTTP/1.1 listener on a port or a Unix socket, with limits on everything. Exchanges have a signal that aborts when the client is
- * gone, bodies are read under limits, errors have the protocol's format. Knows no route and no model.
+ * An HTTP/1.1 listener on a port or a Unix socket that limits all resources of a client. Exchanges have a signal that aborts when the
+ * client disconnects; errors are sent in the KServe protocol's format. Independent of routes and models.
  */
 export {
-  admit,
-  admitting,
+  reserveBodyMemory,
+  asBodyMemory,
   BodyError,
   declaredLength,
   discardChunk,
   discardChunks,
-  gatherBody,
-  GatheredBody,
+  bufferBody,
+  BufferedBody,
   readBody,
-  readWholeBody,
+  readBodyToBuffer,
 } from "./body.ts";
-export { exchangeBytes, type Exchange } from "./exchange.ts";
+export { exchangeMemoryBytes, type Exchange } from "./exchange.ts";
 export { defaultHttpLimits, type HttpLimits } from "./limits.ts";
 export { openHttpListener, type HttpListenerOptions, type ListenAddress } from "./listener.ts";
 export {
@@ -24,7 +24,7 @@ export {
   replyFailure,
   replyJson,
   replyChunks,
-  statusOf,
+  httpStatusOf,
   type ContentType,
 } from "./reply.ts";
 export { ReplyStream } from "./reply-stream.ts";

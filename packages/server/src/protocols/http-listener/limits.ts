@@ -1,26 +1,29 @@
 /** All limits of an HTTP listener. */
 export interface HttpLimits {
-  /** All header lines of a request together. */
+  /** Maximum size of all header lines of a request together. */
   readonly headerBytesMax: number;
-  /** A whole request body, including binary tensors (Triton has no limit here). */
+  /** Maximum size of a request body, binary tensors included (Triton has no limit here). */
   readonly bodyBytesMax: number;
-  /** JSON tensors, JSON headers, raw inputs and decompressed bodies: the flag --http-max-input-size. */
+  /** Maximum size of JSON tensors, JSON headers, raw inputs and decompressed bodies: the flag --http-max-input-size. */
   readonly inputBytesMax: number;
-  /** Non-empty chunks of a chunked request body. */
+  /** Maximum number of non-empty chunks in a chunked request body. */
   readonly chunksMax: number;
-  /** Time limit for a request's header lines. */
+  /** Time within which a request's header lines must arrive. */
   readonly headersTimeoutMs: number;
-  /** Time without progress of reading a body or writing a response after which a connection ends. */
+  /** Time without progress of reading a body or writing a response, after which the connection is closed. */
   readonly stallTimeoutMs: number;
-  /** Longer than clients' pools keep idle connections, so that the client closes them. */
+  /**
+   * Time after which an idle connection is closed. It is longer than connection pools of clients keep idle connections, so that usually the
+   * client closes first.
+   */
   readonly keepAliveTimeoutMs: number;
   readonly connectionsMax: number;
-  /** Concurrent pipelined requests of one connection; one more is rejected with 503, and the connection ends. */
+  /** Maximum number of pipelined requests on one connection. A further request gets status 503, and the connection is closed. */
   readonly pipelinedMax: number;
   readonly backlog: number;
 }
 
-/** Limits without a flag; Triton's defaults where it has the limit. */
+/** Limits that have no flag. The values are Triton's, where Triton has such a limit. */
 export const defaultHttpLimits: Omit<HttpLimits, "inputBytesMax"> = {
   headerBytesMax: 64 * 1024,
   bodyBytesMax: 2 ** 31 - 1,

@@ -5,9 +5,9 @@ import type { Listener } from "../listener.ts";
 import { BodyError, declaredLength } from "./body.ts";
 import { LiveExchange, type Exchange, type ExchangeOwner } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
-import { isEnding, lingerAfterReply, onClientError } from "./client-error.ts";
-import { headersOf, replyError, replyFailure } from "./reply.ts";
-import { refusedCoding } from "./transfer-coding.ts";
+import { isConnectionEnding, lingerAfterReply, onClientError } from "./client-error.ts";
+import { retryHeaders, replyError, replyFailure } from "./reply.ts";
+import { transferCodingError } from "./transfer-coding.ts";
 
 export type ListenAddress = { readonly host: string; readonly port: number } | { readonly socketPath: string };
 
@@ -15,17 +15,17 @@ export interface HttpListenerOptions {
   readonly address: ListenAddress;
   readonly limits: HttpLimits;
   readonly logger: Logger;
-  /** Budget for bodies and responses in flight. */
+  /** Memory budget for bodies and responses in flight. */
   readonly budget: ByteBudget;
   readonly clock: Clock;
-  /** Handles one request; an exception is sent as the protocol's error. */
+  /** Handles one request. An exception is sent as an error in the protocol's format. */
   readonly handle: (exchange: Exchange) => void | Promise<void>;
 }
 
-/** Open exchanges of each connection, oldest first. Arrays, not sets, for the reason that `RecyclingMap` tells. */
+/** Open exchanges of each connection, oldest first. Arrays are used instead of sets for the reason given at `RecyclingMap`. */
 const liveOf = new WeakMap<Socket, LiveExchange[]>();
 
-/** Binds and starts to serve. Rejects with Triton's text when the address is in use. */
+/** Binds the address and starts to serve. Rejects with Triton's text when the address is in use. */
 export async function openHttpListener(options: HttpListenerOptions): Promise<Listener> {
   const listener = new HttpListener(options);
   await listener.listen();
@@ -46,12 +46,12 @@ class HttpListener implements Listener, ExchangeOwner {
     this.#server = createServer({
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
-      // A total time limit would cut off slow but legitimate uploads: progress is limited instead (see #onStall).
+      // There is no total time limit, which would cut off slow uploads; instead, progress is required (see #onStall).
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, limits.headersTimeoutMs / 2)),
       noDelay: true,
-      // Triton accepts HTTP/1.1 requests without a Host line.
+      // Triton accepts HTTP/1.1 requests without a Host header.
       requireHostHeader: false,
     });
     this.#server.maxConnections = limits.connectionsMax;
@@ -105,7 +105,7 @@ class HttpListener implements Listener, ExchangeOwner {
         deadline.removeEventListener("abort", cutOff);
         resolve();
       });
-      // Also closes connections without any request, which Node does not count as idle.
+      // Also closes connections that have not sent any request; Node does not count those as idle.
       for (const [socket, live] of this.#sockets) if (live.length === 0) socket.destroy();
       if (deadline.aborted) cutOff();
       else deadline.addEventListener("abort", cutOff, { once: true });
@@ -116,8 +116,8 @@ class HttpListener implements Listener, ExchangeOwner {
     const live: LiveExchange[] = [];
     liveOf.set(socket, live);
     this.#sockets.set(socket, live);
-    // Node notifies a response of its connection's end only when it is first in line. Later pipelined ones would keep their memory, so
-    // the connection keeps its own list.
+    // Node reports the end of a connection only to the first of its pipelined responses. The others would keep their memory, so each
+    // connection keeps a list of its exchanges.
     socket.once("close", () => {
       this.#sockets.delete(socket);
       for (const exchange of live.slice()) exchange.close(true);
@@ -125,7 +125,7 @@ class HttpListener implements Listener, ExchangeOwner {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse, expectsContinue = false): void {
-    if (isEnding(request.socket)) {
+    if (isConnectionEnding(request.socket)) {
       request.resume();
       return;
     }
@@ -140,18 +140,18 @@ class HttpListener implements Listener, ExchangeOwner {
       response.shouldKeepAlive = false;
       return replyError(exchange, 503, `more than ${limits.pipelinedMax} pipelined requests on one connection`);
     }
-    const coding = refusedCoding(request);
+    const coding = transferCodingError(request);
     if (coding !== null) {
       response.shouldKeepAlive = false;
       lingerAfterReply(request.socket, limits.stallTimeoutMs);
       return replyError(exchange, coding.status, coding.message);
     }
-    // A proxy of HTTP/1.0 may have interpreted the chunks differently, so nothing after them is parsed as a request.
+    // An HTTP/1.0 proxy may have interpreted the chunks differently, so nothing after this body is parsed as a request.
     if (request.httpVersionMinor === 0 && request.headers["transfer-encoding"] !== undefined) {
       response.shouldKeepAlive = false;
       lingerAfterReply(request.socket, limits.stallTimeoutMs);
     }
-    // A body that is too long is rejected before the client sends it.
+    // Without this check, a client would send a body that is too long, only to be rejected.
     if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
     this.#answer(exchange);
   }
@@ -181,7 +181,7 @@ class HttpListener implements Listener, ExchangeOwner {
     }
     const { response } = exchange;
     if (response.headersSent) {
-      // The response has begun: the client must see that it is incomplete.
+      // The response has begun; destroying it shows the client that it is incomplete.
       response.destroy();
       return;
     }
@@ -190,11 +190,15 @@ class HttpListener implements Listener, ExchangeOwner {
       response.shouldKeepAlive = false;
       lingerAfterReply(exchange.request.socket, this.#options.limits.stallTimeoutMs);
     }
-    if (error instanceof BodyError) replyError(exchange, error.status, error.message, "text/plain", headersOf(error));
+    if (error instanceof BodyError)
+      replyError(exchange, error.status, error.message, "text/plain", retryHeaders(error));
     else replyFailure(exchange, error);
   }
 
-  /** Called when no byte has moved for the stall time. A running model may take any time; a client may not. */
+  /**
+   * Called when no byte was transferred for the stall time. It closes the connection when the client does not send or read; a running model
+   * may take any time.
+   */
   #onStall(socket: Socket): void {
     const live = liveOf.get(socket);
     if (live === undefined || live.length === 0 || socket.writableLength > 0) {
@@ -204,7 +208,7 @@ class HttpListener implements Listener, ExchangeOwner {
     for (const exchange of live) {
       if (exchange.request.complete || exchange.response.headersSent) continue;
       exchange.response.shouldKeepAlive = false;
-      // Readers of the body get the request's error after the response was sent.
+      // The request is destroyed after the response was sent; readers of the body then get this error.
       exchange.onClosed(() => exchange.request.destroy(new Error("the request body did not arrive in time")));
       replyError(exchange, 408, "the request body did not arrive in time");
       return;
@@ -212,7 +216,7 @@ class HttpListener implements Listener, ExchangeOwner {
   }
 }
 
-/** Returns whether a body of the announced length would be read. */
+/** Returns whether a body of the announced length would be accepted. */
 function isWelcome(exchange: Exchange, limits: HttpLimits): boolean {
   const declared = declaredLength(exchange);
   return declared <= limits.bodyBytesMax && exchange.memory.fits(Math.max(declared, 0));

@@ -3,20 +3,23 @@ import type { Exchange } from "./exchange.ts";
 import { writeHead } from "./reply.ts";
 
 /**
- * A response of unknown length, sent in chunks. A chunk that the client has not read keeps its writer waiting, and its memory is counted
- * meanwhile: a client that stops reading blocks only its own response.
+ * A response of unknown length, sent in chunks. A writer waits until the client has read the previous chunk, whose memory stays charged
+ * until then. A client that stops reading blocks only its own response.
  */
 export class ReplyStream {
   readonly #exchange: Exchange;
 
-  /** Omits the content type when it is "". `extra`: other headers, name, value, name, value. */
+  /** Sends the head. An empty content type is omitted; `extra` are other headers as name, value, name, value. */
   constructor(exchange: Exchange, status: number, contentType: string, extra: readonly string[] = []) {
     this.#exchange = exchange;
     writeHead(exchange, status, contentType === "" ? [...extra] : ["Content-Type", contentType, ...extra]);
     exchange.response.flushHeaders();
   }
 
-  /** Resolves when another chunk may be written; a string is latin1. Rejects with the signal's reason when the client is gone. */
+  /**
+   * Sends a chunk and resolves when the next one may be written. A string is latin1. Rejects with the signal's reason when the client has
+   * disconnected.
+   */
   async write(part: string | readonly Uint8Array[]): Promise<void> {
     const { response, signal, memory } = this.#exchange;
     signal.throwIfAborted();

@@ -13,16 +13,16 @@ export const statusOfCode: Readonly<Record<InferenceCode, number>> = {
   CANCELLED: 400,
 };
 
-/** Statuses by reason, which take precedence over those by code. `out-of-memory` has one in the container API only. */
+/** HTTP statuses by reason, which take precedence over those by code. The status of `out-of-memory` applies only to the container API. */
 export const statusOfReason: Readonly<Partial<Record<InferenceReason, number>>> = {
   "memory-full": 503,
   "memory-exceeded": 413,
 };
 
-/** Retry time of a client: memory for requests is in use for the time of some executions, not for minutes. */
+/** Memory for requests is free again after a few executions, so a client may retry soon. */
 const retryAfter: ExtraHeaders = ["Retry-After", "1"];
 
-/** Triton's reason phrases, which sometimes differ from Node's. */
+/** Reason phrases as Triton sends them, where they differ from Node's. */
 const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   400: "Bad Request",
@@ -39,14 +39,14 @@ const reasonPhrases: Readonly<Record<number, string>> = {
 
 export type ContentType = "application/json" | "text/plain";
 
-/** Headers besides content-type and content-length, flat: name, value, name, value. */
+/** Headers besides content-type and content-length, as a flat list: name, value, name, value. */
 export type ExtraHeaders = readonly string[];
 
 const noHeaders: ExtraHeaders = [];
 
 /**
- * Sends `body` and ends the exchange. Headers are passed as a flat array in one call, which skips Node's header table; a string body
- * (latin1: each character is one byte) is sent in the same write as the head.
+ * Sends `body` and ends the exchange. The headers are one flat array, which skips Node's header table. A string body (latin1: each
+ * character is one byte) is sent in the same write as the head.
  */
 export function reply(
   exchange: Exchange,
@@ -59,12 +59,12 @@ export function reply(
   const { response } = exchange;
   if (typeof body === "string") response.end(body, "latin1");
   else response.end(body);
-  // Counts the bytes that the kernel has not accepted yet, because the client reads slowly.
+  // Charges bytes that the kernel has not accepted, because the client reads slowly.
   const { writableLength } = response;
   if (writableLength > 0) exchange.memory.growUnchecked(writableLength);
 }
 
-/** Sends several chunks, whose memory the caller accounts for, without joining them. They may be freed after `exchange.onClosed`. */
+/** Sends several chunks without joining them. The caller accounts for their memory, and may free it after `exchange.onClosed`. */
 export function replyChunks(
   exchange: Exchange,
   status: number,
@@ -82,16 +82,16 @@ export function replyChunks(
   response.end();
 }
 
-/** Sends the status line and the headers, without any that Triton does not send. */
+/** Sends the status line and the headers, without the default headers of Node that Triton does not send. */
 export function writeHead(exchange: Exchange, status: number, headers: string[]): void {
   const { response } = exchange;
-  // Triton sends no Date, and no Connection line when HTTP/1.1 does not need it. (Node would add three lines to each response.)
+  // Triton sends no Date header, and a Connection header only when HTTP/1.1 requires it.
   response.sendDate = false;
   if (response.shouldKeepAlive && exchange.request.httpVersionMinor === 1) response.removeHeader("connection");
   response.writeHead(status, reasonPhrases[status] ?? "Unknown", headers);
 }
 
-/** JSON.stringify escapes as required; other than ASCII characters are sent as UTF-8. */
+/** Returns the JSON body of an error. Characters other than ASCII are sent as UTF-8. */
 export function errorBody(message: string): string {
   return Buffer.from(`{"error":${JSON.stringify(message)}}`).toString("latin1");
 }
@@ -107,21 +107,21 @@ export function replyError(
   reply(exchange, status, contentType, errorBody(message), extraHeaders);
 }
 
-/** Sends an error with the status of its reason or its code, and Retry-After when a later try may succeed. */
+/** Sends an error with the status of its reason or code, and with Retry-After when a retry may succeed. */
 export function replyFailure(
   exchange: Exchange,
   error: InferenceError,
   contentType: ContentType = "text/plain",
-  status = statusOf(error),
+  status = httpStatusOf(error),
 ): void {
-  replyError(exchange, status, error.message, contentType, headersOf(error));
+  replyError(exchange, status, error.message, contentType, retryHeaders(error));
 }
 
-export function statusOf({ code, reason }: InferenceError): number {
+export function httpStatusOf({ code, reason }: InferenceError): number {
   return (reason === null ? undefined : statusOfReason[reason]) ?? statusOfCode[code];
 }
 
-export function headersOf(error: InferenceError): ExtraHeaders {
+export function retryHeaders(error: InferenceError): ExtraHeaders {
   return error.reason === "memory-full" ? retryAfter : noHeaders;
 }
 

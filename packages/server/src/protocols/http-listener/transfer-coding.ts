@@ -1,16 +1,16 @@
 import type { IncomingMessage } from "node:http";
 
-export interface RefusedCoding {
+export interface TransferCodingError {
   readonly status: number;
   readonly message: string;
 }
 
 /**
- * Returns the error for a request's Transfer-Encoding; null when there is none or it is `chunked`. A proxy and this server must agree on
- * the end of a body, or one of them takes a body for a request: RFC 9112, section 6.3, requires 400 when `chunked` is not the last
- * coding, and section 6.1 requires 501 when unknown codings precede it.
+ * Returns the error for a request's Transfer-Encoding; null when there is none or it is `chunked`. If a proxy and this server disagreed
+ * about the end of a body, one of them would take a part of it for a request. RFC 9112 therefore requires 400 when `chunked` is not the
+ * last coding (section 6.3), and 501 for unknown codings before it (section 6.1).
  */
-export function refusedCoding({ headers }: IncomingMessage): RefusedCoding | null {
+export function transferCodingError({ headers }: IncomingMessage): TransferCodingError | null {
   const value = headers["transfer-encoding"];
   if (value === undefined || value === "chunked") return null;
   const codings = value

@@ -5,7 +5,7 @@ const resultsMax = 1_000_000;
 
 type ReadElement = (view: DataView, index: number) => number | bigint;
 
-/** Readers of the datatypes that can be ordered. */
+/** Functions that read an element, for the datatypes that can be ordered. */
 const readers: Readonly<Partial<Record<Datatype, ReadElement>>> = {
   UINT8: (view, index) => view.getUint8(index),
   UINT16: (view, index) => view.getUint16(index * 2, true),
@@ -20,9 +20,9 @@ const readers: Readonly<Partial<Record<Datatype, ReadElement>>> = {
 };
 
 /**
- * Returns the result of the classification extension: per batch row the `classCount` largest elements as `<value>:<index>[:<label>]`, a
- * BYTES tensor of shape [batch?, k]. Equal elements are in order of index, and NaN comes after every number. The caller still owns the
- * input.
+ * Returns the result of the classification extension. For each batch row, these are the `classCount` largest elements as
+ * `<value>:<index>[:<label>]`, in a BYTES tensor of shape [batch?, k]. Equal elements are in the order of their indices, and NaN is after
+ * every number. The caller still owns the input.
  */
 export function classify(output: Tensor, classCount: number, batches: boolean, labels: readonly string[]): Tensor {
   const read = readers[output.datatype];
@@ -54,7 +54,7 @@ export function classify(output: Tensor, classCount: number, batches: boolean, l
   return { name: output.name, datatype: "BYTES", shape, data: joinBytesElements(elements), block: null };
 }
 
-/** Number of surplus candidates that are collected before the best are selected. */
+/** Number of candidates that are collected in addition before the best ones are selected. */
 const slack = 32;
 
 interface Scored {
@@ -62,7 +62,10 @@ interface Scored {
   readonly value: number | bigint;
 }
 
-/** Returns the indices of the largest elements in one pass that sorts only candidates: most of a million scores are never sorted. */
+/**
+ * Returns the indices of the largest elements. One pass collects candidates and sorts only those: most of a million scores are never
+ * sorted.
+ */
 function topIndices(
   view: DataView,
   read: ReadElement,
@@ -86,15 +89,15 @@ function topIndices(
   return candidates.map(({ index }) => index);
 }
 
-/** NaN comes after every number. */
+/** Sorts NaN after every number. */
 const isBefore = (a: number | bigint, b: number | bigint) => a > b || (Number.isNaN(b) && !Number.isNaN(a));
 
-/** Prints a number like C's %f: six decimals, all digits before the point, ties to the even digit, `nan`, `inf`. */
+/** Prints a number like C's %f: six decimals, all digits before the point, ties to the even digit; `nan` and `inf`. */
 export function fixedText(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`;
-  // Half a millionth is 1 / (2^7 * 5^6): a double is exactly half way when it is an odd number of 128ths.
+  // Half of the last decimal is 1 / (2^7 * 5^6): only an odd number of 128ths can be exactly half way.
   const parts = Math.abs(value) * 128;
   if (parts % 2 === 1) return halfwayText(value < 0 ? "-" : "", BigInt(parts));
   const text = value.toFixed(6);

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
-import { bytesSpell, readJsonString, type JsonScanner } from "../../tensor/index.ts";
+import { equalsAscii, readJsonString, type JsonScanner } from "../../tensor/index.ts";
 
-/** Offsets of the parts of an input in the document; -1 for absent ones. `dataEnd` is after the data's last byte. */
+/** Offsets of the members of an input in the JSON text; -1 for absent ones. `dataEnd` is the offset after the data. */
 export interface InputSpans {
   nameAt: number;
   shapeAt: number;
@@ -16,10 +16,10 @@ export interface OutputSpans {
   parametersAt: number;
 }
 
-/** Maximum number of inputs or outputs of a request: `{},` takes three bytes of text and forty times as many of memory. */
+/** Maximum number of inputs or outputs of a request: an entry such as `{},` takes three bytes of text but forty times as many of memory. */
 const listedMax = 100_000;
 
-/** Offsets of the parts of a request; lists are null when the member is not an array, undefined when it is absent. */
+/** Offsets of the members of a request. A list is null when the member is not an array, and undefined when it is absent. */
 export interface DocumentSpans {
   idAt: number;
   parametersAt: number;
@@ -28,8 +28,8 @@ export interface DocumentSpans {
 }
 
 /**
- * Checks the syntax of the whole document and records the offsets of its parts in one pass, without creating objects. Later errors
- * concern only its meaning, as in Triton. The first of equal names counts, others are skipped.
+ * Checks the syntax of the whole document and records the offsets of its members, in one pass and without creating objects. As in Triton,
+ * later errors concern only the meaning, and of equal names the first one counts.
  */
 export function scanDocument(scanner: JsonScanner): DocumentSpans {
   const spans: DocumentSpans = { idAt: -1, parametersAt: -1, inputs: undefined, outputs: undefined };
@@ -59,12 +59,12 @@ const documentMembers = ["id", "inputs", "outputs", "parameters"] as const;
 const inputMembers = ["name", "shape", "datatype", "parameters", "data"] as const;
 const outputMembers = ["name", "parameters"] as const;
 
-/** Skips a member's name, up to its value; returns undefined when it is not in `known`. */
+/** Moves to a member's value and returns the member's name; undefined when the name is not in `known`. */
 function memberName<Name extends string>(scanner: JsonScanner, known: readonly Name[]): Name | undefined {
   const start = scanner.key();
   const end = scanner.nameEnd;
   scanner.kind();
-  for (const name of known) if (bytesSpell(scanner.bytes, start, end, name)) return name;
+  for (const name of known) if (equalsAscii(scanner.bytes, start, end, name)) return name;
   if (scanner.bytes.subarray(start, end).includes(0x5c)) {
     const valueAt = scanner.at;
     scanner.at = start - 1;

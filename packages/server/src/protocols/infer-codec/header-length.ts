@@ -1,6 +1,6 @@
 /**
- * Returns the leading integer of a header value as C's strtol reads it (white space, a sign and trailing text are ignored, as in 2.51);
- * null without a digit.
+ * Returns the integer at the start of a header value, or null without a digit. As in Triton 2.51, which uses strtol, white space, a sign
+ * and trailing text are ignored.
  */
 export function leadingInteger(text: string): number | null {
   let at = 0;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ByteBudget, ByteLease, EventLoopQueue } from "@galatea/base";
 import { noParameters } from "../../inference/index.ts";
 import { FakeArena } from "../fake-arena.ts";
-import { readChunkBytes, walkedDocument } from "./in-chunks.ts";
+import { readChunkBytes, scanInChunks } from "./in-chunks.ts";
 import { parseInferHeader } from "./infer-header.ts";
 import { ResponseEncoder } from "./infer-response.ts";
 import { placeInputsInChunks } from "./place-inputs.ts";
@@ -46,7 +46,7 @@ test("a picture's numbers are read a piece a turn, and what lies around them as 
   const pieces = Math.floor(body.length / readChunkBytes);
   let tensors: readonly { readonly data: Uint8Array; readonly block: { release(): void } | null }[] = [];
   const turns = await turnsOf(async () => {
-    const header = parseInferHeader(await walkedDocument(body, of), 2 ** 26, memory);
+    const header = parseInferHeader(await scanInChunks(body, of), 2 ** 26, memory);
     tensors = (await placeInputsInChunks(header, options, of)).tensors;
   });
   assert.ok(turns >= 2 * pieces, `${turns} turns for ${pieces} pieces, each checked and read`);
@@ -59,12 +59,12 @@ test("a picture's numbers are read a piece a turn, and what lies around them as 
 
 test("JSON that breaks off far behind its beginning is refused in the words of short JSON", async () => {
   const { of } = setUp();
-  await assert.rejects(walkedDocument(body.subarray(0, -3), of), /failed to parse the request JSON buffer: .* at \d+$/);
+  await assert.rejects(scanInChunks(body.subarray(0, -3), of), /failed to parse the request JSON buffer: .* at \d+$/);
 });
 
 test("a client that goes while its numbers are read leaves nothing allocated", async () => {
   const { memory, arena, options, leaving, of } = setUp();
-  const header = parseInferHeader(await walkedDocument(body, of), 2 ** 26, memory);
+  const header = parseInferHeader(await scanInChunks(body, of), 2 ** 26, memory);
   const placed = placeInputsInChunks(header, options, of);
   assert.ok(arena.usedBytes > 0);
   leaving.abort(new Error("gone"));
@@ -78,7 +78,7 @@ test("a picture's numbers are printed in turns, beside small answers, and are th
   const data = new Uint8Array(Float32Array.from(picture).buffer);
   const output = { name: "O", datatype: "FP32", shape: [picture.length], data, block: null } as const;
   const response = { modelName: "m", modelVersion: "1", outputs: [output], parameters: noParameters };
-  const wishes = { id: "", outputs: null, binaryOutputs: false, labelsOf: () => [], batches: () => false };
+  const wishes = { id: "", outputs: null, binaryOutputs: false, outputLabels: () => [], batches: () => false };
   const small = { ...response, outputs: [] };
   let small1: unknown;
   let encoded: Awaited<ReturnType<ResponseEncoder["encodeInChunks"]>> | null = null;

@@ -1,14 +1,14 @@
 /**
- * The KServe v2 inference body, JSON and binary, in both directions, for protocols over HTTP. The JSON header is checked and read without
- * creating objects of it, numbers are written directly to tensor memory, binary tails are copied once from the socket (or viewed),
- * responses are printed as bytes. Texts are those of tritonserver 2.51.
+ * Decodes and encodes the KServe v2 inference body, JSON and binary, for protocols over HTTP. The JSON header is read without creating
+ * objects of it. Numbers are written directly to tensor memory; binary data is copied once from the socket, or not at all. Error texts are
+ * those of tritonserver 2.51.
  */
 export { classify } from "./classification.ts";
 export { leadingInteger } from "./header-length.ts";
 export {
   parseInferHeader,
-  parsedTextBytes,
-  refuseHalfFloats,
+  estimateParsedBytes,
+  rejectHalfFloats,
   type InferHeader,
   type InputHeader,
 } from "./infer-header.ts";
@@ -23,12 +23,12 @@ export {
   booleanAt,
   countVisited,
   eachMember,
-  missingMember,
+  missingMemberError,
   parsingRequestJson,
   stringAt,
-  unableToParse,
+  memberError,
 } from "./json-access.ts";
-export { inChunks, printInChunks, walkedDocument, wholeTextBytesMax } from "./in-chunks.ts";
+export { runInChunks, printInChunks, scanInChunks, wholeTextBytesMax } from "./in-chunks.ts";
 export {
   placeInputs,
   placeInputsInChunks,
@@ -36,5 +36,5 @@ export {
   type InputPlacementOptions,
   type PlacedInputs,
 } from "./place-inputs.ts";
-export { customValue } from "./request-parameters.ts";
+export { readCustomParameter } from "./request-parameters.ts";
 export { placeRawInput } from "./raw-request.ts";

@@ -7,36 +7,36 @@ import {
   booleanAt,
   countVisited,
   eachMember,
-  missingMember,
+  missingMemberError,
   parsingRequestJson,
   stringAt,
-  unableToParse,
+  memberError,
   unsignedAt,
 } from "./json-access.ts";
 import { readRequestParameters } from "./request-parameters.ts";
 
-/** One input of the header; its elements are JSON at `[dataAt, dataEnd)` or `binaryBytes` of the tail. */
+/** One input of the JSON header. Its elements are JSON at `[dataAt, dataEnd)`, or `binaryBytes` of the binary data after the header. */
 export interface InputHeader {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
   readonly elementCount: number;
-  /** -1 for binary elements. */
+  /** Offset of the JSON elements; -1 for binary elements. */
   readonly dataAt: number;
   readonly dataEnd: number;
-  /** True if the JSON is one element without an array. */
+  /** True if the JSON is a single element, not an array. */
   readonly isElement: boolean;
   readonly binaryBytes: number;
 }
 
-export interface OutputWish {
+export interface RequestedOutput {
   readonly name: string;
   readonly binary: boolean;
-  /** Number of classes to report instead of the tensor; 0 for the tensor itself. */
+  /** Number of classes to return instead of the tensor (classification extension); 0 to return the tensor. */
   readonly classCount: number;
 }
 
-/** The checked JSON part of an inference request; tensors are not read yet. */
+/** The checked JSON part of an inference request. The elements of its inputs are not read yet. */
 export interface InferHeader {
   readonly scanner: JsonScanner;
   readonly id: string;
@@ -45,67 +45,67 @@ export interface InferHeader {
   readonly priority: number;
   readonly queueTimeoutUs: number;
   readonly inputs: readonly InputHeader[];
-  /** Null selects all outputs, in the format of `binaryOutputs`, which does not apply to listed ones. */
-  readonly outputs: readonly OutputWish[] | null;
+  /** The requested outputs. Null selects all outputs, in the format of `binaryOutputs`; listed outputs have their own format. */
+  readonly outputs: readonly RequestedOutput[] | null;
   readonly binaryOutputs: boolean;
-  /** Bytes that parsing this header took from the memory lease; 0 for a small one. */
+  /** Bytes that parsing this header has charged to the memory lease; 0 for a small header. */
   readonly memoryBytes: number;
 }
 
-/** Parsing up to this size takes no more memory than any request. */
+/** Headers up to this size are not charged, because parsing them takes no more memory than any request does. */
 const uncountedBytesMax = 16 * 1024;
-/** Ratio of objects to the densest text: `{},` is an object, `1,` a number. */
+/** Bytes of parsed objects for each byte of text, in the worst case. */
 const parsedBytesPerByte = 12;
 
 /**
- * Reads the document at the scanner's position. `inputBytesMax` limits each JSON tensor (--http-max-input-size); the parsed form of a
- * long text is charged to `memory`.
+ * Reads the document at the scanner's position. `inputBytesMax` limits each JSON tensor (--http-max-input-size). The parsed form of a long
+ * header is charged to `memory`.
  */
 export function parseInferHeader(scanner: JsonScanner, inputBytesMax: number, memory: ByteLease): InferHeader {
   const spans = parsingRequestJson(() => scanDocument(scanner));
   const memoryBytes = parsedBytes(scanner.bytes.length, spans);
   if (memoryBytes > 0) memory.grow(memoryBytes);
-  const id = spans.idAt === -1 ? "" : stringAt(scanner, spans.idAt, (text) => unableToParse("id", text));
+  const id = spans.idAt === -1 ? "" : stringAt(scanner, spans.idAt, (text) => memberError("id", text));
   const { parameters, sequence, priority, queueTimeoutUs, binaryOutputs } = readRequestParameters(
     scanner,
     spans.parametersAt,
   );
-  if (spans.inputs === undefined) throw missingMember("inputs");
-  if (spans.inputs === null) throw unableToParse("inputs", "attempt to access JSON non-array as array");
+  if (spans.inputs === undefined) throw missingMemberError("inputs");
+  if (spans.inputs === null) throw memberError("inputs", "attempt to access JSON non-array as array");
   const inputs = spans.inputs.map((input) => readInput(scanner, input, inputBytesMax));
-  if (spans.outputs === null) throw unableToParse("outputs", "attempt to access JSON non-array as array");
+  if (spans.outputs === null) throw memberError("outputs", "attempt to access JSON non-array as array");
   const outputs =
     spans.outputs === undefined || spans.outputs.length === 0 ? null : readOutputs(scanner, spans.outputs);
   return { scanner, id, parameters, sequence, priority, queueTimeoutUs, inputs, outputs, binaryOutputs, memoryBytes };
 }
 
-/** Returns the parsed size of a text, without the elements of tensors, which the arena accounts for. */
+/** Returns the estimated size of a parsed header, without the elements of tensors, which the arena accounts for. */
 function parsedBytes(textBytes: number, { inputs }: DocumentSpans): number {
   let bytes = textBytes;
   for (const { dataAt, dataEnd } of inputs ?? []) bytes -= dataEnd - dataAt;
-  return parsedTextBytes(bytes);
+  return estimateParsedBytes(bytes);
 }
 
-/** Returns the parsed size of a text without tensors. */
-export function parsedTextBytes(textBytes: number): number {
+/** Returns the estimated size of a parsed JSON text without tensors. */
+export function estimateParsedBytes(textBytes: number): number {
   return textBytes <= uncountedBytesMax ? 0 : textBytes * parsedBytesPerByte;
 }
 
 function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: number): InputHeader {
   const { binarySizeAt, regionAt } = inputSources(scanner, spans);
-  if (spans.nameAt === -1) throw missingMember("name");
-  const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
+  if (spans.nameAt === -1) throw missingMemberError("name");
+  const name = stringAt(scanner, spans.nameAt, (text) => memberError("name", text));
   const shape = readShape(scanner, spans.shapeAt);
   const count = checkedCount(name, shape, () => shapeText(scanner, spans.shapeAt));
-  if (spans.datatypeAt === -1) throw missingMember("datatype");
-  const datatype = stringAt(scanner, spans.datatypeAt, (text) => unableToParse("datatype", text));
+  if (spans.datatypeAt === -1) throw missingMemberError("datatype");
+  const datatype = stringAt(scanner, spans.datatypeAt, (text) => memberError("datatype", text));
   if (!isDatatype(datatype)) throw new InferenceError("INVALID_ARG", `invalid datatype for input ${name}`);
   if (regionAt !== -1) throw unknownRegion(scanner, regionAt);
   if (binarySizeAt !== -1) {
-    const binaryBytes = unsignedAt(scanner, binarySizeAt, (text) => unableToParse("binary_data_size", text));
+    const binaryBytes = unsignedAt(scanner, binarySizeAt, (text) => memberError("binary_data_size", text));
     return { name, datatype, shape, elementCount: count, dataAt: -1, dataEnd: -1, isElement: false, binaryBytes };
   }
-  refuseHalfFloats(name, datatype);
+  rejectHalfFloats(name, datatype);
   const byteSize = datatype === "BYTES" ? spans.dataEnd - spans.dataAt : count * datatypes[datatype].byteSize;
   if (byteSize > inputBytesMax) {
     throw new InferenceError(
@@ -117,8 +117,8 @@ function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: numbe
   return { name, datatype, shape, elementCount: count, dataAt, dataEnd, isElement: false, binaryBytes: 0 };
 }
 
-/** Rejects half floats, which JSON does not support in either protocol. */
-export function refuseHalfFloats(name: string, datatype: Datatype): void {
+/** Rejects FP16 and BF16 in JSON, which neither HTTP nor gRPC clients can send this way. */
+export function rejectHalfFloats(name: string, datatype: Datatype): void {
   if (datatype !== "FP16" && datatype !== "BF16") return;
   throw new InferenceError(
     "INVALID_ARG",
@@ -126,7 +126,7 @@ export function refuseHalfFloats(name: string, datatype: Datatype): void {
   );
 }
 
-/** Checks that an input has exactly one source of elements; other inputs are rejected before their name is read. */
+/** Checks that an input has exactly one source of elements. As in Triton, this is checked before the name is read. */
 function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: number; regionAt: number } {
   let binarySizeAt = -1;
   let regionAt = -1;
@@ -153,16 +153,16 @@ function wrongSources(dataAt: number, binarySizeAt: number, regionAt: number): I
   );
 }
 
-/** Returns Triton's error for an unknown region: regions cannot be registered yet, so every name is unknown. */
+/** Returns Triton's error for an unknown shared memory region. Regions cannot be registered yet, so every name is unknown. */
 function unknownRegion(scanner: JsonScanner, at: number): InferenceError {
-  const region = stringAt(scanner, at, (text) => unableToParse("shared_memory_region", text));
+  const region = stringAt(scanner, at, (text) => memberError("shared_memory_region", text));
   return new InferenceError("NOT_FOUND", `Unable to find shared memory region: '${region}'`);
 }
 
 function readShape(scanner: JsonScanner, at: number): number[] {
-  if (at === -1) throw missingMember("shape");
+  if (at === -1) throw missingMemberError("shape");
   scanner.at = at;
-  const fail = (text: string) => unableToParse("shape", text);
+  const fail = (text: string) => memberError("shape", text);
   if (scanner.kind() !== "array") throw fail("attempt to access JSON non-array as array");
   const shape: number[] = [];
   if (!scanner.open(0x5d)) return shape;
@@ -174,7 +174,7 @@ function readShape(scanner: JsonScanner, at: number): number[] {
   return shape;
 }
 
-/** Returns the text of a shape in a request, with dimensions of any size. */
+/** Returns the text of a shape in a request. Dimensions may be integers of any size. */
 function shapeText(scanner: JsonScanner, at: number): string {
   const dimensions: bigint[] = [];
   scanner.at = at;
@@ -196,12 +196,12 @@ function checkedCount(name: string, shape: readonly number[], text: () => string
   );
 }
 
-/** The request's `binary_data_output` does not apply to listed outputs: each has its own. */
-function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): OutputWish[] {
-  const outputs = new Map<string, OutputWish>();
+/** Reads the listed outputs. The request's `binary_data_output` does not apply to them, because each has its own setting. */
+function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): RequestedOutput[] {
+  const outputs = new Map<string, RequestedOutput>();
   for (const spans of list) {
-    if (spans.nameAt === -1) throw missingMember("name");
-    const name = stringAt(scanner, spans.nameAt, (text) => unableToParse("name", text));
+    if (spans.nameAt === -1) throw missingMemberError("name");
+    const name = stringAt(scanner, spans.nameAt, (text) => memberError("name", text));
     const wish = { name, ...readOutputParameters(scanner, spans.parametersAt) };
     if (!outputs.has(name)) outputs.set(name, wish);
   }
@@ -227,7 +227,7 @@ function readOutputParameters(scanner: JsonScanner, at: number): { binary: boole
           classAt,
           (text) => new InferenceError("INTERNAL", `Unable to set 'classification': ${text}`),
         );
-  const binary = binaryAt !== -1 && booleanAt(scanner, binaryAt, (text) => unableToParse("binary_data", text));
+  const binary = binaryAt !== -1 && booleanAt(scanner, binaryAt, (text) => memberError("binary_data", text));
   if (regionAt !== -1) {
     if (classAt !== -1) throw conflict("classification");
     if (binaryAt !== -1 && binary) throw conflict("binary_data");

@@ -1,22 +1,22 @@
 import type { YieldOptions } from "@galatea/base";
 import type { InferenceResponse, ParameterValue } from "../../inference/index.ts";
-import { JsonDataPrinting, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
+import { JsonDataPrinter, JsonSink, type Datatype, type Tensor } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
 import { printInChunks } from "./in-chunks.ts";
-import type { OutputWish } from "./infer-header.ts";
+import type { RequestedOutput } from "./infer-header.ts";
 
 export interface EncodeOptions {
   readonly id: string;
-  readonly outputs: readonly OutputWish[] | null;
+  readonly outputs: readonly RequestedOutput[] | null;
   readonly binaryOutputs: boolean;
-  /** Called only for outputs with the classification extension. */
-  readonly labelsOf: (outputName: string) => readonly string[];
+  /** Returns the labels of an output; called only for the classification extension. */
+  readonly outputLabels: (outputName: string) => readonly string[];
   readonly batches: () => boolean;
 }
 
 /**
- * A response body. `json` is latin1 text (each character is one byte of UTF-8) or chunks of it; `tails` are the binary outputs in the
- * order of the JSON's `outputs`, null when no output is binary. Tails are views of the response's tensors: release the response after
+ * An encoded response body. `json` is latin1 text (each character is one byte of UTF-8) or chunks of it. `tails` are the binary outputs in
+ * the order of the JSON's `outputs`; null when no output is binary. They refer to the response's tensors: release the response only after
  * they were sent.
  */
 export interface EncodedResponse {
@@ -25,7 +25,7 @@ export interface EncodedResponse {
   readonly tails: readonly Uint8Array[] | null;
 }
 
-/** Length of an element's longest text, including the comma, per byte of the tensor; for strings the usual length. */
+/** Maximum length of an element's text, comma included, for each byte of the tensor; for strings, the usual length. */
 const textBytesPerByte: Readonly<Record<Datatype, number>> = {
   BOOL: 6,
   UINT8: 4,
@@ -43,7 +43,7 @@ const textBytesPerByte: Readonly<Record<Datatype, number>> = {
   BF16: 0,
 };
 
-/** Returns an approximate upper bound of the length of a response's JSON. */
+/** Returns an approximate upper bound of the length of a response's JSON text. */
 export function jsonTextBytesMax(
   response: InferenceResponse,
   options: Pick<EncodeOptions, "outputs" | "binaryOutputs">,
@@ -62,10 +62,10 @@ export function printParameter(sink: JsonSink, value: ParameterValue): void {
   else sink.ascii(String(value));
 }
 
-/** Maximum number of idle sinks for long texts that are kept: each takes 0.3 MB. */
+/** Maximum number of idle sinks for long texts that are kept; each takes 0.3 MB. */
 const idleSinksMax = 4;
 
-/** Encodes responses; one sink serves all responses that a thread encodes at once. Throws for outputs that JSON cannot represent. */
+/** Encodes responses. One sink serves all responses that the thread encodes in one step. Throws for outputs that JSON cannot represent. */
 export class ResponseEncoder {
   readonly #sink = new JsonSink();
   readonly #idleSinks: JsonSink[] = [];
@@ -134,15 +134,15 @@ class ResponsePrinting {
     sink.ascii(',"outputs":[');
   }
 
-  /** Begins an output; returns the printing of its elements, or null for a binary output. */
-  output(tensor: Tensor): JsonDataPrinting | null {
+  /** Begins an output. Returns the printer of its elements; null for a binary output. */
+  output(tensor: Tensor): JsonDataPrinter | null {
     const sink = this.#sink;
     const options = this.#options;
     const wish = options.outputs?.find((candidate) => candidate.name === tensor.name);
     const output =
       wish === undefined || wish.classCount === 0
         ? tensor
-        : classify(tensor, wish.classCount, options.batches(), options.labelsOf(tensor.name));
+        : classify(tensor, wish.classCount, options.batches(), options.outputLabels(tensor.name));
     if (!this.#isFirst) sink.byte(0x2c);
     this.#isFirst = false;
     this.#describe(output);
@@ -154,7 +154,7 @@ class ResponsePrinting {
       return null;
     }
     sink.ascii(',"data":');
-    return new JsonDataPrinting(sink, output);
+    return new JsonDataPrinter(sink, output);
   }
 
   endOutput(): void {

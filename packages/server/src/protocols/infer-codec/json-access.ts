@@ -1,16 +1,16 @@
 import { InferenceError } from "@galatea/base";
 import { type JsonScanner, JsonSyntaxError, readJsonString } from "../../tensor/index.ts";
 
-/** Returns Triton's error of a JSON accessor, which begins with the member's name. */
-export function unableToParse(member: string, text: string): InferenceError {
+/** Returns Triton's error for a member that cannot be read. */
+export function memberError(member: string, text: string): InferenceError {
   return new InferenceError("INTERNAL", `Unable to parse '${member}': ${text}`);
 }
 
-export function missingMember(member: string): InferenceError {
-  return unableToParse(member, `attempt to access non-existing object member '${member}'`);
+export function missingMemberError(member: string): InferenceError {
+  return memberError(member, `attempt to access non-existing object member '${member}'`);
 }
 
-/** Runs `parse` and converts a syntax error to Triton's (status 500). */
+/** Runs `parse` and converts a JSON syntax error to Triton's error (status 500). */
 export function parsingRequestJson<T>(parse: () => T): T {
   try {
     return parse();
@@ -24,16 +24,16 @@ const nonString = "attempt to access JSON non-string as string";
 const nonBoolean = "attempt to access JSON non-boolean as boolean";
 const nonUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-integer";
 
-/** Converts an accessor's text to an error. Each accessor below reads the value that starts at `at` of a checked document. */
-export type Fail = (text: string) => InferenceError;
+/** Converts the text of an accessor's error to an error. Each accessor below reads the value at offset `at` of a checked document. */
+export type AccessorError = (text: string) => InferenceError;
 
-export function stringAt(scanner: JsonScanner, at: number, fail: Fail): string {
+export function stringAt(scanner: JsonScanner, at: number, fail: AccessorError): string {
   scanner.at = at;
   if (scanner.peek() !== 0x22) throw fail(nonString);
   return readJsonString(scanner);
 }
 
-export function booleanAt(scanner: JsonScanner, at: number, fail: Fail): boolean {
+export function booleanAt(scanner: JsonScanner, at: number, fail: AccessorError): boolean {
   scanner.at = at;
   const kind = scanner.kind();
   if (kind !== "true" && kind !== "false") throw fail(nonBoolean);
@@ -41,8 +41,8 @@ export function booleanAt(scanner: JsonScanner, at: number, fail: Fail): boolean
   return kind === "true";
 }
 
-/** Reads an unsigned integer as a double; over 2^53 it is approximate, which every caller's own limit rejects. */
-export function unsignedAt(scanner: JsonScanner, at: number, fail: Fail): number {
+/** Reads an unsigned integer as a double. Values over 2^53 are approximate; every caller's own limit rejects those. */
+export function unsignedAt(scanner: JsonScanner, at: number, fail: AccessorError): number {
   scanner.at = at;
   if (scanner.kind() !== "number" || scanner.number() === "double" || scanner.value < 0 || scanner.value >= 2 ** 64) {
     throw fail(nonUnsigned);
@@ -60,16 +60,18 @@ export function bigintAt(scanner: JsonScanner, at: number): bigint {
   return BigInt(text);
 }
 
-/** Maximum number of members and dimensions that are visited one by one: each takes time, and memory in addition to its text. */
+/**
+ * Maximum number of members and dimensions of a request that are visited one by one; each takes time and memory in addition to its text.
+ */
 const visitedMax = 100_000;
 
-/** Counts another visited value of the document. Throws when there are too many. */
+/** Counts a visited value of the document. Throws when there are too many. */
 export function countVisited(scanner: JsonScanner): void {
   if (++scanner.visitedCount > visitedMax)
     throw new InferenceError("INVALID_ARG", `a request has at most ${visitedMax} parameters and dimensions`);
 }
 
-/** Calls `visit` with the name and the offset of each member of the object at `at`; of equal names only the first. */
+/** Calls `visit` with the name and offset of each member of the object at `at`; of equal names only for the first one. */
 export function eachMember(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => void): void {
   scanner.at = at;
   if (!scanner.open(0x7d)) return;

@@ -1,6 +1,6 @@
 import { InferenceError, type ByteLease, type YieldOptions } from "@galatea/base";
 import {
-  JsonDataReading,
+  JsonDataReader,
   jsonBytesLengthMax,
   jsonElementsMax,
   readJsonElement,
@@ -11,35 +11,35 @@ import {
   type JsonDataTarget,
   type Tensor,
 } from "../../tensor/index.ts";
-import { inChunks, readChunkBytes, wholeTextBytesMax } from "./in-chunks.ts";
-import { unableToParse } from "./json-access.ts";
+import { runInChunks, readChunkBytes, wholeTextBytesMax } from "./in-chunks.ts";
+import { memberError } from "./json-access.ts";
 import type { InferHeader, InputHeader } from "./infer-header.ts";
 
-/** Tensors start on cache lines: native libraries and numpy prefer aligned buffers, and the client's JSON has any length. */
+/** Tensors start on cache lines, because native libraries and numpy prefer aligned memory. */
 const alignmentBytes = 64;
 
 export interface InputPlacementOptions {
   readonly modelName: string;
-  /** Bytes after the JSON header. */
+  /** Number of bytes after the JSON header. */
   readonly tailBytes: number;
-  /** Memory for tensors; null for plain memory. */
+  /** Memory for tensors; null to use plain memory. */
   readonly arena: BlockSource | null;
-  /** The request's lease; plain memory is charged to it. */
+  /** The request's memory lease, to which plain memory is charged. */
   readonly memory: ByteLease;
 }
 
-/** Inputs, and the text of the JSON ones. */
+/** The inputs of a request, and the text that contains the elements of JSON inputs. */
 export type PlacedHeader = Pick<InferHeader, "scanner" | "inputs">;
 
-/** The request's tensors. JSON ones are filled; the tail's bytes must still be written through `tail`. */
+/** The tensors of a request. Those from JSON are filled; the binary data must still be written through `tail`. */
 export interface PlacedInputs {
   readonly tensors: readonly Tensor[];
   readonly tail: TailWriter;
 }
 
 /**
- * Allocates one block for all tensors of a request, a segment of it for each, and reads the JSON ones into them. The caller owns the
- * tensors. When it throws, nothing stays allocated. With plain memory a whole tail can be passed on without a copy: see `viewTail`.
+ * Allocates one block with a segment for each tensor of a request, and reads the JSON inputs into it. The caller owns the tensors. Releases
+ * all memory when it throws. When binary data is already in plain memory, `viewTail` avoids the copy.
  */
 export function placeInputs(header: PlacedHeader, options: InputPlacementOptions): PlacedInputs {
   const placing = new Placing(header, options);
@@ -52,7 +52,7 @@ export function placeInputs(header: PlacedHeader, options: InputPlacementOptions
   }
 }
 
-/** Places long JSON inputs in chunks. When it rejects, nothing stays allocated. */
+/** Does the same as `placeInputs`, with long JSON read in chunks. Releases all memory when it rejects. */
 export async function placeInputsInChunks(
   header: PlacedHeader,
   options: InputPlacementOptions,
@@ -72,7 +72,7 @@ export async function placeInputsInChunks(
   }
 }
 
-/** The tensors of a request while they are written into one block. */
+/** The tensors of a request while they are written to one block. */
 class Placing {
   readonly #header: PlacedHeader;
   readonly #block: Block | null;
@@ -109,7 +109,7 @@ class Placing {
     let usedBytes: number;
     try {
       const reading = jsonReading(this.#header, input, place);
-      await inChunks(yieldOptions, () => reading.advance(readChunkBytes));
+      await runInChunks(yieldOptions, () => reading.advance(readChunkBytes));
       usedBytes = checkedCount(input, reading.byteLength);
     } catch (error) {
       throw dataError(input, error);
@@ -118,7 +118,7 @@ class Placing {
   }
 
   placed(): PlacedInputs {
-    // The segments have the block's references from here on.
+    // From here on, the segments keep the block.
     if (!this.#isOnly) this.#block?.release();
     return { tensors: this.#tensors, tail: new TailWriter(this.#segments) };
   }
@@ -138,12 +138,12 @@ class Placing {
   #push(input: InputHeader, place: Uint8Array, data: Uint8Array): void {
     const block = this.#block;
     const startAt = place.byteOffset - this.#bytes.byteOffset;
-    const own = block === null || this.#isOnly ? block : block.part(startAt, place.byteLength);
+    const own = block === null || this.#isOnly ? block : block.segment(startAt, place.byteLength);
     this.#tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block: own });
   }
 }
 
-/** Returns the binary inputs as views of a tail that is already in memory, for tensors that need not be in shared memory. */
+/** Returns the binary inputs as views of a body in plain memory, for models that do not need shared memory. */
 export function viewTail(header: InferHeader, tail: Uint8Array, options: InputPlacementOptions): Tensor[] {
   checkTail(header.inputs, options);
   let at = 0;
@@ -182,7 +182,7 @@ function checkTail(inputs: readonly InputHeader[], options: InputPlacementOption
   }
 }
 
-/** Returns the number of elements, limited by the length of the JSON text, so that a huge shape over a short text allocates little. */
+/** Returns the number of elements, limited by the length of the JSON text, so that a huge shape with a short text allocates little. */
 function jsonCount(input: InputHeader): number {
   if (input.isElement) return 1;
   return Math.min(input.elementCount, jsonElementsMax(input.dataEnd - input.dataAt));
@@ -226,9 +226,9 @@ function fillFromJson(header: PlacedHeader, input: InputHeader, into: Uint8Array
   }
 }
 
-function jsonReading({ scanner }: PlacedHeader, input: InputHeader, into: Uint8Array): JsonDataReading {
+function jsonReading({ scanner }: PlacedHeader, input: InputHeader, into: Uint8Array): JsonDataReader {
   scanner.at = input.dataAt;
-  return new JsonDataReading(scanner, {
+  return new JsonDataReader(scanner, {
     datatype: jsonDatatype(input),
     count: jsonCount(input),
     into,
@@ -240,26 +240,29 @@ function jsonDatatype({ datatype }: InputHeader): JsonDataTarget["datatype"] {
   return datatype;
 }
 
-/** Checks that all elements were read: a short text may have had fewer than the shape requires. */
+/** Checks that the JSON contained as many elements as the shape requires. */
 function checkedCount(input: InputHeader, usedBytes: number): number {
   if (jsonCount(input) === input.elementCount || input.datatype === "BYTES") return usedBytes;
   throw new InferenceError("INTERNAL", "Shape does not match true shape of 'data' field");
 }
 
-/** Converts an error in an input's elements to Triton's. */
+/** Converts an error in the elements of an input to Triton's error. */
 function dataError(input: InputHeader, error: unknown): unknown {
   if (!(error instanceof InferenceError)) return error;
   if (error.code === "INVALID_ARG") {
     return new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
   }
-  // Triton has another text for a wrong element of a BYTES tensor.
+  // Triton has another text when an element of a BYTES tensor is not a string.
   if (input.datatype === "BYTES" && error.reason === "not-a-string") {
     return new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
   }
-  return unableToParse("data", error.message);
+  return memberError("data", error.message);
 }
 
-/** Writes the tail, which arrives in chunks of any size, into the binary inputs: the only copy from the socket. */
+/**
+ * Writes the binary data after the header, which arrives in chunks of any size, to the binary inputs. This is the only copy after the
+ * socket.
+ */
 export class TailWriter {
   readonly #segments: readonly Uint8Array[];
   #segment = 0;

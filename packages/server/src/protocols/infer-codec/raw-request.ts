@@ -2,15 +2,15 @@ import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "../../modelconfig/index.ts";
 import { datatypes, elementCount, type Block, type BlockSource, type Tensor } from "../../tensor/index.ts";
 
-/** The single input of a raw request: the destination of the body, and the tensor. */
+/** The only input of a raw request: the memory for the body, and the tensor that contains it. */
 export interface RawInput {
   readonly into: Uint8Array;
   readonly tensor: Tensor;
 }
 
 /**
- * Places a body without JSON (header length 0) as the model's only input: its shape comes from the configuration and the byte count. A
- * BYTES body gets its length prefix here. The caller owns the tensor.
+ * Allocates the model's only input for a body without JSON (header length 0). The shape is derived from the configuration and the length of
+ * the body. A BYTES tensor gets its length field here. The caller owns the tensor.
  */
 export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: BlockSource | null): RawInput {
   const [only] = config.inputs;
@@ -29,7 +29,7 @@ export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: Blo
   const shape = batches ? [1, ...deduced] : deduced;
   const expectedBytes = isBytes ? bodyBytes : elementCount(shape) * datatypes[datatype].byteSize;
   if (bodyBytes !== expectedBytes) {
-    // Triton's own name for the input at this point; later errors use the model's name.
+    // Triton reports this error with the name `raw_input`; later errors use the input's real name.
     throw refused(
       `input byte size mismatch for input 'raw_input' for model '${config.name}'. Expected ${expectedBytes}, got ${bodyBytes}`,
     );
@@ -53,7 +53,7 @@ function deduceShape(name: string, configured: readonly number[], elements: numb
   return configured.map((dimension) => (dimension < 0 ? Math.floor(elements / Math.max(fixed, 1)) : dimension));
 }
 
-/** A raw request has no id, so its error prefix is always the same. */
+/** Returns an error with the prefix "<id_unknown>", because a raw request has no id. */
 function refused(message: string): InferenceError {
   return new InferenceError("INVALID_ARG", `[request id: <id_unknown>] ${message}`);
 }

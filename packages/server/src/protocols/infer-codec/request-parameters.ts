@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { noParameters, type ParameterValue, type SequenceFlags } from "../../inference/index.ts";
 import type { JsonScanner } from "../../tensor/index.ts";
-import { bigintAt, booleanAt, eachMember, stringAt, unableToParse, unsignedAt } from "./json-access.ts";
+import { bigintAt, booleanAt, eachMember, stringAt, memberError, unsignedAt } from "./json-access.ts";
 
 export interface RequestParameters {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
@@ -29,7 +29,7 @@ interface Draft {
 
 type ReadReserved = (draft: Draft, scanner: JsonScanner, at: number, name: string) => void;
 
-/** Parameters with a meaning in the protocol; all others are passed to the model. */
+/** Parameters that have a meaning in the protocol; all others are passed to the model. */
 const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved>([
   [
     "sequence_id",
@@ -37,7 +37,7 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
       sequenceOf(draft).id =
         integerAt(scanner, at) === "unsigned"
           ? bigintAt(scanner, at)
-          : stringAt(scanner, at, (text) => unableToParse(name, text));
+          : stringAt(scanner, at, (text) => memberError(name, text));
     },
   ],
   ["sequence_start", (draft, scanner, at, name) => void (sequenceOf(draft).start = flag(scanner, at, name))],
@@ -47,7 +47,7 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
   ["binary_data_output", (draft, scanner, at, name) => void (draft.binaryOutputs = flag(scanner, at, name))],
 ]);
 
-/** Reads the request's `parameters` object at `at` (-1: absent). */
+/** Reads the `parameters` object of the request at offset `at` (-1: absent). */
 export function readRequestParameters(scanner: JsonScanner, at: number): RequestParameters {
   if (at === -1) return defaults;
   if (scanner.bytes[at] !== 0x7b) {
@@ -63,7 +63,7 @@ export function readRequestParameters(scanner: JsonScanner, at: number): Request
         "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
       );
     }
-    draft.parameters.set(name, customValue(scanner, valueAt, name));
+    draft.parameters.set(name, readCustomParameter(scanner, valueAt, name));
   });
   return draft;
 }
@@ -74,14 +74,14 @@ function sequenceOf(draft: Draft): { id: bigint | string; start: boolean; end: b
 }
 
 function flag(scanner: JsonScanner, at: number, name: string): boolean {
-  return booleanAt(scanner, at, (text) => unableToParse(name, text));
+  return booleanAt(scanner, at, (text) => memberError(name, text));
 }
 
 function unsigned(scanner: JsonScanner, at: number, name: string): number {
-  return unsignedAt(scanner, at, (text) => unableToParse(name, text));
+  return unsignedAt(scanner, at, (text) => memberError(name, text));
 }
 
-/** Returns the kind of the integer at `at`; "none" for anything but a 64-bit integer. */
+/** Returns the kind of the integer at `at`; "none" for values that are not 64-bit integers. */
 function integerAt(scanner: JsonScanner, at: number): "unsigned" | "signed" | "none" {
   scanner.at = at;
   if (scanner.kind() !== "number" || scanner.number() === "double") return "none";
@@ -90,12 +90,12 @@ function integerAt(scanner: JsonScanner, at: number): "unsigned" | "signed" | "n
   return value < 0n && value >= -(2n ** 63n) ? "signed" : "none";
 }
 
-/** Reads the value of a parameter for the model. */
-export function customValue(scanner: JsonScanner, at: number, name: string): ParameterValue {
+/** Reads the value of a parameter that is passed to the model. */
+export function readCustomParameter(scanner: JsonScanner, at: number, name: string): ParameterValue {
   scanner.at = at;
   switch (scanner.kind()) {
     case "string":
-      return stringAt(scanner, at, (text) => unableToParse(name, text));
+      return stringAt(scanner, at, (text) => memberError(name, text));
     case "true":
       return true;
     case "false":

@@ -7,9 +7,9 @@ import type { DecodedBody } from "./infer-body.ts";
 /** A call whose request line and headers are valid. */
 export interface CallRequest {
   readonly target: ModelTarget;
-  /** The model of the target, leased by the caller until this call has ended. */
+  /** The leased model. The caller ends the lease after this call. */
   readonly model: ServedModel;
-  /** Length of the JSON header; null: the whole body is JSON; 0: no header, the body is the only input. */
+  /** Length of the JSON header. Null: the whole body is JSON. 0: there is no header, and the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
 }
@@ -26,16 +26,16 @@ export class InferCallError extends Error {
   }
 }
 
-/** Converts an exception of `readInferBody`. */
-export function bodyErrorOf(thrown: unknown): InferCallError | BodyError {
+/** Converts an exception of `readInferBody` to the error that is sent. */
+export function toBodyError(thrown: unknown): InferCallError | BodyError {
   if (thrown instanceof BodyError) return thrown;
   const error = InferenceError.from(thrown);
-  // Triton reports these before it parses JSON.
+  // Triton decompresses the body before it parses JSON, and reports an error of that as text.
   return new InferCallError(error, error.reason === "inflation-failed" ? "text/plain" : "application/json");
 }
 
 /** Converts an error of the engine: Triton reports errors of its core as JSON, and those of models as text. */
-export function callErrorOf(thrown: unknown): InferCallError {
+export function toCallError(thrown: unknown): InferCallError {
   const error = InferenceError.from(thrown);
   return new InferCallError(error, error.reason === "request-refused" ? "application/json" : "text/plain");
 }

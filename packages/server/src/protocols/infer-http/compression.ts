@@ -1,13 +1,13 @@
 import { promisify } from "node:util";
 import { createUnzip, deflate, gzip } from "node:zlib";
 import { InferenceError, type ByteLease } from "@galatea/base";
-import { GatheredBody } from "../http-listener/index.ts";
+import { BufferedBody } from "../http-listener/index.ts";
 import type { InflationSlot } from "../inflation-slot.ts";
 
 export type RequestEncoding = "identity" | "compressed";
 export type ResponseEncoding = "identity" | "gzip" | "deflate";
 
-/** Returns the encoding of a Content-Encoding header; null for one that Triton does not support (the names are case-sensitive). */
+/** Returns the encoding of a Content-Encoding header; null for one that Triton does not support. Names are case-sensitive. */
 export function requestEncoding(header: string | undefined): RequestEncoding | null {
   if (header === undefined || header === "" || header === "identity") return "identity";
   return header === "gzip" || header === "deflate" ? "compressed" : null;
@@ -15,7 +15,7 @@ export function requestEncoding(header: string | undefined): RequestEncoding | n
 
 const compressors = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
-/** Size of the output of one inflation step. */
+/** Chunk size of decompressed output. */
 const inflateStepBytes = 64 * 1024;
 
 interface InflationOptions {
@@ -25,17 +25,17 @@ interface InflationOptions {
 }
 
 /**
- * Decompresses gzip or zlib data. Throws INVALID_ARG; the limit is --http-max-input-size. The output is charged to `memory` as it grows,
- * so that a small body with a large content is rejected when memory ends.
+ * Decompresses gzip or zlib data. Throws INVALID_ARG; the size limit is --http-max-input-size. The output is charged to `memory` as it
+ * grows, so that a small body with a huge content is rejected before it fills the memory.
  */
 export async function decompress(
-  packed: GatheredBody,
+  packed: BufferedBody,
   { outputBytesMax, memory, slot }: InflationOptions,
-): Promise<GatheredBody> {
+): Promise<BufferedBody> {
   const body = packed.bytes();
   if (body.length === 0) throw notInflated("nothing to be decompressed");
   const unzip = createUnzip({ chunkSize: inflateStepBytes });
-  const inflated = new GatheredBody(-1, memory);
+  const inflated = new BufferedBody(-1, memory);
   let outputBytes = 0;
   unzip.end(body);
   try {
@@ -68,8 +68,8 @@ export function compress(pieces: readonly Uint8Array[], encoding: "gzip" | "defl
 }
 
 /**
- * Returns the supported encoding with the highest q-value; the first one wins a tie, `*` and unknown ones are ignored, and an invalid
- * q-value counts as 0.
+ * Returns the supported encoding with the highest q-value of an Accept-Encoding header. The first one wins a tie; `*` and unknown encodings
+ * are ignored; an invalid q-value counts as 0.
  */
 export function responseEncoding(header: string | undefined): ResponseEncoding {
   if (header === undefined || header === "identity") return "identity";

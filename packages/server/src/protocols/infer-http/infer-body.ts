@@ -3,14 +3,14 @@ import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
 import { JsonScanner, releaseTensors, type Tensor } from "../../tensor/index.ts";
 import {
-  admit,
-  admitting,
+  reserveBodyMemory,
+  asBodyMemory,
   declaredLength,
   discardChunk,
-  exchangeBytes,
-  type GatheredBody,
+  exchangeMemoryBytes,
+  type BufferedBody,
   readBody,
-  gatherBody,
+  bufferBody,
   type Exchange,
   type HttpLimits,
 } from "../http-listener/index.ts";
@@ -20,7 +20,7 @@ import {
   placeInputsInChunks,
   placeRawInput,
   viewTail,
-  walkedDocument,
+  scanInChunks,
   wholeTextBytesMax,
   type InferHeader,
   type InputPlacementOptions,
@@ -32,16 +32,16 @@ import { decompress } from "./compression.ts";
 export interface InferBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  /** Length of the JSON header; null: the whole body is JSON; 0: no header, the body is the only input. */
+  /** Length of the JSON header. Null: the whole body is JSON. 0: there is no header, and the body is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
-  /** Yields to the event loop while long JSON is read. */
+  /** Lets the decoder yield to the event loop while it reads long JSON. */
   readonly loopQueue: EventLoopQueue;
-  /** See InflationSlot. */
+  /** Limits concurrent decompressions; see InflationSlot. */
   readonly inflations: Semaphore;
 }
 
-/** The fields of a request besides its tensors, without references to its text. */
+/** The fields of a request without its tensors. They do not refer to the request's text. */
 export type CallHeader = Omit<InferHeader, "scanner" | "inputs">;
 
 /** A decoded request. The receiver owns the tensors. */
@@ -51,8 +51,8 @@ export interface DecodedBody {
 }
 
 /**
- * Reads and decodes a request's body. A body of known length is read from the socket directly into tensor memory; a chunked or compressed
- * one is collected first. When it throws, nothing stays allocated.
+ * Reads and decodes a request's body. A body of known length is read from the socket directly to tensor memory; a chunked or compressed one
+ * is buffered first. Releases all memory when it throws.
  */
 export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const declared = declaredLength(exchange);
@@ -60,13 +60,13 @@ export async function readInferBody(exchange: Exchange, options: InferBodyOption
     using slot = new InflationSlot(options.inflations, exchange.signal);
     return await decodeWhole(await readCompressed(exchange, options, slot), exchange, options);
   }
-  if (declared === -1) return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
-  // An empty body has no JSON either: Triton treats it as a raw request of zero bytes.
+  if (declared === -1) return decodeWhole(await bufferBody(exchange, options.limits), exchange, options);
+  // Triton treats an empty body as a raw request of zero bytes.
   if (options.headerBytes === 0 || declared === 0) return streamRaw(exchange, declared, options);
   const headerBytes = options.headerBytes ?? declared;
   if (headerBytes === declared || headerBytes > wholeTextBytesMax) {
     checkJsonBytes(headerBytes, options);
-    return decodeWhole(await gatherBody(exchange, options.limits), exchange, options);
+    return decodeWhole(await bufferBody(exchange, options.limits), exchange, options);
   }
   return streamBinary(exchange, declared, headerBytes, options);
 }
@@ -75,10 +75,10 @@ async function readCompressed(
   exchange: Exchange,
   { limits }: InferBodyOptions,
   slot: InflationSlot,
-): Promise<GatheredBody> {
+): Promise<BufferedBody> {
   const { memory } = exchange;
-  const packed = await gatherBody(exchange, limits);
-  const packedBytes = memory.bytes - exchangeBytes;
+  const packed = await bufferBody(exchange, limits);
+  const packedBytes = memory.bytes - exchangeMemoryBytes;
   try {
     return await decompress(packed, { outputBytesMax: limits.inputBytesMax, memory, slot });
   } finally {
@@ -87,9 +87,9 @@ async function readCompressed(
   }
 }
 
-/** Decodes a whole body, which may be freed afterwards unless tensors in plain memory are views of it. */
+/** Decodes a buffered body. The body may be freed afterwards, unless tensors in plain memory refer to it. */
 function decodeWhole(
-  body: GatheredBody,
+  body: BufferedBody,
   exchange: Exchange,
   options: InferBodyOptions,
 ): DecodedBody | Promise<DecodedBody> {
@@ -105,7 +105,7 @@ function decodeWhole(
   return decoded;
 }
 
-async function decodeLong(body: GatheredBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
+async function decodeLong(body: BufferedBody, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   let decoded: DecodedBody | null = null;
   try {
     decoded = await decodeInChunks(body.bytes(), exchange, options);
@@ -115,7 +115,7 @@ async function decodeLong(body: GatheredBody, exchange: Exchange, options: Infer
   return decoded;
 }
 
-function discardDecoded(body: GatheredBody, decoded: DecodedBody | null): void {
+function discardDecoded(body: BufferedBody, decoded: DecodedBody | null): void {
   if (decoded === null || decoded.tensors.every(({ block }) => block !== null)) body.discard();
 }
 
@@ -134,18 +134,18 @@ function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): De
   if (arena === null) return { header: callHeader(header), tensors: viewTail(header, tail, place) };
   const { tensors, tail: writer } = placeInputs(header, place);
   writer.write(tail);
-  memory.shrinkTo(exchangeBytes + header.memoryBytes);
+  memory.shrinkTo(exchangeMemoryBytes + header.memoryBytes);
   return { header: callHeader(header), tensors };
 }
 
-/** Decodes long JSON in chunks, between which the event loop runs. */
+/** Decodes long JSON in chunks, and yields to the event loop between them. */
 async function decodeInChunks(body: Buffer, exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const { memory, signal } = exchange;
   const yieldOptions = { loopQueue: options.loopQueue, signal };
   const headerBytes = options.headerBytes ?? body.length;
   if (headerBytes > body.length) throw jsonTooShort(headerBytes - body.length);
   checkJsonBytes(headerBytes, options);
-  const scanner = await walkedDocument(body.subarray(0, headerBytes), yieldOptions);
+  const scanner = await scanInChunks(body.subarray(0, headerBytes), yieldOptions);
   const header = parseInferHeader(scanner, options.limits.inputBytesMax, memory);
   const tail = body.subarray(headerBytes);
   const { tensors, tail: writer } = await placeInputsInChunks(
@@ -154,15 +154,15 @@ async function decodeInChunks(body: Buffer, exchange: Exchange, options: InferBo
     yieldOptions,
   );
   writer.write(tail);
-  // Plain memory, when the model's arena was closed meanwhile, stays counted.
-  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + header.memoryBytes);
+  // Plain memory stays charged; it is used when the model's arena was closed meanwhile.
+  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeMemoryBytes + header.memoryBytes);
   return { header: callHeader(header), tensors };
 }
 
 function decodeRaw(body: Buffer, exchange: Exchange, options: InferBodyOptions): DecodedBody {
   const { into, tensor } = placeRaw(body.length, options);
   into.set(body);
-  if (tensor.block !== null) exchange.memory.shrinkTo(exchangeBytes);
+  if (tensor.block !== null) exchange.memory.shrinkTo(exchangeMemoryBytes);
   return { header: rawHeader, tensors: [tensor] };
 }
 
@@ -192,7 +192,7 @@ function placeRaw(bodyBytes: number, options: InferBodyOptions): ReturnType<type
   return placeRawInput(model.view.config, bodyBytes, model.arena);
 }
 
-/** A raw request has no header; its outputs are binary. */
+/** The header of a raw request, which has none: all outputs are binary. */
 const rawHeader: CallHeader = {
   id: "",
   parameters: noParameters,
@@ -206,9 +206,9 @@ const rawHeader: CallHeader = {
 
 async function streamRaw(exchange: Exchange, declared: number, options: InferBodyOptions): Promise<DecodedBody> {
   const { model, limits } = options;
-  // Plain memory, for a model whose unload stopped waiting; the response will report that.
-  if (model.arena === null && declared <= limits.inputBytesMax) admit(exchange, declared);
-  const { into, tensor } = admitting(() => placeRaw(declared, options));
+  // The model is being unloaded and has no arena: the body is read to plain memory, and the engine rejects the call.
+  if (model.arena === null && declared <= limits.inputBytesMax) reserveBodyMemory(exchange, declared);
+  const { into, tensor } = asBodyMemory(() => placeRaw(declared, options));
   let at = 0;
   try {
     await readBody(exchange, options.limits, {
@@ -225,7 +225,10 @@ async function streamRaw(exchange: Exchange, declared: number, options: InferBod
   return { header: rawHeader, tensors: [tensor] };
 }
 
-/** The JSON header usually arrives with the first bytes; from then on every byte is copied once, to its tensor. */
+/**
+ * Reads a JSON header with binary data after it. The header usually arrives with the first bytes; every byte after it is copied once, to
+ * its tensor.
+ */
 async function streamBinary(
   exchange: Exchange,
   declared: number,
@@ -234,14 +237,14 @@ async function streamBinary(
 ): Promise<DecodedBody> {
   checkJsonBytes(headerBytes, options);
   const { memory } = exchange;
-  if (declared <= options.limits.bodyBytesMax) admit(exchange, declared);
+  if (declared <= options.limits.bodyBytesMax) reserveBodyMemory(exchange, declared);
   let header: InferHeader | null = null;
   let placed: PlacedInputs | null = null;
   let gathered: Buffer | null = null;
   let gatheredBytes = 0;
   const begin = (json: Buffer) => {
     header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
-    // From here on the arena accounts for the tensors.
+    // From here on, the arena accounts for the tensors.
     memory.shrinkBy(declared - headerBytes);
     placed = placeInputs(header, placeOptions(options, declared - headerBytes, memory));
   };
@@ -272,7 +275,7 @@ async function streamBinary(
   }
   const parsed = header as InferHeader | null;
   const { tensors } = (placed as PlacedInputs | null)!;
-  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeBytes + parsed!.memoryBytes);
+  if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeMemoryBytes + parsed!.memoryBytes);
   return { header: callHeader(parsed!), tensors };
 }
 

@@ -1,12 +1,12 @@
 import { InferenceError, EventLoopQueue, Semaphore } from "@galatea/base";
-import { labelsOf } from "../../engine/index.ts";
+import { outputLabels } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
 import { largeInflationsMax } from "../inflation-slot.ts";
 import {
   discardChunks,
-  exchangeBytes,
+  exchangeMemoryBytes,
   reply,
   replyChunks,
   type Exchange,
@@ -19,16 +19,16 @@ import {
   type EncodedResponse,
   type EncodeOptions,
 } from "../infer-codec/index.ts";
-import { bodyErrorOf, callErrorOf, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
+import { toBodyError, toCallError, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
 import { compress, type ResponseEncoding } from "./compression.ts";
 import { readInferBody, type DecodedBody } from "./infer-body.ts";
-import { settleText, takeForText } from "./text-memory.ts";
+import { setTextMemory, reserveTextMemory } from "./text-memory.ts";
 
 export interface InferCallOptions {
   readonly limits: HttpLimits;
-  /** Headers with matching names become parameters of the request; absent: none. */
+  /** Headers with matching names become parameters of the request; absent or null: none. */
   readonly forwardedHeaders?: RegExp | null;
-  /** Returns the headers of a response with a JSON header of `jsonBytes` and binary outputs after it. */
+  /** Returns the headers of a response with a JSON header of `jsonBytes` bytes and binary outputs. */
   readonly binaryHeaders: (jsonBytes: number) => string[];
 }
 
@@ -40,12 +40,12 @@ function decoupled(): InferenceError {
   return new InferenceError("UNSUPPORTED", "HTTP end point doesn't support models with decoupled transaction policy");
 }
 
-/** Bodies up to this size are joined and sent as one buffer: cheaper than four writes. */
+/** Bodies up to this size are joined to one buffer, which is cheaper than several writes. */
 const joinedBytesMax = 16 * 1024;
 
 /**
- * Inferences over HTTP, from the parsed request line and headers to the response. Throws InferCallError (nothing has been sent) or
- * BodyError (the listener responds).
+ * Handles inferences over HTTP, from the parsed request line and headers to the response. Throws InferCallError (nothing was sent) or
+ * BodyError (which the listener sends).
  */
 export class InferCalls {
   readonly #options: InferCallOptions;
@@ -67,19 +67,19 @@ export class InferCalls {
       decoded = await readInferBody(exchange, { model, headerBytes, compressed, ...bounds });
       decoded = this.#withHeaders(exchange, decoded);
     } catch (error) {
-      throw bodyErrorOf(error);
+      throw toBodyError(error);
     }
     let response: InferenceResponse;
     try {
       response = await model.infer(inferenceRequest(decoded, target, exchange));
     } catch (error) {
-      throw callErrorOf(error);
+      throw toCallError(error);
     }
     const replied = this.#reply(exchange, request, decoded, response);
     if (replied !== undefined) await replied;
   }
 
-  /** Releases the tensors when a header cannot be forwarded. */
+  /** Adds forwarded headers to the parameters. Releases the tensors when a header cannot be forwarded. */
   #withHeaders(exchange: Exchange, decoded: DecodedBody): DecodedBody {
     const { forwardedHeaders = null } = this.#options;
     if (forwardedHeaders === null) return decoded;
@@ -93,7 +93,7 @@ export class InferCalls {
     }
   }
 
-  /** Sends a short uncompressed text synchronously, which saves a promise for nearly every request. */
+  /** Sends the response. A short uncompressed text is sent synchronously, which saves nearly every request a promise. */
   #reply(
     exchange: Exchange,
     request: InferCallRequest,
@@ -110,12 +110,12 @@ export class InferCalls {
     let encoded: EncodedResponse;
     try {
       const textBytesMax = jsonTextBytesMax(response, decoded.header);
-      takeForText(memory, textBytesMax);
+      reserveTextMemory(memory, textBytesMax);
       const options = {
         id: decoded.header.id,
         outputs: decoded.header.outputs,
         binaryOutputs: decoded.header.binaryOutputs,
-        labelsOf: (output: string) => labelsOf(model.view, output),
+        outputLabels: (output: string) => outputLabels(model.view, output),
         batches: () => model.view.config.maxBatchSize > 0,
       };
       if (textBytesMax > wholeTextBytesMax) return this.#replyLong(exchange, request, { response, options, heldBytes });
@@ -123,11 +123,11 @@ export class InferCalls {
     } catch (error) {
       throw unprinted(response, error);
     }
-    settleText(memory, heldBytes, encoded.jsonBytes);
+    setTextMemory(memory, heldBytes, encoded.jsonBytes);
     return this.#send(exchange, request, encoded, response);
   }
 
-  /** Sends a long text, printed in chunks between which the event loop runs. */
+  /** Sends a long text, printed in chunks with event loop ticks between them. */
   async #replyLong(
     exchange: Exchange,
     request: InferCallRequest,
@@ -140,7 +140,7 @@ export class InferCalls {
     } catch (error) {
       throw unprinted(response, error);
     }
-    settleText(exchange.memory, heldBytes, encoded.jsonBytes);
+    setTextMemory(exchange.memory, heldBytes, encoded.jsonBytes);
     await this.#send(exchange, request, encoded, response);
   }
 
@@ -189,7 +189,7 @@ export class InferCalls {
     try {
       let plainBytes = jsonBytes;
       for (const tail of tails ?? []) plainBytes += tail.length;
-      // The uncompressed copy and the compressed output, which is not much larger at most.
+      // Charges the uncompressed copy and the compressed output, which is at most slightly larger.
       memory.grow(2 * plainBytes);
       body = await compress([...jsonPieces(json), ...(tails ?? [])], encoding);
     } catch (error) {
@@ -198,7 +198,7 @@ export class InferCalls {
       releaseResponse(response);
     }
     if (exchange.signal.aborted) return;
-    memory.shrinkTo(Math.min(heldBytes, exchangeBytes) + body.length);
+    memory.shrinkTo(Math.min(heldBytes, exchangeMemoryBytes) + body.length);
     const headers = tails === null ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
     replyChunks(exchange, 200, [...headers, "Content-Encoding", encoding], [body]);
   }
@@ -207,7 +207,7 @@ export class InferCalls {
 interface LongReply {
   readonly response: InferenceResponse;
   readonly options: EncodeOptions;
-  /** Bytes of the exchange's lease before memory for the text was taken. */
+  /** Bytes charged to the exchange's lease before the text was. */
   readonly heldBytes: number;
 }
 

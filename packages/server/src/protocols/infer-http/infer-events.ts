@@ -1,22 +1,22 @@
 import { InferenceError, EventLoopQueue, Semaphore } from "@galatea/base";
-import { labelsOf } from "../../engine/index.ts";
+import { outputLabels } from "../../engine/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import type { Exchange, HttpLimits } from "../http-listener/index.ts";
 import { largeInflationsMax } from "../inflation-slot.ts";
 import { type EncodeOptions, jsonTextBytesMax, ResponseEncoder, wholeTextBytesMax } from "../infer-codec/index.ts";
-import { bodyErrorOf, callErrorOf, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
-import { errorEvent, replyEvents, type PrintedAnswer } from "./event-reply.ts";
+import { toBodyError, toCallError, InferCallError, inferenceRequest, type CallRequest } from "./call-request.ts";
+import { errorEvent, replyEvents, type PrintedResponse } from "./event-reply.ts";
 import { readInferBody, type CallHeader, type DecodedBody } from "./infer-body.ts";
-import { StreamedAnswers } from "./streamed-answers.ts";
-import { settleText, takeForText } from "./text-memory.ts";
+import { ResponseIterator } from "./response-iterator.ts";
+import { setTextMemory, reserveTextMemory } from "./text-memory.ts";
 
 const eventStart = Buffer.from("data: ");
 const eventEnd = Buffer.from("\n\n");
 
 /**
- * Inferences of decoupled models over HTTP. The request is an ordinary KServe body; the HTTP response is a stream of events, each the
- * KServe body of one response, or an error. An error before any response is an ordinary HTTP response.
+ * Handles inferences of decoupled models over HTTP. The request has an ordinary KServe body. The HTTP response is a stream of server-sent
+ * events, each with the KServe body of one response, or an error. An error before the first response is an ordinary HTTP error.
  */
 export class InferEvents {
   readonly #options: { readonly limits: HttpLimits };
@@ -28,7 +28,7 @@ export class InferEvents {
     this.#options = options;
   }
 
-  /** Throws InferCallError (nothing has been sent) or BodyError (the listener responds). */
+  /** Calls the model and sends its responses. Throws InferCallError (nothing was sent) or BodyError (which the listener sends). */
   async answer(exchange: Exchange, request: CallRequest): Promise<void> {
     const { target, model, headerBytes, compressed } = request;
     let decoded: DecodedBody;
@@ -42,10 +42,10 @@ export class InferEvents {
         inflations: this.#inflations,
       });
     } catch (error) {
-      throw bodyErrorOf(error);
+      throw toBodyError(error);
     }
     refuseBinaryOutputs(decoded);
-    const answers = new StreamedAnswers(model, inferenceRequest(decoded, target, exchange));
+    const answers = new ResponseIterator(model, inferenceRequest(decoded, target, exchange));
     await replyEvents(exchange, answers, async (outcome, hasBegun) => {
       if (outcome instanceof InferenceError) return printedError(outcome, hasBegun);
       try {
@@ -61,33 +61,33 @@ export class InferEvents {
     response: InferenceResponse,
     { model }: CallRequest,
     { id, outputs }: CallHeader,
-  ): Promise<PrintedAnswer["text"]> {
+  ): Promise<PrintedResponse["text"]> {
     const { memory, signal } = exchange;
     const heldBytes = memory.bytes;
     const textBytesMax = jsonTextBytesMax(response, { outputs, binaryOutputs: false });
-    takeForText(memory, textBytesMax);
+    reserveTextMemory(memory, textBytesMax);
     const options: EncodeOptions = {
       id,
       outputs,
       binaryOutputs: false,
-      labelsOf: (output) => labelsOf(model.view, output),
+      outputLabels: (output) => outputLabels(model.view, output),
       batches: () => model.view.config.maxBatchSize > 0,
     };
     const { json, jsonBytes } =
       textBytesMax > wholeTextBytesMax
         ? await this.#encoder.encodeInChunks(response, options, { loopQueue: this.#loopQueue, signal })
         : this.#encoder.encode(response, options);
-    settleText(memory, heldBytes, jsonBytes);
+    setTextMemory(memory, heldBytes, jsonBytes);
     return typeof json === "string" ? `data: ${json}\n\n` : [eventStart, ...json, eventEnd];
   }
 }
 
-function printedError(error: InferenceError, hasBegun: boolean): PrintedAnswer {
-  if (!hasBegun) throw callErrorOf(error);
+function printedError(error: InferenceError, hasBegun: boolean): PrintedResponse {
+  if (!hasBegun) throw toCallError(error);
   return { status: 200, text: errorEvent(error) };
 }
 
-/** Rejects binary outputs: events are text. */
+/** Rejects binary outputs, because events are text. */
 function refuseBinaryOutputs({ header, tensors }: DecodedBody): void {
   const isWanted =
     header.outputs === null

@@ -11,18 +11,18 @@ import { healthMethods } from "./health-methods.ts";
 import { InferenceService } from "./inference-service.ts";
 import { reflectionMethod } from "./reflection-method.ts";
 import { serverMethods } from "./server-methods.ts";
-import type { BeginCall } from "./unary-method.ts";
+import type { CallHandler } from "./unary-method.ts";
 
 export interface GrpcMethodsOptions {
   readonly engine: Engine;
   readonly restrictions: Restrictions;
-  /** Metadata whose whole name matches becomes request parameters; null: none. */
+  /** Metadata with matching names (whole name) becomes request parameters; null: none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
   readonly clock: Clock;
 }
 
-/** Every method of GRPCInferenceService, with the API that a restriction names. */
+/** Every method of GRPCInferenceService, with the API group by which it can be restricted. */
 const categories: Readonly<Record<string, RestrictedApi>> = {
   ServerLive: "health",
   ServerReady: "health",
@@ -46,23 +46,23 @@ const categories: Readonly<Record<string, RestrictedApi>> = {
   LogSettings: "logging",
 };
 
-/** Methods that are not implemented, by their extension. */
+/** Error texts of extensions that are not implemented. */
 const notBuilt: Readonly<Partial<Record<RestrictedApi, string>>> = {
   "shared-memory": "the shared memory extension is not supported by this server yet",
   trace: "the trace extension is not supported by this server yet",
   logging: "the logging extension is not supported by this server yet",
 };
 
-/** Returns the handlers of calls, by path. */
-export function grpcMethods(options: GrpcMethodsOptions): ReadonlyMap<string, BeginCall> {
+/** Returns the handlers of all methods, by path. */
+export function grpcMethods(options: GrpcMethodsOptions): ReadonlyMap<string, CallHandler> {
   const { engine, restrictions, forwardedHeaders, budget, clock } = options;
   const inference = new InferenceService({ engine, forwardedHeaders, budget, clock });
-  const built = new Map<string, BeginCall>([
+  const built = new Map<string, CallHandler>([
     ...serverMethods(engine),
     ["ModelInfer", (call) => inference.modelInfer(call)],
     ["ModelStreamInfer", (call) => inference.modelStreamInfer(call)],
   ]);
-  const methods = new Map<string, BeginCall>();
+  const methods = new Map<string, CallHandler>();
   for (const [name, category] of Object.entries(categories)) {
     const begin = built.get(name) ?? refusal(notBuilt[category] ?? `${name} is not supported by this server yet`);
     methods.set(pathOf(GRPCInferenceService, name), restricted(begin, restrictions.get(category)));
@@ -80,11 +80,11 @@ function pathOf(service: DescService, method: string): string {
   return `/${service.typeName}/${method}`;
 }
 
-function refusal(message: string): BeginCall {
+function refusal(message: string): CallHandler {
   return (call) => call.fail(new GrpcError("UNIMPLEMENTED", message));
 }
 
-function restricted(begin: BeginCall, restriction: Restriction | undefined): BeginCall {
+function restricted(begin: CallHandler, restriction: Restriction | undefined): CallHandler {
   if (restriction === undefined) return begin;
   const { header, value } = restriction;
   return (call) => {

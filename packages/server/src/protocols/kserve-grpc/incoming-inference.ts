@@ -4,21 +4,21 @@ import type { BlockSource } from "../../tensor/index.ts";
 import type { MessageSink } from "../grpc-listener/index.ts";
 import { InferMessageReader, type InferMessage } from "./infer-message.ts";
 import { isLongMessage } from "./infer-request.ts";
-import { checkedVersion } from "./model-version.ts";
+import { parseVersion } from "./model-version.ts";
 
 export interface IncomingInferenceOptions {
   readonly byteLength: number;
   readonly engine: Engine;
   readonly clock: Clock;
-  /** The lease of this request alone. */
+  /** The memory lease of this request alone. */
   readonly memory: ByteLease;
-  /** Called when the whole message was received. */
+  /** Called when the message was received completely. */
   readonly done: () => void;
 }
 
 /**
- * One request of a call from its first byte on, and its model. The model is looked up when the first tensor arrives, so that tensors are
- * read into its arena, and leased until this is disposed.
+ * One request message from its first byte on, and its model. The model is looked up when the first tensor arrives, so that tensors are read
+ * into the model's arena. It is leased until this object is disposed.
  */
 export class IncomingInference implements MessageSink, Disposable {
   readonly receivedNs: number;
@@ -26,7 +26,10 @@ export class IncomingInference implements MessageSink, Disposable {
   readonly #reader: InferMessageReader;
   #message: InferMessage | null = null;
   #model: ServedModel | null = null;
-  /** Name and version by which the model was found: fields of a message may come in any order, and repeatedly. */
+  /**
+   * Name and version with which the model was found. They are compared later, because fields of a message may come in any order and
+   * repeatedly.
+   */
   #foundBy = "";
 
   constructor(options: IncomingInferenceOptions) {
@@ -52,22 +55,22 @@ export class IncomingInference implements MessageSink, Disposable {
     this.#reader.end();
   }
 
-  /** Model name and id of the whole message, for errors about it. */
+  /** Model name and id of the received message, for error messages. */
   get of(): { readonly modelName: string; readonly id: string } {
     return this.#message ?? { modelName: "", id: "" };
   }
 
-  /** True if the message is decoded in chunks, between which the event loop runs. */
+  /** True if the message is long enough to be decoded in chunks. */
   get isLong(): boolean {
     return isLongMessage(this.#message!);
   }
 
-  /** Returns the message's model. Throws errors of its name or version. */
+  /** Returns the leased model of the message. Throws errors of its name or version. */
   get model(): ServedModel {
     return this.#open(this.#message!);
   }
 
-  /** Returns the message; the caller then owns its blocks. */
+  /** Returns the message and transfers the ownership of its blocks to the caller. */
   take(): InferMessage {
     const message = this.#message!;
     this.#message = { ...message, raw: [] };
@@ -78,13 +81,13 @@ export class IncomingInference implements MessageSink, Disposable {
     try {
       return this.#open(message).arena;
     } catch {
-      // The error is reported when the whole message is received; until then its tensors are in plain memory.
+      // A lookup error is reported when the whole message was received; until then its tensors are read to plain memory.
       return null;
     }
   }
 
   #open(message: InferMessage): ServedModel {
-    const modelVersion = checkedVersion(message.modelVersion);
+    const modelVersion = parseVersion(message.modelVersion);
     const wanted = `${modelVersion}/${message.modelName}`;
     if (this.#model !== null && this.#foundBy === wanted) return this.#model;
     this.#model?.[Symbol.dispose]();

@@ -2,9 +2,9 @@ import type { ByteLease } from "@galatea/base";
 import type { Block, BlockSource } from "../../tensor/index.ts";
 import { GrpcError, type MessageSink } from "../grpc-listener/index.ts";
 import { readParameterEntry, type WireParameter } from "./infer-parameters.ts";
-import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
+import { malformedMessageError, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
 
-/** A range of a message that is decoded when its tensor's datatype is known. */
+/** A range of a message that is decoded later, when the datatype of its tensor is known. */
 export interface Span {
   readonly bytes: Buffer;
   readonly at: number;
@@ -16,10 +16,10 @@ export interface MessageInput {
   name: string;
   datatype: string;
   shape: number[];
-  /** Dimensions over 2^53 by their index, exact, for the error that rejects them. */
+  /** Exact values of dimensions over 2^53, by index, for the error that rejects them. */
   largeDimensions?: Map<number, bigint>;
   parameters: Map<string, WireParameter>;
-  /** Ranges of `contents`, one for each time that it was sent; empty: the elements are in `raw_input_contents`. */
+  /** Ranges of `contents`, one for each time that the field was sent. Empty: the elements are in `raw_input_contents`. */
   contents: Span[];
 }
 
@@ -29,7 +29,7 @@ export interface MessageOutput {
   parameters: Map<string, WireParameter>;
 }
 
-/** One entry of `raw_input_contents`, in a block of the model's arena if it has one. */
+/** One entry of `raw_input_contents`; in the model's arena if the model has one. */
 export interface RawContents {
   readonly bytes: Uint8Array;
   readonly block: Block | null;
@@ -44,13 +44,13 @@ export interface InferMessage {
   inputs: MessageInput[];
   outputs: MessageOutput[];
   raw: RawContents[];
-  /** Lease of the message's memory besides the arena; the receiver of the message ends it. */
+  /** Memory lease of the message, without tensors in the arena. The receiver of the message releases it. */
   readonly memory: ByteLease;
 }
 
-/** Maximum number of entries of all repeated fields together; each takes memory in addition to its bytes. */
+/** Maximum number of entries of all repeated fields together; each entry takes memory in addition to its bytes. */
 const entriesMax = 100_000;
-/** Estimated memory of an entry; a few are not counted. */
+/** Estimated memory of an entry, in bytes; the first few entries are not charged. */
 const entryBytes = 256;
 const entriesCounted = 64;
 
@@ -59,30 +59,30 @@ const fields = { modelName: 1, modelVersion: 2, id: 3, parameters: 4, inputs: 5,
 export interface InferMessageOptions {
   /** Length of the whole message. */
   readonly byteLength: number;
-  /** The lease of this message alone. */
+  /** The memory lease of this message alone. */
   readonly memory: ByteLease;
-  /** Returns the memory for the tensors of the message's model, as far as the message has named it; null for plain memory. */
+  /** Returns the memory for the tensors of the model that the message has named so far; null to use plain memory. */
   readonly arenaOf: (message: InferMessage) => BlockSource | null;
-  /** Called when the whole message was received. */
+  /** Called when the message was received completely. */
   readonly done: (message: InferMessage) => void;
 }
 
 /**
- * Reads a ModelInferRequest as its bytes arrive. Raw tensors are copied once, from the connection's buffers into shared memory; the
- * fields before them are small. Throws GrpcError; `release` frees the tensors.
+ * Reads a ModelInferRequest as its bytes arrive. Raw tensors are copied once, from the connection's buffers to shared memory; all other
+ * fields are small. Throws GrpcError; `release` then frees the tensors.
  */
 export class InferMessageReader implements MessageSink {
   readonly #options: InferMessageOptions;
   #message: InferMessage | null;
   #entries = 0;
-  /** The received bytes of an incomplete field, in a buffer for the whole field if its length is known. */
+  /** Received bytes of an incomplete field. The buffer has space for the whole field if its length is known. */
   #partial: Buffer | null = null;
   #partialAt = 0;
-  /** The raw tensor that is being written. */
+  /** The raw tensor that is being received. */
   #filling: Uint8Array | null = null;
   #fillAt = 0;
   #receivedBytes = 0;
-  /** True while reading a chunk, false for the joined bytes of several. */
+  /** True while a chunk of the connection is read; false for a field that was joined from several chunks. */
   #isReadingChunk = false;
 
   constructor(options: InferMessageOptions) {
@@ -105,7 +105,7 @@ export class InferMessageReader implements MessageSink {
   }
 
   end(): void {
-    if (this.#filling !== null || this.#partial !== null) throw malformedMessage("it ends inside of a field");
+    if (this.#filling !== null || this.#partial !== null) throw malformedMessageError("it ends inside of a field");
     const message = this.#message!;
     this.#message = null;
     this.#options.done(message);
@@ -127,7 +127,7 @@ export class InferMessageReader implements MessageSink {
     return from + take;
   }
 
-  /** Completes a field whose beginning was in the previous chunk. */
+  /** Completes a field that began in the previous chunk. */
   #complete(chunk: Buffer, from: number, behindBytes: number): number {
     const partial = this.#partial!;
     const take = Math.min(partial.length - this.#partialAt, chunk.length - from);
@@ -142,8 +142,8 @@ export class InferMessageReader implements MessageSink {
   }
 
   /**
-   * Reads the complete fields in `bytes`, after which the message has `behindBytes` more, and keeps the beginning of an incomplete one.
-   * Returns the offset after them.
+   * Reads the complete fields of `bytes`, and keeps the beginning of an incomplete one. The message has `behindBytes` more bytes after
+   * them. Returns the offset of the first unread byte.
    */
   #read(bytes: Buffer, from: number, behindBytes: number): number {
     const reader = new ProtobufReader(bytes, from);
@@ -152,9 +152,9 @@ export class InferMessageReader implements MessageSink {
       const header = fieldHeader(bytes, start);
       if (header === null) return this.#keep(bytes, start, bytes.length - start + 1);
       const { field, wireType, valueAt, valueBytes } = header;
-      // Checked before memory is taken for the field.
+      // Checked before memory for the field is allocated.
       if (valueAt + valueBytes > bytes.length + behindBytes)
-        throw malformedMessage("a field is longer than the message");
+        throw malformedMessageError("a field is longer than the message");
       if (field === fields.raw && wireType === wireTypes.delimited) {
         reader.at = valueAt;
         this.#openRaw(valueBytes);
@@ -234,7 +234,7 @@ export class InferMessageReader implements MessageSink {
     return input;
   }
 
-  /** Returns a range that stays valid after the call: a chunk's memory is reused, so its bytes are copied. */
+  /** Returns a range that stays valid after the call. The memory of a chunk is reused, so its bytes are copied. */
   #readSpan(reader: ProtobufReader): Span {
     const end = reader.delimited();
     const { bytes, at } = reader;
@@ -296,7 +296,7 @@ interface FieldHeader {
 
 const varintBytesMax = 10;
 
-/** Returns key and extent of the field at `start`; null when its key, its length or a number is incomplete. */
+/** Returns the key and extent of the field at `start`; null when the key, the length or a number is incomplete. */
 function fieldHeader(bytes: Buffer, start: number): FieldHeader | null {
   const keyEnd = varintEnd(bytes, start);
   if (keyEnd === -1) return null;
@@ -318,14 +318,14 @@ function fieldHeader(bytes: Buffer, start: number): FieldHeader | null {
       return { field, wireType, valueAt: reader.at, valueBytes };
     }
     default:
-      throw malformedMessage(`field ${field} has the wire type ${wireType}`);
+      throw malformedMessageError(`field ${field} has the wire type ${wireType}`);
   }
 }
 
 function varintEnd(bytes: Buffer, start: number): number {
   for (let at = start; at < bytes.length; at++) {
     if (bytes[at]! < 0x80) return at + 1;
-    if (at - start >= varintBytesMax) throw malformedMessage("a number is longer than ten bytes");
+    if (at - start >= varintBytesMax) throw malformedMessageError("a number is longer than ten bytes");
   }
   return -1;
 }

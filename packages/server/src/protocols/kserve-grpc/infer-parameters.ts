@@ -1,9 +1,9 @@
 import { InferenceError } from "@galatea/base";
 import type { ParameterValue, SequenceFlags } from "../../inference/index.ts";
 import { withForwardedHeaders } from "../forwarded-headers.ts";
-import { malformedMessage, wireTypes, type ProtobufReader } from "./protobuf-reader.ts";
+import { malformedMessageError, wireTypes, type ProtobufReader } from "./protobuf-reader.ts";
 
-/** An InferParameter by the name of its member; "none" when no member is set. */
+/** An InferParameter with the name of its oneof member; "none" when no member is set. */
 export type WireParameter =
   | { readonly kind: "bool_param"; readonly value: boolean }
   | { readonly kind: "int64_param" | "uint64_param"; readonly value: bigint }
@@ -13,7 +13,7 @@ export type WireParameter =
 
 const none: WireParameter = { kind: "none" };
 
-/** Reads one entry of a map from names to parameters; the last of equal names counts. */
+/** Reads one entry of a parameter map; of equal names the last one counts. */
 export function readParameterEntry(entry: ProtobufReader, into: Map<string, WireParameter>): void {
   let name = "";
   let parameter: WireParameter = none;
@@ -30,7 +30,8 @@ function readParameter(reader: ProtobufReader): WireParameter {
   while (reader.next()) {
     if (reader.field === 3) parameter = { kind: "string_param", value: reader.string() };
     else if (reader.field === 4) {
-      if (reader.wireType !== wireTypes.fixed64) throw malformedMessage("a double is of another type than expected");
+      if (reader.wireType !== wireTypes.fixed64)
+        throw malformedMessageError("a double is of another type than expected");
       parameter = { kind: "double_param", value: reader.double() };
     } else if (reader.wireType !== wireTypes.varint) reader.skip();
     else if (reader.field === 1) parameter = { kind: "bool_param", value: reader.bool() };
@@ -41,13 +42,13 @@ function readParameter(reader: ProtobufReader): WireParameter {
   return parameter;
 }
 
-/** The parameters of a request by their meaning; those without one in the protocol are passed to the model. */
+/** The parameters of a request. Those without a meaning in the protocol are passed to the model. */
 export interface MessageParameters {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
   readonly priority: number;
   readonly queueTimeoutUs: number;
-  /** True if the end of a decoupled model's responses is sent as a separate response when it has no data. */
+  /** True if the client wants an empty final response when a decoupled model ends without data. */
   readonly wantsEmptyFinalResponse: boolean;
 }
 
@@ -88,20 +89,20 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
     "timeout",
     (draft, parameter, name) => {
       if (parameter.kind !== "int64_param") throw wrongType(name, "int64_param");
-      // A negative number is converted to unsigned, as in Triton: no limit.
+      // Triton converts a negative number to unsigned, which means no limit.
       draft.queueTimeoutUs = Number(BigInt.asUintN(64, parameter.value));
     },
   ],
   [emptyFinalResponse, (draft, parameter, name) => void (draft.wantsEmptyFinalResponse = flag(parameter, name))],
 ]);
 
-/** A call's metadata, alternating names and values, and the pattern of names that become parameters; null: none. */
+/** The metadata of a call, alternating names and values, and the pattern of names that become request parameters; null: none. */
 export interface ForwardedHeaders {
   readonly rawHeaders: readonly string[];
   readonly pattern: RegExp | null;
 }
 
-/** Throws INVALID_ARG with Triton's text. */
+/** Converts the parameters of a message. Throws INVALID_ARG with Triton's text. */
 export function requestParameters(
   wire: ReadonlyMap<string, WireParameter>,
   { rawHeaders, pattern }: ForwardedHeaders,
@@ -121,12 +122,12 @@ export function requestParameters(
         "INVALID_ARG",
         `parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: ${emptyFinalResponse}`,
       );
-    } else draft.parameters.set(name, customValue(name, parameter));
+    } else draft.parameters.set(name, readCustomParameter(name, parameter));
   }
   return { ...draft, parameters: withForwardedHeaders(draft.parameters, rawHeaders, pattern) };
 }
 
-function customValue(name: string, parameter: WireParameter): ParameterValue {
+function readCustomParameter(name: string, parameter: WireParameter): ParameterValue {
   if (parameter.kind === "none" || parameter.kind === "uint64_param")
     throw wrongType(name, "int64_param, bool_param, or string_param");
   return parameter.value;

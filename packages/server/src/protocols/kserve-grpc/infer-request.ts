@@ -5,12 +5,12 @@ import { datatypes, isDatatype, releaseTensors, type Datatype, type Tensor } fro
 import { wholeTextBytesMax } from "../infer-codec/index.ts";
 import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./infer-message.ts";
 import { requestParameters, type ForwardedHeaders, type WireParameter } from "./infer-parameters.ts";
-import { accepts, fillTyped, findContents, typedByteLength, type TypedContents } from "./typed-contents.ts";
+import { acceptsDatatype, fillTyped, findContents, typedByteLength, type TypedContents } from "./typed-contents.ts";
 
-/** A request, and the values that the protocol needs for its response. */
+/** A decoded request, and values that are needed to encode its response. */
 export interface DecodedRequest {
   readonly request: InferenceRequest;
-  /** Number of classes, by outputs with the classification extension. */
+  /** Number of classes by output, for outputs with the classification extension. */
   readonly classCounts: ReadonlyMap<string, number>;
   readonly wantsEmptyFinalResponse: boolean;
 }
@@ -19,13 +19,13 @@ export interface DecodeOptions {
   readonly model: ServedModel;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** Time at which the first byte of the message was received. */
+  /** Time, on the engine's monotonic clock, at which the first byte of the message arrived. */
   readonly receivedNs: number;
-  /** Metadata of the call that is forwarded to the model as parameters. */
+  /** Metadata of the call that becomes request parameters. */
   readonly forwarded: ForwardedHeaders;
 }
 
-/** Returns whether the message's typed elements are so long that they are decoded in chunks. */
+/** Returns whether the message has so many typed elements that it is decoded in chunks. */
 export function isLongMessage({ inputs }: InferMessage): boolean {
   let bytes = 0;
   for (const { contents } of inputs) for (const { at, end } of contents) bytes += end - at;
@@ -33,8 +33,8 @@ export function isLongMessage({ inputs }: InferMessage): boolean {
 }
 
 /**
- * Converts a message to a request, with Triton's checks and texts. Owns the blocks of the message: they belong to the request, or are
- * released when this throws.
+ * Converts a message to a request, with Triton's checks and texts. Takes ownership of the message's blocks, and releases them when it
+ * throws.
  */
 export function decodeInferRequest(message: InferMessage, options: DecodeOptions): DecodedRequest {
   const decoding = decodeInPieces(message, options);
@@ -43,7 +43,7 @@ export function decodeInferRequest(message: InferMessage, options: DecodeOptions
   return piece.value;
 }
 
-/** Converts a long message in chunks, between which the event loop runs. Rejects with the signal's reason. */
+/** Converts a long message in chunks, and yields to the event loop between them. Rejects with the signal's reason. */
 export async function decodeInChunks(
   message: InferMessage,
   options: DecodeOptions,
@@ -90,7 +90,7 @@ function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generat
   }
 }
 
-/** Each tensor in `tensors` has a reference to its block. */
+/** Creates the tensors, which it adds to `tensors`. Each has a reference to its block. */
 function* placeInputs(message: InferMessage, options: DecodeOptions, tensors: Tensor[]): Generator<void, void> {
   const { raw } = message;
   let rawIndex = 0;
@@ -120,7 +120,7 @@ function rawTensor(
 ): Tensor {
   const datatype = checkedDatatype(message, input, options);
   const shape = checkedShape(input);
-  // Retained when nothing can throw any more: the caller's error handling releases the tensors in the list.
+  // Retained last, when nothing can throw any more: on an error, the caller releases the tensors in the list.
   block?.retain();
   return { name: input.name, datatype, shape, data: bytes, block };
 }
@@ -149,7 +149,7 @@ function* typedTensor(message: InferMessage, input: MessageInput, options: Decod
 }
 
 function checkContents(message: InferMessage, input: MessageInput, contents: TypedContents, datatype: Datatype): void {
-  if (accepts(contents, datatype)) return;
+  if (acceptsDatatype(contents, datatype)) return;
   throw invalid(
     `unexpected explicit tensor data for input tensor ${where(message, input)} of type '${contents.field.datatype}', expected datatype '${datatype}'`,
   );
@@ -191,7 +191,7 @@ function readOutputs(outputs: readonly MessageOutput[]) {
   return { requestedOutputs: [...names], classCounts };
 }
 
-/** Returns Triton's error for an unknown region: regions cannot be registered yet, so every name is unknown. */
+/** Rejects shared memory with Triton's error for an unknown region. Regions cannot be registered yet, so every name is unknown. */
 function refuseRegion(tensorName: string, parameters: ReadonlyMap<string, WireParameter>): void {
   if (parameters.size === 0) return;
   const region = parameters.get("shared_memory_region");

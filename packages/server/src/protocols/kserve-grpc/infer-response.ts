@@ -5,16 +5,16 @@ import { ProtobufWriter } from "./protobuf-writer.ts";
 export interface MessageOptions {
   readonly id: string;
   readonly classCounts: ReadonlyMap<string, number>;
-  /** Called only for outputs with the classification extension. */
-  readonly labelsOf: (outputName: string) => readonly string[];
+  /** Returns the labels of an output; called only for the classification extension. */
+  readonly outputLabels: (outputName: string) => readonly string[];
   readonly batches: () => boolean;
 }
 
-/** Encodes responses as protobuf. Raw outputs are views of the response's tensors: release it after they were sent. */
+/** Encodes responses as protobuf. Raw outputs refer to the response's tensors: release the response only after they were sent. */
 export class ResponseWriter {
   readonly #writer = new ProtobufWriter();
 
-  /** Encodes a ModelInferResponse, in consecutive chunks. */
+  /** Encodes a ModelInferResponse as a list of consecutive chunks. */
   response(response: InferenceResponse, options: MessageOptions): Uint8Array[] {
     const writer = this.#writer;
     writer.reset();
@@ -28,7 +28,7 @@ export class ResponseWriter {
       const output =
         classCount === undefined
           ? tensor
-          : classify(tensor, classCount, options.batches(), options.labelsOf(tensor.name));
+          : classify(tensor, classCount, options.batches(), options.outputLabels(tensor.name));
       const start = writer.begin(5);
       writer.string(1, output.name);
       writer.string(2, output.datatype);
@@ -47,7 +47,7 @@ export class ResponseWriter {
     return pieces;
   }
 
-  /** Encodes a ModelStreamInferResponse with a response. */
+  /** Encodes a ModelStreamInferResponse that contains a response. */
   inStream(pieces: readonly Uint8Array[]): Uint8Array[] {
     let byteLength = 0;
     for (const piece of pieces) byteLength += piece.byteLength;
@@ -57,7 +57,7 @@ export class ResponseWriter {
     return [writer.take(0), ...pieces];
   }
 
-  /** Encodes a ModelStreamInferResponse with an error; the id identifies the request. */
+  /** Encodes a ModelStreamInferResponse that contains an error; the id identifies the request. */
   errorInStream(message: string, response: InferenceResponse, id: string): Uint8Array[] {
     const inner = this.response(response, noClasses(id));
     const writer = this.#writer;
@@ -83,5 +83,5 @@ export class ResponseWriter {
 }
 
 function noClasses(id: string): MessageOptions {
-  return { id, classCounts: new Map(), labelsOf: () => [], batches: () => false };
+  return { id, classCounts: new Map(), outputLabels: () => [], batches: () => false };
 }

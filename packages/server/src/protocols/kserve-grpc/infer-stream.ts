@@ -3,35 +3,36 @@ import { grpcStatusOf, type Call, type MessageSink } from "../grpc-listener/inde
 import type { IncomingInference } from "./incoming-inference.ts";
 import type { ResponseWriter } from "./infer-response.ts";
 
-/** Maximum number of concurrent requests of one stream; with more, the client is not read until some have ended. */
+/** Maximum number of concurrent requests of one stream. At the limit, no further messages are read until some requests have ended. */
 const streamRequestsMax = 256;
 
-/** An encoded response, to be released when its chunks were sent. */
+/** An encoded response, which is released when its chunks were sent. */
 interface WrittenAnswer {
   readonly pieces: Uint8Array[];
   readonly response: InferenceResponse;
 }
 
-/** `isRefused`: the request did not reach the model. */
-export type StreamedAnswer = WrittenAnswer | { readonly error: unknown; readonly isRefused?: true };
+/** An encoded response or an error. `isRefused`: the request did not reach the model. */
+export type EncodedStreamResponse = WrittenAnswer | { readonly error: unknown; readonly isRefused?: true };
 
 /** Executes the requests of a stream. */
 export interface StreamedInference {
-  /** Calls a model that sends one response, which is encoded after `answer` has transformed it. Rejects when the model was not called. */
+  /** Calls a model that is not decoupled. `answer` may change the response before it is encoded. Rejects when the model was not called. */
   infer(
     message: IncomingInference,
     answer: (response: InferenceResponse) => InferenceResponse,
-  ): Promise<StreamedAnswer>;
+  ): Promise<EncodedStreamResponse>;
   /** Calls a decoupled model. `taken` of a response is called when the client has read it. Rejects when the model was not called. */
   answers(
     message: IncomingInference,
-    give: (answer: StreamedAnswer, isFinal: boolean, taken: () => void) => void,
+    give: (answer: EncodedStreamResponse, isFinal: boolean, taken: () => void) => void,
   ): Promise<void>;
 }
 
 /**
- * Sends responses in the order of their requests, including errors; those of decoupled models in order of arrival. The stream continues
- * after an error, unless it is a model's and the client selects the call's status for these (`triton_grpc_error`).
+ * Handles a stream of requests. Responses and errors are sent in the order of the requests, except that responses of decoupled models are
+ * sent as they arrive. After an error the stream continues, unless it is the model's error and the client has selected a call status for
+ * those (`triton_grpc_error`).
  */
 export class InferStream {
   readonly #call: Call;
@@ -42,9 +43,9 @@ export class InferStream {
   #arriving: IncomingInference | null = null;
   #underWay = 0;
   #isHalfClosed = false;
-  /** The last of the responses in request order. */
+  /** Resolves when the last response in request order was sent. */
   #lastInOrder: Promise<void> = Promise.resolve();
-  /** The last write: one at a time. */
+  /** Resolves when the last write has ended; only one write runs at a time. */
   #lastWrite: Promise<void> = Promise.resolve();
 
   constructor(call: Call, writer: ResponseWriter, inference: StreamedInference) {
@@ -77,20 +78,20 @@ export class InferStream {
     if (this.#underWay === 0) this.#call.finish("OK");
   }
 
-  /** Sends the only response, in request order. */
+  /** Sends the only response to a request, in request order. */
   #giveInOrder(message: IncomingInference): Promise<void> {
     const inferring = this.#inference.infer(message, (response) => withFinalFlag(response, true));
-    // Awaited in request order; until then nothing else handles its failure.
+    // The failure is reported when the response is due in request order; this handler only prevents an unhandled rejection.
     inferring.catch(() => {});
     const given = this.#lastInOrder.then(async () => {
-      const answer = await inferring.catch((error: unknown): StreamedAnswer => ({ error, isRefused: true }));
+      const answer = await inferring.catch((error: unknown): EncodedStreamResponse => ({ error, isRefused: true }));
       await this.#write(message, answer, true);
     });
     this.#lastInOrder = given.catch(() => {});
     return given;
   }
 
-  /** Sends any number of responses in order of arrival. Resolves when all were sent. */
+  /** Sends the responses of a decoupled model as they arrive. Resolves when all were sent. */
   async #giveAll(message: IncomingInference): Promise<void> {
     let last: Promise<void> = Promise.resolve();
     try {
@@ -104,8 +105,8 @@ export class InferStream {
     await last;
   }
 
-  /** Resolves when the client has read the response, or nothing waits for it any more. */
-  #write(message: IncomingInference, answer: StreamedAnswer, isFinal: boolean): Promise<void> {
+  /** Resolves when the client has read the response, or the call has ended. */
+  #write(message: IncomingInference, answer: EncodedStreamResponse, isFinal: boolean): Promise<void> {
     const written = this.#lastWrite.then(async () => {
       const taken = "error" in answer ? await this.#tellError(answer, message, isFinal) : await this.#send(answer);
       if (!taken) await this.#call.drained();
@@ -138,7 +139,7 @@ export class InferStream {
   }
 }
 
-/** Returns whether the model is decoupled. A request for an unknown model has one response, in request order. */
+/** Returns whether the model is decoupled. For an unknown model, returns false: the error is sent in request order. */
 function isDecoupled(message: IncomingInference): boolean {
   try {
     return message.model.view.config.decoupled;
@@ -147,12 +148,12 @@ function isDecoupled(message: IncomingInference): boolean {
   }
 }
 
-/** Returns Triton's empty response, without the version. */
+/** Returns Triton's empty response, which has no model version. */
 export function emptyResponse(modelName: string): InferenceResponse {
   return { modelName, modelVersion: "", outputs: [], parameters: noParameters };
 }
 
-/** Adds the parameter that tells whether a response of a stream is the last of its request. */
+/** Adds the parameter `triton_final_response`, which marks the last response of a request. */
 export function withFinalFlag(response: InferenceResponse, isFinal: boolean): InferenceResponse {
   return { ...response, parameters: new Map([...response.parameters, ["triton_final_response", isFinal]]) };
 }

@@ -1,12 +1,12 @@
 import { ByteLease, InferenceError, EventLoopQueue, SerialQueue, type ByteBudget, type Clock } from "@galatea/base";
-import { labelsOf, type Engine, type ServedModel } from "../../engine/index.ts";
+import { outputLabels, type Engine, type ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { GrpcError, type Call, type CallReceiver, type MessageSink } from "../grpc-listener/index.ts";
 import { IncomingInference } from "./incoming-inference.ts";
 import { decodeInferRequest, decodeInChunks, isLongMessage, type DecodedRequest } from "./infer-request.ts";
 import type { ForwardedHeaders } from "./infer-parameters.ts";
 import { ResponseWriter } from "./infer-response.ts";
-import { emptyResponse, InferStream, withFinalFlag, type StreamedAnswer } from "./infer-stream.ts";
+import { emptyResponse, InferStream, withFinalFlag, type EncodedStreamResponse } from "./infer-stream.ts";
 
 export interface InferenceServiceOptions {
   readonly engine: Engine;
@@ -18,14 +18,14 @@ export interface InferenceServiceOptions {
 
 type Decode = (message: IncomingInference) => DecodedRequest | Promise<DecodedRequest>;
 
-/** The two inference methods: one response to one request, and a stream of requests and responses. */
+/** The methods ModelInfer (one request, one response) and ModelStreamInfer (a stream of both). */
 export class InferenceService {
   readonly #engine: Engine;
   readonly #forwardedHeaders: RegExp | null;
   readonly #budget: ByteBudget;
   readonly #clock: Clock;
   readonly #writer = new ResponseWriter();
-  /** Yields to the event loop while long messages are read. */
+  /** Lets decoders yield to the event loop while they read long messages. */
   readonly #loopQueue = new EventLoopQueue();
 
   constructor({ engine, forwardedHeaders, budget, clock }: InferenceServiceOptions) {
@@ -50,7 +50,7 @@ export class InferenceService {
 
   /** Handles ModelStreamInfer. */
   modelStreamInfer(call: Call): void {
-    // Requests of a stream reach their models in the order in which they were sent, also after one that takes long to decode.
+    // Requests of a stream reach their models in the order in which they were sent, even if an earlier one takes longer to decode.
     const order = new SerialQueue();
     const decode = (message: IncomingInference) =>
       order.count === 0 && !message.isLong
@@ -89,12 +89,12 @@ export class InferenceService {
     call.finish("OK");
   }
 
-  /** Returns the encoded response to one request of a stream. */
+  /** Runs one request of a stream and returns the encoded response. */
   async #inStream(
     message: IncomingInference,
     decode: Decode,
     answer: (response: InferenceResponse) => InferenceResponse,
-  ): Promise<StreamedAnswer> {
+  ): Promise<EncodedStreamResponse> {
     const { model } = message;
     const decoding = decode(message);
     const decoded = decoding instanceof Promise ? await decoding : decoding;
@@ -108,11 +108,11 @@ export class InferenceService {
     return { pieces: this.#pieces(model, decoded, answer(response)), response };
   }
 
-  /** Sends the responses of a decoupled model to one request as they arrive; resolves with the last. */
+  /** Sends the responses of a decoupled model as they arrive. Resolves after the last one. */
   async #answersInStream(
     message: IncomingInference,
     decode: Decode,
-    give: (answer: StreamedAnswer, isFinal: boolean, taken: () => void) => void,
+    give: (answer: EncodedStreamResponse, isFinal: boolean, taken: () => void) => void,
   ): Promise<void> {
     const { model } = message;
     const decoding = decode(message);
@@ -132,7 +132,7 @@ export class InferenceService {
     });
   }
 
-  /** Decodes a short message synchronously, which saves a promise for nearly every request. */
+  /** Decodes a message. A short one is decoded synchronously, which saves nearly every request a promise. */
   #decode(call: Call, message: IncomingInference): DecodedRequest | Promise<DecodedRequest> {
     const { model, receivedNs } = message;
     const { signal } = call;
@@ -150,13 +150,13 @@ export class InferenceService {
     return { rawHeaders, pattern };
   }
 
-  /** Releases the response when it cannot be encoded. */
+  /** Encodes a response. Releases the response when it cannot be encoded. */
   #pieces(model: ServedModel, { request, classCounts }: DecodedRequest, response: InferenceResponse): Uint8Array[] {
     try {
       return this.#writer.response(response, {
         id: request.id,
         classCounts,
-        labelsOf: (output) => labelsOf(model.view, output),
+        outputLabels: (output) => outputLabels(model.view, output),
         batches: () => model.view.config.maxBatchSize > 0,
       });
     } catch (error) {
@@ -166,7 +166,7 @@ export class InferenceService {
   }
 }
 
-/** The receiver of a method with one request. */
+/** Receives the request of a method that takes exactly one. */
 class OneRequest implements CallReceiver {
   readonly #open: (byteLength: number) => MessageSink;
   #hasBegun = false;

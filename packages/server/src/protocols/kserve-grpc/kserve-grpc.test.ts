@@ -8,7 +8,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/p
 import { ByteBudget, systemClock, type Clock, type Logger } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam, type AcrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages, type EngineOverMessages } from "../seam/across-seam.ts";
 import { defaultGrpcLimits } from "../grpc-listener/index.ts";
 import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import type { Listener } from "../listener.ts";
@@ -27,7 +27,7 @@ const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 let engine: FakeEngine;
-let seam: AcrossSeam;
+let seam: EngineOverMessages;
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
 /** Calls of the model `held` that wait to be answered. */
@@ -52,7 +52,7 @@ function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
 
 before(async () => {
   engine = new FakeEngine(2 ** 28);
-  seam = acrossSeam(engine);
+  seam = connectOverMessages(engine);
   addUsualModels(engine);
   engine.add("held", {
     inputs: { IN: ["FP32", [-1]] },

@@ -1,13 +1,13 @@
 import { InferenceError } from "@galatea/base";
 
-/** Digits of the largest version. */
+/** Number of digits of the largest version. */
 const digitsMax = String(2n ** 63n).length;
 
-/** Checks a version of a message: "" for none, else a natural number as Triton parses it. Throws INVALID_ARG. */
-export function checkedVersion(version: string): string {
+/** Checks the model version of a message: "" for none, otherwise a natural number as Triton parses it. Throws INVALID_ARG. */
+export function parseVersion(version: string): string {
   if (version === "") return "";
   const [, sign = "", digits] = /^\s*([+-]?)0*(\d+)/.exec(version) ?? [];
-  // A message may be gigabytes long, and the time to parse a number grows faster than its length.
+  // Longer texts are rejected without parsing: a message may be gigabytes long, and parsing takes more than linear time.
   const value = digits === undefined || digits.length > digitsMax ? null : BigInt(`${sign}${digits}`);
   if (value === null || value >= 2n ** 63n || value < -(2n ** 63n)) {
     throw new InferenceError(

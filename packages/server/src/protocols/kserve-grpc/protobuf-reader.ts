@@ -1,13 +1,13 @@
 import { GrpcError } from "../grpc-listener/index.ts";
 
-/** Wire types of a field. Groups, which are long deprecated, are rejected. */
+/** Wire types of protobuf fields. Groups are deprecated and rejected. */
 export const wireTypes = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
 
-export function malformedMessage(detail: string): GrpcError {
+export function malformedMessageError(detail: string): GrpcError {
   return new GrpcError("INTERNAL", `the request message is not valid protobuf: ${detail}`);
 }
 
-/** Reads protobuf between two offsets of a buffer, field by field, without creating objects. Throws GrpcError. */
+/** Reads protobuf fields between two offsets of a buffer, without creating objects. Throws GrpcError. */
 export class ProtobufReader {
   readonly bytes: Buffer;
   at: number;
@@ -15,7 +15,7 @@ export class ProtobufReader {
   /** Number of the field whose key was read last. */
   field = 0;
   wireType = 0;
-  /** The halves of the varint that `readVarint` read last, as signed 32-bit integers. */
+  /** The halves of the last varint that `readVarint` has read, as signed 32-bit integers. */
   low = 0;
   high = 0;
 
@@ -25,27 +25,27 @@ export class ProtobufReader {
     this.end = end;
   }
 
-  /** Reads the next field's key; returns false at the end. */
+  /** Reads the key of the next field; returns false at the end. */
   next(): boolean {
     if (this.at >= this.end) return false;
     const key = this.uint32();
     this.field = key >>> 3;
     this.wireType = key & 7;
-    if (this.field === 0) throw malformedMessage("a field has the number 0");
+    if (this.field === 0) throw malformedMessageError("a field has the number 0");
     return true;
   }
 
-  /** Returns a varint's lower 32 bits, unsigned. */
+  /** Returns the lower 32 bits of a varint as an unsigned number. */
   uint32(): number {
     const { bytes, end } = this;
     let value = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      if (this.at >= end) throw malformedMessage("a number is cut off");
+      if (this.at >= end) throw malformedMessageError("a number is cut off");
       const byte = bytes[this.at++]!;
       if (shift < 32) value |= (byte & 0x7f) << shift;
       if (byte < 0x80) return value >>> 0;
     }
-    throw malformedMessage("a number is longer than ten bytes");
+    throw malformedMessageError("a number is longer than ten bytes");
   }
 
   int32(): number {
@@ -68,7 +68,7 @@ export class ProtobufReader {
     let low = 0;
     let high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
-      if (this.at >= end) throw malformedMessage("a number is cut off");
+      if (this.at >= end) throw malformedMessageError("a number is cut off");
       const byte = bytes[this.at++]!;
       const bits = byte & 0x7f;
       if (shift < 28) low |= bits << shift;
@@ -81,14 +81,14 @@ export class ProtobufReader {
       this.high = high;
       return;
     }
-    throw malformedMessage("a number is longer than ten bytes");
+    throw malformedMessageError("a number is longer than ten bytes");
   }
 
   int64(): bigint {
     return BigInt.asIntN(64, this.uint64());
   }
 
-  /** Reads an int64 as a number; over 2^53 it is approximate, and larger shapes and counts are rejected. */
+  /** Reads an int64 as a number. Values over 2^53 are approximate; callers reject such shapes and counts. */
   int64Number(): number {
     const { bytes } = this;
     const first = bytes[this.at];
@@ -104,12 +104,12 @@ export class ProtobufReader {
     return this.bytes.readDoubleLE(at);
   }
 
-  /** Returns the end of a length-delimited value, which begins at `at`. */
+  /** Returns the end of a length-delimited value. The value begins at `at`. */
   delimited(): number {
     if (this.wireType !== wireTypes.delimited)
-      throw malformedMessage(`field ${this.field} is of another type than expected`);
+      throw malformedMessageError(`field ${this.field} is of another type than expected`);
     const length = this.uint32();
-    if (length > this.end - this.at) throw malformedMessage("a field is cut off");
+    if (length > this.end - this.at) throw malformedMessageError("a field is cut off");
     return this.at + length;
   }
 
@@ -144,18 +144,18 @@ export class ProtobufReader {
         this.#take(4);
         return;
       default:
-        throw malformedMessage(`field ${this.field} has the wire type ${this.wireType}`);
+        throw malformedMessageError(`field ${this.field} has the wire type ${this.wireType}`);
     }
   }
 
-  /** Throws when the last key has another type. */
+  /** Throws when the last field has another wire type. */
   expect(wireType: number): void {
-    if (this.wireType !== wireType) throw malformedMessage(`field ${this.field} is of another type than expected`);
+    if (this.wireType !== wireType) throw malformedMessageError(`field ${this.field} is of another type than expected`);
   }
 
   #take(byteLength: number): number {
     const at = this.at;
-    if (byteLength > this.end - at) throw malformedMessage("a field is cut off");
+    if (byteLength > this.end - at) throw malformedMessageError("a field is cut off");
     this.at = at + byteLength;
     return at;
   }

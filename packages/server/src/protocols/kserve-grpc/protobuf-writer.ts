@@ -1,6 +1,6 @@
 import { wireTypes } from "./protobuf-reader.ts";
 
-/** Writes protobuf into a growing buffer, which is reused for the next message. */
+/** Writes protobuf to a growing buffer, which is reused for the next message. */
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafeSlow(4096);
   #at = 0;
@@ -13,7 +13,7 @@ export class ProtobufWriter {
     this.#at = 0;
   }
 
-  /** Returns a copy of what was written since `from`. */
+  /** Returns a copy of the bytes written since offset `from`. */
   take(from: number): Buffer {
     return Buffer.from(this.#bytes.subarray(from, this.#at));
   }
@@ -36,13 +36,13 @@ export class ProtobufWriter {
     this.end(start);
   }
 
-  /** Writes the key and length of a field whose bytes are sent separately. */
+  /** Writes the key and length of a field whose content is sent separately. */
   delimited(field: number, byteLength: number): void {
     this.key(field, wireTypes.delimited);
     this.varint(byteLength);
   }
 
-  /** Begins a nested message; everything written until `end` is its body. */
+  /** Begins a nested message, which ends with the call of `end`. */
   begin(field: number): number {
     this.key(field, wireTypes.delimited);
     this.#room(1);
@@ -51,7 +51,7 @@ export class ProtobufWriter {
 
   end(start: number): void {
     const byteLength = this.#at - start;
-    // One byte was reserved for the length; a longer length moves the body.
+    // One byte was reserved for the length; a longer length moves the message.
     let extra = 0;
     for (let rest = byteLength; rest >= 0x80; rest = Math.floor(rest / 128)) extra++;
     if (extra > 0) {

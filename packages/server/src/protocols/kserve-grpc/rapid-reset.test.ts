@@ -105,7 +105,7 @@ test("a server is not ended by clients that reset calls, however often Node coll
   try {
     const [port] = (await once(target.stdout, "data")) as [Buffer];
     await using attack = await attacked(4, {}, Number(port));
-    // Without keepUntilStreamsAreFreed the process ends after 100,000 to 150,000 calls.
+    // Without retainNativeSession the process ends after 100,000 to 150,000 calls.
     await eventually(() => attack.sentCount > 2_000_000 || target.exitCode !== null || target.signalCode !== null);
     assert.equal(target.signalCode, null, errors);
     assert.equal(target.exitCode, null, errors);

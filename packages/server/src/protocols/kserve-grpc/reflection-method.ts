@@ -14,25 +14,25 @@ import {
   ServerReflectionResponseSchema,
   type ServerReflectionRequest,
 } from "./gen/reflection_v1_pb.js";
-import { wholeMessage, type BeginCall } from "./unary-method.ts";
+import { bufferMessage, type CallHandler } from "./unary-method.ts";
 
-/** A request contains one name; a longer one is invalid. */
+/** Maximum size of a reflection request, which contains one name. */
 const requestBytesMax = 64 * 1024;
 const notFound = 5;
 const unimplemented = 12;
 
 /**
- * Returns the method of server reflection, which describes the services and messages of this server to clients like grpcurl. Version 1
- * and the older v1alpha differ only in the name.
+ * Returns the method of gRPC server reflection, which describes this server's services and messages to clients such as grpcurl. The
+ * versions v1 and v1alpha differ only in their name.
  */
-export function reflectionMethod(services: readonly DescService[]): BeginCall {
+export function reflectionMethod(services: readonly DescService[]): CallHandler {
   const known = protocolOf(services);
   return (call) =>
     call.receive({
       begin: (byteLength) => {
         if (byteLength > requestBytesMax)
           throw new GrpcError("RESOURCE_EXHAUSTED", `a reflection request has at most ${requestBytesMax} bytes`);
-        return wholeMessage(call, byteLength, (bytes, release) => {
+        return bufferMessage(call, byteLength, (bytes, release) => {
           answer(call, bytes, known);
           release();
         });
@@ -43,7 +43,7 @@ export function reflectionMethod(services: readonly DescService[]): BeginCall {
 
 interface Protocol {
   readonly services: readonly DescService[];
-  /** Files including their imports, by name. */
+  /** The served files and their imports, by name. */
   readonly files: ReadonlyMap<string, DescFile>;
   readonly types: Registry;
 }
@@ -97,13 +97,13 @@ function respond({ messageRequest }: ServerReflectionRequest, { services, files,
   }
 }
 
-/** Finds the file of a symbol: a type, a service, or a member of one. */
+/** Returns the file that defines a symbol: a type, a service, or a member of one. */
 function fileOf(symbol: string, types: Registry): DescFile | undefined {
   const found = types.get(symbol) ?? types.get(symbol.slice(0, Math.max(0, symbol.lastIndexOf("."))));
   return found?.file;
 }
 
-/** Returns the file and all its imports, which saves the client further requests. */
+/** Returns a file with all its imports, which saves the client further requests. */
 function described(file: DescFile | undefined, name: string) {
   if (file === undefined) return failed(notFound, `'${name}' is unknown`);
   const fileDescriptorProto = withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));

@@ -1,13 +1,13 @@
 import { InferenceError, type InferenceCode } from "@galatea/base";
 import type { DurationStatistics, Engine, LoadOverride, ModelStatistics, ModelTarget } from "../../engine/index.ts";
 import { GRPCInferenceService as service, type ModelRepositoryParameter } from "./gen/grpc_service_pb.js";
-import { checkedVersion } from "./model-version.ts";
-import { unaryMethod, type BeginCall } from "./unary-method.ts";
+import { parseVersion } from "./model-version.ts";
+import { unaryMethod, type CallHandler } from "./unary-method.ts";
 
-/** Returns the methods of GRPCInferenceService that describe the server and its models, and that load and unload them. */
-export function serverMethods(engine: Engine): ReadonlyMap<string, BeginCall> {
+/** Returns the methods of GRPCInferenceService that describe the server and its models, and those that load and unload models. */
+export function serverMethods(engine: Engine): ReadonlyMap<string, CallHandler> {
   const { method } = service;
-  return new Map<string, BeginCall>([
+  return new Map<string, CallHandler>([
     ["ServerLive", unaryMethod(method.serverLive, () => ({ live: engine.live }))],
     ["ServerReady", unaryMethod(method.serverReady, () => ({ ready: engine.ready }))],
     [
@@ -33,7 +33,7 @@ export function serverMethods(engine: Engine): ReadonlyMap<string, BeginCall> {
     [
       "ModelStatistics",
       unaryMethod(method.modelStatistics, ({ name, version }) => ({
-        modelStats: engine.statistics(name, checkedVersion(version)).map(statisticsRow),
+        modelStats: engine.statistics(name, parseVersion(version)).map(statisticsRow),
       })),
     ],
     [
@@ -63,9 +63,9 @@ export function serverMethods(engine: Engine): ReadonlyMap<string, BeginCall> {
   ]);
 }
 
-/** Returns a model of the server's own repositories. */
+/** Returns the target for a model of the server's own repositories. */
 function targetOf(modelName: string, version: string): ModelTarget {
-  return { namespace: "", modelName, modelVersion: checkedVersion(version) };
+  return { namespace: "", modelName, modelVersion: parseVersion(version) };
 }
 
 function configOf(engine: Engine, name: string, version: string) {
@@ -73,7 +73,7 @@ function configOf(engine: Engine, name: string, version: string) {
   return model.view.config.message;
 }
 
-/** Returns false for an unknown model: clients use this to test whether a model exists. */
+/** Returns whether a model is ready; false for an unknown model, because clients use this to test whether a model exists. */
 function isModelReady(engine: Engine, target: ModelTarget): boolean {
   try {
     using model = engine.open(target);
@@ -106,7 +106,7 @@ function duration({ count, ns }: DurationStatistics) {
   return { count: BigInt(count), ns: BigInt(Math.round(ns)) };
 }
 
-/** There is no response cache. Its two durations are present because perf_analyzer reads every member unconditionally. */
+/** Converts statistics to a message. There is no response cache; its durations are set because perf_analyzer reads all fields. */
 function statisticsRow(row: ModelStatistics) {
   return {
     name: row.name,

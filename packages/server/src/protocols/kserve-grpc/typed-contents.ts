@@ -1,20 +1,20 @@
 import { datatypes, type Datatype } from "../../tensor/index.ts";
-import { malformedMessage, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
+import { malformedMessageError, ProtobufReader, wireTypes } from "./protobuf-reader.ts";
 import type { Span } from "./infer-message.ts";
 
-/** The element type of a field of InferTensorContents; narrow integers use the fields of wide ones. */
+/** The element type of a field of InferTensorContents. Narrow integers use the field of a wider type. */
 type Kind = "bool" | "int32" | "int64" | "uint32" | "uint64" | "fp32" | "fp64" | "bytes";
 
 interface ContentsField {
   readonly kind: Kind;
-  /** The datatype that Triton names in its error for a tensor with another one. */
+  /** The datatype that Triton's error expects when the tensor has a datatype that the field does not accept. */
   readonly datatype: Datatype;
   readonly accepts: readonly Datatype[];
-  /** Bytes of a packed element; 0: the length of its varint or string. */
+  /** Size of a packed element in bytes; 0 for varints and strings, whose size varies. */
   readonly wireBytes: 0 | 4 | 8;
 }
 
-/** Fields by their number. */
+/** The fields of InferTensorContents, by number. */
 const contentsFields: ReadonlyMap<number, ContentsField> = new Map([
   [1, { kind: "bool", datatype: "BOOL", accepts: ["BOOL"], wireBytes: 0 }],
   [2, { kind: "int32", datatype: "INT32", accepts: ["INT8", "INT16", "INT32"], wireBytes: 0 }],
@@ -26,24 +26,24 @@ const contentsFields: ReadonlyMap<number, ContentsField> = new Map([
   [8, { kind: "bytes", datatype: "BYTES", accepts: ["BYTES"], wireBytes: 0 }],
 ]);
 
-/** The elements in one field of a `contents`; they stay in the message until `fillTyped`. */
+/** The elements of one field of `contents`. They stay in the message until `fillTyped` decodes them. */
 export interface TypedContents {
   readonly number: number;
   readonly field: ContentsField;
   readonly spans: readonly Span[];
   elementCount: number;
-  /** Size of BYTES elements with their length prefixes. */
+  /** Size of the BYTES tensor: all elements with their length fields. */
   textBytes: number;
 }
 
-/** Bytes that are read or written between two event loop ticks: some tenths of a millisecond. */
+/** Bytes that are processed between two event loop ticks; takes some tenths of a millisecond. */
 const pieceBytes = 32 * 1024;
-/** Estimated cost of a value besides its bytes, in bytes of a packed one. */
+/** Estimated cost of a value that is not packed, in bytes of packed values that take as long. */
 const valueBytes = 16;
 
 /**
- * Returns the fields of a `contents` that have elements, by field number. Creates nothing for each element. Yields between chunks of long
- * fields.
+ * Returns the fields of `contents` that have elements, sorted by field number. Creates no object for each element. Yields after each chunk
+ * of a long field.
  */
 export function* findContents(spans: readonly Span[]): Generator<void, TypedContents[]> {
   const found = new Map<number, TypedContents>();
@@ -60,10 +60,10 @@ export function* findContents(spans: readonly Span[]): Generator<void, TypedCont
   return [...found.values()].filter(({ elementCount }) => elementCount > 0).sort((a, b) => a.number - b.number);
 }
 
-/** Reads from the reader's position to at least `end`, up to the end of an element. */
+/** Reads elements from the reader's position up to the end of the element that contains `end`. */
 type VisitPiece = (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void;
 
-/** Calls `visit` for each value of a known field, for long packed varints chunk by chunk. Yields between chunks. */
+/** Calls `visit` for each value of a known field; a long packed field is visited in chunks. Yields after each chunk. */
 function* eachPiece(spans: readonly Span[], visit: VisitPiece): Generator<void, void> {
   let done = 0;
   for (const { bytes, at, end } of spans) {
@@ -80,7 +80,7 @@ function* eachPiece(spans: readonly Span[], visit: VisitPiece): Generator<void, 
       const valueEnd = isDelimited ? reader.delimited() : endOfValue(reader);
       const isDivisible = field.kind !== "bytes" && field.wireBytes === 0;
       if (isDivisible && valueEnd > reader.at && bytes[valueEnd - 1]! >= 0x80)
-        throw malformedMessage("a packed field is cut off");
+        throw malformedMessageError("a packed field is cut off");
       do {
         const from = reader.at;
         visit(number, field, reader, isDivisible ? Math.min(valueEnd, from + pieceBytes) : valueEnd);
@@ -107,11 +107,11 @@ function wireTypeOf({ kind, wireBytes }: ContentsField): number {
   return wireBytes === 4 ? wireTypes.fixed32 : wireTypes.fixed64;
 }
 
-/** Returns the number of elements of a packed field; a string is one. */
+/** Returns the number of elements of a packed field; a string is one element. */
 function countOf({ kind, wireBytes }: ContentsField, { bytes, at }: ProtobufReader, end: number): number {
   if (kind === "bytes") return 1;
   if (wireBytes > 0) {
-    if ((end - at) % wireBytes !== 0) throw malformedMessage("a packed field is cut off");
+    if ((end - at) % wireBytes !== 0) throw malformedMessageError("a packed field is cut off");
     return (end - at) / wireBytes;
   }
   let count = 0;
@@ -119,16 +119,16 @@ function countOf({ kind, wireBytes }: ContentsField, { bytes, at }: ProtobufRead
   return count;
 }
 
-export function accepts(contents: TypedContents, datatype: Datatype): boolean {
+export function acceptsDatatype(contents: TypedContents, datatype: Datatype): boolean {
   return contents.field.accepts.includes(datatype);
 }
 
-/** Returns the size of the tensor that `fillTyped` writes, of a datatype that the field accepts. */
+/** Returns the size of the tensor that `fillTyped` writes. The field must accept the datatype. */
 export function typedByteLength(contents: TypedContents, datatype: Datatype): number {
   return contents.field.kind === "bytes" ? contents.textBytes : contents.elementCount * datatypes[datatype].byteSize;
 }
 
-/** Writes the elements in the tensor's format: little-endian, packed, narrow integers truncated. Yields between chunks of long fields. */
+/** Writes the elements as tensor data: little-endian, packed, narrow integers truncated. Yields after each chunk of a long field. */
 export function* fillTyped(contents: TypedContents, datatype: Datatype, into: Uint8Array): Generator<void, void> {
   const write = writers[datatype];
   const view = new DataView(into.buffer, into.byteOffset, into.byteLength);

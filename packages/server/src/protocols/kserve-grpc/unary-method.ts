@@ -6,26 +6,26 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { GatheredMessage, GrpcError, type Call, type MessageSink } from "../grpc-listener/index.ts";
+import { BufferedMessage, GrpcError, type Call, type MessageSink } from "../grpc-listener/index.ts";
 
-/** Handles a call of a method. */
-export type BeginCall = (call: Call) => void;
+/** Handles one call of a gRPC method. */
+export type CallHandler = (call: Call) => void;
 
-/** Returns a handler that reads requests to a buffer; they are large only with the files of a model to load. */
+/** Returns a handler that reads the request message to a buffer and sends one response. Only loads with model files have large requests. */
 export function unaryMethod<const Method extends DescMethod>(
   method: Method,
   answer: (
     request: MessageShape<Method["input"]>,
     call: Call,
   ) => MessageInitShape<Method["output"]> | Promise<MessageInitShape<Method["output"]>>,
-): BeginCall {
+): CallHandler {
   return (call) => {
     let hasBegun = false;
     call.receive({
       begin: (byteLength) => {
         if (hasBegun) throw tooMany();
         hasBegun = true;
-        return wholeMessage(call, byteLength, (bytes) => {
+        return bufferMessage(call, byteLength, (bytes) => {
           respond(call, method, bytes, answer).catch((error: unknown) => call.fail(error));
         });
       },
@@ -63,15 +63,15 @@ function tooMany(): GrpcError {
 }
 
 /**
- * Collects a message in one buffer. Its bytes are charged to the call until `release` is called, or the call has ended: parsed values may
- * be views of them.
+ * Collects a message in one buffer. The buffer is charged to the call until `release` is called or the call has ended, because parsed
+ * values may refer to it.
  */
-export function wholeMessage(
+export function bufferMessage(
   call: Call,
   byteLength: number,
   done: (bytes: Uint8Array, release: () => void) => void,
 ): MessageSink {
-  const gathered = new GatheredMessage(byteLength, call.memory);
+  const gathered = new BufferedMessage(byteLength, call.memory);
   return {
     write: (chunk) => gathered.write(chunk),
     end: () => done(gathered.bytes, () => call.memory.shrinkBy(gathered.heldBytes)),

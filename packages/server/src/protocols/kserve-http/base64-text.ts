@@ -1,12 +1,12 @@
 import type { InferenceError, YieldOptions } from "@galatea/base";
 import type { JsonScanner } from "../../tensor/index.ts";
-import { inChunks } from "../infer-codec/index.ts";
+import { runInChunks } from "../infer-codec/index.ts";
 
-/** Text decoded per event loop tick: about 0.3 ms. */
+/** Size of the text that is decoded in one event loop tick; takes about 0.3 ms. */
 export const decodeChunkBytes = 256 * 1024;
 
 /**
- * Decodes the string at `scanner.at` from base64, one chunk per event loop tick; the scanner is then after it. The string must have been
+ * Decodes the base64 string at `scanner.at`, one chunk in each event loop tick, and moves the scanner behind it. The JSON must have been
  * checked. Rejects with `refusal()` for invalid base64, and with the signal's reason.
  */
 export async function decodedBase64(
@@ -17,7 +17,7 @@ export async function decodedBase64(
   const start = scanner.at + 1;
   scanner.skipString();
   const decoding = new Base64Decoding(scanner, { at: start, end: scanner.at - 1 }, refusal);
-  await inChunks(of, () => decoding.advance());
+  await runInChunks(of, () => decoding.advance());
   return decoding.content();
 }
 
@@ -26,7 +26,7 @@ interface TextPlace {
   readonly end: number;
 }
 
-/** Characters that encode three bytes. */
+/** Number of characters that encode three bytes. */
 const groupLength = 4;
 
 class Base64Decoding {
@@ -36,7 +36,7 @@ class Base64Decoding {
   readonly #content: Buffer;
   #at: number;
   #length = 0;
-  /** Characters of earlier chunks that do not fill a group. */
+  /** Characters of earlier chunks that do not fill a group of four. */
   #rest = "";
 
   constructor(scanner: JsonScanner, { at, end }: TextPlace, refusal: () => InferenceError) {
@@ -47,16 +47,16 @@ class Base64Decoding {
     this.#content = Buffer.allocUnsafeSlow(Math.ceil(((end - at) * 3) / groupLength));
   }
 
-  /** Decodes one chunk; returns true at the end. */
+  /** Decodes one chunk; returns true at the end of the text. */
   advance(): boolean {
     const text = this.#rest + this.#piece();
     const isLast = this.#at >= this.#end;
-    // Padding encodes nothing, and ends the text.
+    // Padding encodes no data, and is only valid at the end.
     const known = isLast ? text.replace(/=+$/, "") : text;
     const count = isLast ? known.length : known.length - (known.length % groupLength);
     this.#rest = known.slice(count);
     const written = this.#content.write(known.slice(0, count), this.#length, "base64");
-    // Node ignores invalid base64; Triton fails the whole load.
+    // Node ignores invalid characters; Triton fails the whole load, as is done here.
     if (written < Math.floor((count * 3) / groupLength)) throw this.#refusal();
     this.#length += written;
     return isLast;
@@ -78,7 +78,7 @@ class Base64Decoding {
     return this.#unescaped(until);
   }
 
-  /** Returns text without its escapes, up to the end of an escape. */
+  /** Returns a part of the text with resolved escapes. The part ends after a whole escape. */
   #unescaped(until: number): string {
     const { bytes } = this.#scanner;
     const characters = new Uint8Array(until - this.#at);
@@ -89,7 +89,7 @@ class Base64Decoding {
       const isPoint = byte === 0x5c && escaped === 0x75;
       const code = isPoint ? this.#scanner.hexUnit(this.#at, this.#at + 2) : byte === 0x5c ? (escaped as number) : byte;
       this.#at += isPoint ? 6 : byte === 0x5c ? 2 : 1;
-      // Among the single-letter escapes only the slash's encodes a base64 character.
+      // Only one single-letter escape, `\/`, encodes a base64 character.
       if (code > 0x7f || (byte === 0x5c && !isPoint && code !== 0x2f)) throw this.#refusal();
       characters[count++] = code;
     }

@@ -6,9 +6,9 @@ import { ByteBudget, EventLoopQueue, silentLogger, systemClock } from "@galatea/
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../seam/across-seam.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
-import { RawConnection, ask, post } from "../raw-client.ts";
+import { RawConnection, sendRawRequest, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
 import type { Listener } from "../listener.ts";
 
@@ -28,7 +28,7 @@ const answers = JSON.parse(
 
 const engine = new FakeEngine();
 addUsualModels(engine);
-const seam = acrossSeam(engine);
+const seam = connectOverMessages(engine);
 let listener: Listener;
 const budget = new ByteBudget(2 ** 30);
 let port: number;
@@ -71,7 +71,7 @@ describe("an integer that its datatype does not hold is rejected", () => {
   for (const { name, request } of answers.filter((answer) => outOfRange.has(answer.name))) {
     test(name, async () => {
       const [datatype, value] = name.split(" ");
-      const { status, body } = await ask(port, request);
+      const { status, body } = await sendRawRequest(port, request);
       assert.equal(status, 400);
       assert.match(body, new RegExp(`value ${value} is out of range for datatype ${datatype}`));
     });
@@ -81,7 +81,7 @@ describe("an integer that its datatype does not hold is rejected", () => {
 describe("other answers are those of tritonserver 2.51, byte for byte", () => {
   for (const answer of answers.filter(({ name }) => !outOfRange.has(name))) {
     test(answer.name, async () => {
-      const reply = await ask(port, answer.request);
+      const reply = await sendRawRequest(port, answer.request);
       assert.equal(reply.body, answer.body);
       assert.equal(reply.status, answer.status);
       assert.equal(reply.headers.get("content-type"), answer.contentType);
@@ -98,7 +98,7 @@ const binaryHeader = (bytes: number, wanted = true) =>
   `{${wanted ? '"parameters":{"binary_data_output":true},' : ""}"inputs":[{"name":"IN","shape":[${bytes / 4}],"datatype":"FP32","parameters":{"binary_data_size":${bytes}}}]}`;
 
 describe("routes", () => {
-  const get = (path: string, headers = "") => ask(port, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
+  const get = (path: string, headers = "") => sendRawRequest(port, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
 
   test("health is an empty 200 of type text/plain, 400 when the engine says no", async () => {
     const { status, body, headers } = await get("/v2/health/ready");
@@ -119,7 +119,7 @@ describe("routes", () => {
       const other = await get("/", lines);
       assert.deepEqual([other.status, other.body], [404, '{"error":"Not Found"}']);
     }
-    const posted = await ask(port, "POST / HTTP/1.1\r\nAccept: text/html\r\nContent-Length: 0\r\n\r\n");
+    const posted = await sendRawRequest(port, "POST / HTTP/1.1\r\nAccept: text/html\r\nContent-Length: 0\r\n\r\n");
     assert.deepEqual([posted.status, posted.body], [404, '{"error":"Not Found"}']);
   });
 
@@ -140,13 +140,13 @@ describe("routes", () => {
   });
 
   test("a known path with another verb is 405", async () => {
-    const reply = await ask(port, "PUT /v2/health/live HTTP/1.1\r\n\r\n");
+    const reply = await sendRawRequest(port, "PUT /v2/health/live HTTP/1.1\r\n\r\n");
     assert.equal(reply.status, 405);
     assert.equal((await get("/v2/models/add_sub/infer")).body, '{"error":"Method Not Allowed"}');
   });
 
   test("what is not built is refused by name with 501; a restricted API asks for its header first", async () => {
-    const reply = await ask(port, post("/v2/models/add_sub/trace/setting", "{}"));
+    const reply = await sendRawRequest(port, post("/v2/models/add_sub/trace/setting", "{}"));
     assert.deepEqual(
       [reply.status, reply.body],
       [501, '{"error":"the trace extension is not supported by this server yet"}'],
@@ -185,35 +185,35 @@ describe("routes", () => {
     const turns = t.mock.method(EventLoopQueue.prototype, "next");
     const numbers = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index % 100));
     const body = `{"ignored":${numbers},"parameters":{"config":"{}","file:1/a":"aGk="}}`;
-    const load = await ask(port, post("/v2/repository/models/add_sub/load", body));
+    const load = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", body));
     assert.deepEqual([load.status, load.body, engine.calls.at(-1)], [200, "", "load add_sub {} 1/a=hi"]);
     const expected = Math.ceil(body.length / 2 ** 16);
     assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
-    const torn = await ask(port, post("/v2/repository/models/add_sub/load", body.slice(0, -1)));
+    const torn = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", body.slice(0, -1)));
     assert.deepEqual([torn.status, /failed to parse the request JSON buffer/.test(torn.body)], [500, true]);
-    const behind = await ask(port, post("/v2/repository/models/add_sub/load", `${body} 1`));
+    const behind = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", `${body} 1`));
     assert.match(behind.body, /The document root must not be followed by other values/);
   });
 
   test("bodies of an index and of an unload, which carry no files, are bounded as other JSON is", async () => {
     const long = `{"ready":true,"ignored":"${"x".repeat(limits.inputBytesMax)}"}`;
     for (const path of ["index", "models/add_sub/unload"]) {
-      const reply = await ask(port, post(`/v2/repository/${path}`, long));
+      const reply = await sendRawRequest(port, post(`/v2/repository/${path}`, long));
       const text = `request body of ${long.length} bytes exceeds the maximum allowed body size of 100000 bytes`;
       assert.deepEqual([reply.status, reply.body], [413, JSON.stringify({ error: text })]);
     }
   });
 
   test("the repository index leaves out what is empty", async () => {
-    const all = JSON.parse((await ask(port, post("/v2/repository/index", ""))).body) as object[];
+    const all = JSON.parse((await sendRawRequest(port, post("/v2/repository/index", ""))).body) as object[];
     assert.deepEqual(all.at(-1), { name: "untouched" });
     assert.deepEqual(all[0], { name: "add_sub", version: "1", state: "READY" });
-    const wrong = await ask(port, post("/v2/repository/index", '{"ready":1}'));
+    const wrong = await sendRawRequest(port, post("/v2/repository/index", '{"ready":1}'));
     assert.deepEqual([wrong.status, wrong.body], [400, `{"error":"Invalid value for 'ready': expected a boolean"}`]);
   });
 
   test("load hands over the override, files decoded; errors are those of Triton", async () => {
-    const load = (body: string) => ask(port, post("/v2/repository/models/add_sub/load", body));
+    const load = (body: string) => sendRawRequest(port, post("/v2/repository/models/add_sub/load", body));
     const done = await load('{"parameters":{"config":"{\\"name\\":\\"x\\"}","file:1/model.py":"aGVsbG8="}}');
     assert.deepEqual([done.status, done.body], [200, ""]);
     assert.equal(engine.calls.at(-1), 'load add_sub {"name":"x"} 1/model.py=hello');
@@ -234,14 +234,14 @@ describe("routes", () => {
       [broken.status, broken.body],
       [500, '{"error":"failed to parse the request JSON buffer: Missing a closing quotation mark in string. at 5"}'],
     );
-    const nope = await ask(port, post("/v2/repository/models/nope/load", ""));
+    const nope = await sendRawRequest(port, post("/v2/repository/models/nope/load", ""));
     assert.deepEqual(
       [nope.status, nope.body],
       [500, `{"error":"failed to load 'nope', failed to poll from model repository"}`],
     );
-    const named = await ask(port, post("/v2/repository/foo/models/x/load", ""));
+    const named = await sendRawRequest(port, post("/v2/repository/foo/models/x/load", ""));
     assert.deepEqual([named.status, named.body], [501, `{"error":"'repository_name' specification is not supported"}`]);
-    await ask(port, post("/v2/repository/models/m/unload", '{"parameters":{"unload_dependents":true}}'));
+    await sendRawRequest(port, post("/v2/repository/models/m/unload", '{"parameters":{"unload_dependents":true}}'));
     assert.equal(engine.calls.at(-1), "unload m true");
   });
 });
@@ -275,16 +275,19 @@ describe("inference bodies", () => {
   test("chunked and compressed bodies are the same request", async () => {
     const json = identity("[1,2]", "[2]");
     const chunked = `POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n${json.slice(0, 3)}\r\n${(json.length - 3).toString(16)}\r\n${json.slice(3)}\r\n0\r\n\r\n`;
-    const plain = await ask(port, post(url, json));
-    assert.equal((await ask(port, chunked)).body, plain.body);
-    assert.equal((await ask(port, post(url, gzipSync(json), "Content-Encoding: gzip\r\n"))).body, plain.body);
-    const gzip = await ask(port, post(url, json, "Accept-Encoding: deflate;q=0.5, gzip\r\n"));
+    const plain = await sendRawRequest(port, post(url, json));
+    assert.equal((await sendRawRequest(port, chunked)).body, plain.body);
+    assert.equal(
+      (await sendRawRequest(port, post(url, gzipSync(json), "Content-Encoding: gzip\r\n"))).body,
+      plain.body,
+    );
+    const gzip = await sendRawRequest(port, post(url, json, "Accept-Encoding: deflate;q=0.5, gzip\r\n"));
     assert.equal(gzip.headers.get("content-encoding"), "gzip");
     assert.equal(gunzipSync(Buffer.from(gzip.body, "latin1")).toString(), plain.body);
-    const deflate = await ask(port, post(url, json, "Accept-Encoding: deflate, gzip\r\n"));
+    const deflate = await sendRawRequest(port, post(url, json, "Accept-Encoding: deflate, gzip\r\n"));
     assert.equal(inflateSync(Buffer.from(deflate.body, "latin1")).toString(), plain.body);
     for (const accept of ["identity", "gzip;q=0", "*", "br", "GZIP", "gzip;q=0.3, identity;q=0.9", "gzip;q=abc"]) {
-      const reply = await ask(port, post(url, json, `Accept-Encoding: ${accept}\r\n`));
+      const reply = await sendRawRequest(port, post(url, json, `Accept-Encoding: ${accept}\r\n`));
       assert.equal(reply.headers.has("content-encoding"), false, accept);
     }
   });
@@ -298,7 +301,7 @@ describe("inference bodies", () => {
       post(url, gzipSync(raw), `${noHeader}Content-Encoding: gzip\r\n`),
       Buffer.from(chunked, "latin1"),
     ]) {
-      const { status, headers, body } = await ask(port, request);
+      const { status, headers, body } = await sendRawRequest(port, request);
       assert.equal(status, 200, body);
       const data = body.slice(Number(headers.get("inference-header-content-length")));
       assert.equal(Buffer.from(data, "latin1").toString("hex"), raw.toString("hex"));
@@ -308,7 +311,7 @@ describe("inference bodies", () => {
 
   test("a compressed body expands to its bound and no further; garbage and truncation are refused", async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
-    const send = (body: Uint8Array) => ask(port, post(url, body, "Content-Encoding: gzip\r\n"));
+    const send = (body: Uint8Array) => sendRawRequest(port, post(url, body, "Content-Encoding: gzip\r\n"));
     assert.equal(
       (await send(bomb)).body,
       '{"error":"Decompressed data size exceeds the maximum allowed value of 100000 bytes. Use --http-max-input-size to increase the limit."}',
@@ -319,7 +322,7 @@ describe("inference bodies", () => {
 
   test("JSON is bounded by --http-max-input-size, tensors and text", async () => {
     const long = identity(`[${"1,".repeat(60_000)}1]`, "[60001]");
-    const text = await ask(port, post(url, long));
+    const text = await sendRawRequest(port, post(url, long));
     assert.deepEqual(
       [text.status, text.body],
       [
@@ -327,7 +330,7 @@ describe("inference bodies", () => {
         `{"error":"request JSON size of ${long.length} bytes exceeds the maximum allowed input size of 100000 bytes. Use --http-max-input-size to increase the limit."}`,
       ],
     );
-    const tensor = await ask(port, post(url, identity("[1]", "[100000000]")));
+    const tensor = await sendRawRequest(port, post(url, identity("[1]", "[100000000]")));
     assert.equal(
       tensor.body,
       `{"error":"JSON input 'IN' has a byte_size (400000000 bytes) that exceeds the maximum allowed value of 100000 bytes. Use --http-max-input-size to increase the limit."}`,
@@ -336,19 +339,19 @@ describe("inference bodies", () => {
 
   test("nesting beyond 99 levels is refused (2.51 recurses without a bound), and so is a shape that overflows", async () => {
     const nested = (depth: number) => identity("[".repeat(depth) + "1" + "]".repeat(depth), "[1]");
-    assert.equal((await ask(port, post(url, nested(99)))).status, 200);
-    const reply = await ask(port, post(url, nested(100)));
+    assert.equal((await sendRawRequest(port, post(url, nested(99)))).status, 200);
+    const reply = await sendRawRequest(port, post(url, nested(100)));
     assert.deepEqual(
       [reply.status, reply.body],
       [400, '{"error":"JSON nesting depth exceeds maximum allowed limit (100)"}'],
     );
-    assert.equal((await ask(port, post(url, "[".repeat(90_000)))).status, 400);
-    const overflow = await ask(port, post(url, identity("[1]", "[4611686018427387904,4]")));
+    assert.equal((await sendRawRequest(port, post(url, "[".repeat(90_000)))).status, 400);
+    const overflow = await sendRawRequest(port, post(url, identity("[1]", "[4611686018427387904,4]")));
     assert.match(overflow.body, /causes total element count to exceed maximum size of 9223372036854775807/);
   });
 
   test("a header length without digits is refused, as newer servers do", async () => {
-    const reply = await ask(port, post(url, "{}", "Inference-Header-Content-Length: abc\r\n"));
+    const reply = await sendRawRequest(port, post(url, "{}", "Inference-Header-Content-Length: abc\r\n"));
     assert.deepEqual(
       [reply.status, reply.body],
       [400, '{"error":"Unable to parse Inference-Header-Content-Length, got: abc"}'],
@@ -358,7 +361,7 @@ describe("inference bodies", () => {
   test("classification of a batch takes each row's top values with their labels", async () => {
     const sixteen = `[${Array.from({ length: 16 }, (_, index) => index).join(",")}]`;
     const body = `{"inputs":[{"name":"INPUT0","shape":[2,16],"datatype":"FP32","data":[${sixteen},${sixteen}]},{"name":"INPUT1","shape":[2,16],"datatype":"FP32","data":[${sixteen},${sixteen}]}],"outputs":[{"name":"OUTPUT1","parameters":{"classification":1}}]}`;
-    const { body: answer } = await ask(port, post("/v2/models/add_sub/infer", body));
+    const { body: answer } = await sendRawRequest(port, post("/v2/models/add_sub/infer", body));
     assert.match(answer, /"datatype":"BYTES","shape":\[2,1\],"data":\["0.000000:0:l0","0.000000:0:l0"\]/);
   });
 
@@ -387,7 +390,7 @@ describe("inference bodies", () => {
     });
     const header = binaryHeader(8, false);
     const body = Buffer.concat([Buffer.from(header), Buffer.from(Float32Array.of(1, 2).buffer)]);
-    const reply = await ask(
+    const reply = await sendRawRequest(
       port,
       post("/v2/models/plain/infer", body, `Inference-Header-Content-Length: ${header.length}\r\n`),
     );

@@ -18,7 +18,7 @@ const links = [
   },
 ];
 
-/** Sends the page for a browser: the models with their states, failures first. Triton has no such page. */
+/** Sends an HTML page for browsers: the models with their states, failures first. Triton has no such page. */
 export async function answerPage(exchange: Exchange, engine: Engine): Promise<void> {
   const { name, version } = engine.serverMetadata();
   const models = await engine.repositoryIndex(false);

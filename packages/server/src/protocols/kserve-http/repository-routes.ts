@@ -1,13 +1,13 @@
 import { InferenceError, type EventLoopQueue, type YieldOptions } from "@galatea/base";
 import type { Engine, IndexEntry, LoadOverride } from "../../engine/index.ts";
 import { JsonScanner } from "../../tensor/index.ts";
-import { readWholeBody, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
+import { readBodyToBuffer, reply, replyJson, type Exchange, type HttpLimits } from "../http-listener/index.ts";
 import {
   booleanAt,
   eachMember,
   parsingRequestJson,
   stringAt,
-  walkedDocument,
+  scanInChunks,
   wholeTextBytesMax,
 } from "../infer-codec/index.ts";
 import { decodedBase64 } from "./base64-text.ts";
@@ -15,20 +15,23 @@ import { decodedBase64 } from "./base64-text.ts";
 export interface RepositoryRoutes {
   readonly engine: Engine;
   readonly limits: HttpLimits;
-  /** Yields to the event loop while long documents are read. */
+  /** Lets readers yield to the event loop while they read long documents. */
   readonly loopQueue: EventLoopQueue;
 }
 
-/** Returns a checked document, or null for an empty body. Reads a long one in chunks, between which the event loop runs. */
+/**
+ * Returns a scanner of the request's checked JSON; null for an empty body. A long body is read in chunks, with event loop ticks between
+ * them.
+ */
 async function readJson(
   exchange: Exchange,
   { loopQueue }: RepositoryRoutes,
   limits: HttpLimits,
 ): Promise<JsonScanner | null> {
-  const body = await readWholeBody(exchange, limits);
+  const body = await readBodyToBuffer(exchange, limits);
   if (body.length === 0) return null;
   const isLong = body.length > wholeTextBytesMax;
-  const scanner = isLong ? await walkedDocument(body, { loopQueue, signal: exchange.signal }) : new JsonScanner(body);
+  const scanner = isLong ? await scanInChunks(body, { loopQueue, signal: exchange.signal }) : new JsonScanner(body);
   const startAt = scanner.at;
   parsingRequestJson(() => {
     if (scanner.peek() === -1) scanner.fail("The document is empty.", scanner.at);
@@ -39,19 +42,19 @@ async function readJson(
   return scanner;
 }
 
-/** Returns the limits of documents without files: --http-max-input-size, as for other JSON. */
+/** Returns the limits for bodies without model files: --http-max-input-size, as for other JSON. */
 function smallBodies(limits: HttpLimits): HttpLimits {
   return { ...limits, bodyBytesMax: Math.min(limits.bodyBytesMax, limits.inputBytesMax) };
 }
 
-/** Returns the offsets of the members of the document's root object; empty for another root. */
+/** Returns the offsets of the root object's members; none if the root is not an object. */
 function membersOf(scanner: JsonScanner | null): ReadonlyMap<string, number> {
   const members = new Map<string, number>();
   if (scanner !== null && scanner.peek() === 0x7b) eachMember(scanner, scanner.at, (name, at) => members.set(name, at));
   return members;
 }
 
-/** Calls `visit` for each member of `parameters`, if any. */
+/** Calls `visit` for each member of the request's `parameters` object, if there is one. */
 function eachParameter(
   scanner: JsonScanner | null,
   visit: (scanner: JsonScanner, name: string, at: number) => void,
@@ -80,7 +83,7 @@ export async function answerIndex(exchange: Exchange, routes: RepositoryRoutes):
   replyJson(exchange, (await routes.engine.repositoryIndex(readyOnly)).map(indexRow));
 }
 
-/** Members without a value are omitted, as in Triton. */
+/** Returns a row of the index. As in Triton, members without a value are omitted. */
 function indexRow(entry: IndexEntry): Record<string, string> {
   return {
     name: entry.name,

@@ -5,9 +5,9 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../seam/across-seam.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
-import { RawConnection, ask, post } from "../raw-client.ts";
+import { RawConnection, sendRawRequest, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -27,7 +27,7 @@ async function serve(budgetBytes: number, memory: SharedArrayBuffer | null = nul
   addUsualModels(engine);
   const listener = await openKserveHttp({
     clock: systemClock,
-    engine: acrossSeam(engine).engine,
+    engine: connectOverMessages(engine).engine,
     budget,
     limits: { ...usualHttpLimits, stallTimeoutMs: 20_000 },
     restrictions: new Map(),
@@ -58,21 +58,21 @@ test("a body of announced length that does not fit now is refused with 503 and R
   await eventually(() => serving.budget.usedBytes >= 2_500_000);
   const body = `{"inputs":[{"name":"IN","shape":[350000],"datatype":"UINT8","data":[${"1,".repeat(349_999)}1]}]}`;
   const ofBytes = "/v2/models/id_uint8/infer";
-  const refused = await ask(serving.port, post(ofBytes, body).subarray(0, 1000));
+  const refused = await sendRawRequest(serving.port, post(ofBytes, body).subarray(0, 1000));
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "1"]);
   assert.match(
     refused.body,
     /^\{"error":"memory for requests in flight is full: 700\d{3} bytes requested, 250\d{4} of 3145728 bytes in use; ask again later/,
   );
-  assert.equal((await ask(serving.port, post(url, small))).status, 200, "a small one still fits");
+  assert.equal((await sendRawRequest(serving.port, post(url, small))).status, 200, "a small one still fits");
   holder.socket.destroy();
   await eventually(() => serving.budget.usedBytes === 0);
-  assert.equal((await ask(serving.port, post(ofBytes, body))).status, 200);
+  assert.equal((await sendRawRequest(serving.port, post(ofBytes, body))).status, 200);
 });
 
 test("a body that is larger than all the memory for requests is refused with 413, whatever it is", async () => {
   await using serving = await serve(mebibyte);
-  const json = await ask(serving.port, post(url, small.padEnd(2 * mebibyte)).subarray(0, 1000));
+  const json = await sendRawRequest(serving.port, post(url, small.padEnd(2 * mebibyte)).subarray(0, 1000));
   assert.equal(json.status, 413);
   assert.match(json.body, /2097152 bytes exceed the memory for all requests in flight, 983040 bytes/);
   const header =
@@ -82,9 +82,12 @@ test("a body that is larger than all the memory for requests is refused with 413
     `Content-Length: ${header.length}\r`,
     `Content-Length: ${header.length + 2_000_000}\r`,
   );
-  assert.equal((await ask(serving.port, lengthened)).status, 413);
+  assert.equal((await sendRawRequest(serving.port, lengthened)).status, 413);
   const raw = post("/v2/models/id_fp32/infer", "", "Inference-Header-Content-Length: 0\r\n").toString();
-  assert.equal((await ask(serving.port, raw.replace("Content-Length: 0\r", "Content-Length: 2000000\r"))).status, 413);
+  assert.equal(
+    (await sendRawRequest(serving.port, raw.replace("Content-Length: 0\r", "Content-Length: 2000000\r"))).status,
+    413,
+  );
 });
 
 test("a client that asks first whether it may send is told 503 or 413 in place of 100", async () => {
@@ -98,7 +101,7 @@ test("a client that asks first whether it may send is told 503 or 413 in place o
     [1000, 100],
   ] as const) {
     const head = `POST ${url} HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: ${bytes}\r\n\r\n`;
-    assert.equal((await ask(serving.port, head)).status, status);
+    assert.equal((await sendRawRequest(serving.port, head)).status, status);
   }
 });
 
@@ -124,21 +127,21 @@ test("bodies of unknown length take memory as they grow: together they stay with
   const statuses = replies.map((reply) => reply?.status);
   assert.ok(statuses.filter((status) => status === 503 || status === 413).length >= 30, String(statuses));
   await eventually(() => serving.budget.usedBytes === 0);
-  assert.equal((await ask(serving.port, post(url, small))).status, 200);
+  assert.equal((await sendRawRequest(serving.port, post(url, small))).status, 200);
 });
 
 test("a small body that inflates to a large one is refused where memory ends, not when it has inflated", async () => {
   await using serving = await serve(4 * mebibyte);
   const bomb = gzipSync(Buffer.alloc(50 * mebibyte, " "));
   const answers = await Promise.all(
-    Array.from({ length: 20 }, () => ask(serving.port, post(url, bomb, "Content-Encoding: gzip\r\n"))),
+    Array.from({ length: 20 }, () => sendRawRequest(serving.port, post(url, bomb, "Content-Encoding: gzip\r\n"))),
   );
   for (const { status, body } of answers) {
     assert.ok(status === 503 || status === 413, body);
     assert.match(body, /memory for (all )?requests in flight/);
   }
   await eventually(() => serving.budget.usedBytes === 0);
-  const fair = await ask(serving.port, post(url, gzipSync(small), "Content-Encoding: gzip\r\n"));
+  const fair = await sendRawRequest(serving.port, post(url, gzipSync(small), "Content-Encoding: gzip\r\n"));
   assert.equal(fair.status, 200);
 });
 
@@ -148,13 +151,13 @@ test("of bodies that inflate to large ones a few do at once, and small ones do n
   const packed = (body: Buffer) => post(url, body, "Content-Encoding: gzip\r\n");
   let endedCount = 0;
   const bombs = Array.from({ length: 20 }, async () => {
-    const { status, body } = await ask(serving.port, packed(bomb));
+    const { status, body } = await sendRawRequest(serving.port, packed(bomb));
     endedCount += 1;
     assert.equal(status, 500, body);
   });
   let largestBytes = 0;
   const watched = setInterval(() => (largestBytes = Math.max(largestBytes, serving.budget.usedBytes)), 1);
-  assert.equal((await ask(serving.port, packed(gzipSync(small)))).status, 200);
+  assert.equal((await sendRawRequest(serving.port, packed(gzipSync(small)))).status, 200);
   assert.ok(endedCount < 20, "the small body is answered before the last large one");
   await Promise.all(bombs);
   clearInterval(watched);
@@ -172,10 +175,10 @@ test("a client that leaves while its body inflates gives the bytes back", async 
 
 test("what a long text becomes is counted, and nobody lists more inputs than there are models with", async () => {
   await using serving = await serve(16 * mebibyte);
-  const listed = await ask(serving.port, post(url, `{"inputs":[${"{},".repeat(200_000)}{}]}`));
+  const listed = await sendRawRequest(serving.port, post(url, `{"inputs":[${"{},".repeat(200_000)}{}]}`));
   assert.deepEqual([listed.status, listed.body], [400, '{"error":"more than 100000 inputs or outputs"}']);
   const names = Array.from({ length: 200_000 }, (_, index) => `"p${index}":1`).join(",");
-  const parameters = await ask(serving.port, post(url, `{"parameters":{${names}},${small.slice(1)}`));
+  const parameters = await sendRawRequest(serving.port, post(url, `{"parameters":{${names}},${small.slice(1)}`));
   assert.equal(parameters.status, 413);
   assert.equal(serving.budget.usedBytes, 0);
 });
@@ -190,9 +193,12 @@ test("the JSON of an answer that does not fit is not made; its reader is told 50
     ],
   });
   const path = "/v2/models/large/infer";
-  assert.equal((await ask(serving.port, post(path, small))).status, 413);
+  assert.equal((await sendRawRequest(serving.port, post(path, small))).status, 413);
   await eventually(() => serving.budget.usedBytes === 0);
-  const binary = await ask(serving.port, post(path, `{"parameters":{"binary_data_output":true},${small.slice(1)}`));
+  const binary = await sendRawRequest(
+    serving.port,
+    post(path, `{"parameters":{"binary_data_output":true},${small.slice(1)}`),
+  );
   assert.equal(binary.status, 200);
 });
 
@@ -213,11 +219,11 @@ test("answers that wait for slow readers are counted: others are refused meanwhi
   }
   await eventually(() => serving.budget.usedBytes > 24 * mebibyte);
   const body = small.padEnd(45_000_000);
-  assert.equal((await ask(serving.port, post(url, body).subarray(0, 1000))).status, 503);
-  assert.equal((await ask(serving.port, "GET /v2/health/live HTTP/1.1\r\n\r\n")).status, 200);
+  assert.equal((await sendRawRequest(serving.port, post(url, body).subarray(0, 1000))).status, 503);
+  assert.equal((await sendRawRequest(serving.port, "GET /v2/health/live HTTP/1.1\r\n\r\n")).status, 200);
   for (const reader of readers) reader[Symbol.dispose]();
   await eventually(() => serving.budget.usedBytes === 0);
-  assert.equal((await ask(serving.port, post(url, small))).status, 200);
+  assert.equal((await sendRawRequest(serving.port, post(url, small))).status, 200);
 });
 
 test("small answers that pile up behind a reader that reads nothing are counted", async () => {

@@ -1,4 +1,4 @@
-/** The result of matching a path: the row and the values of its `:name` segments. */
+/** A matched row of the route table, and the values of the `:name` and `#name` segments of its pattern. */
 export interface RouteMatch<Row> {
   readonly row: Row;
   readonly values: readonly string[];
@@ -7,14 +7,14 @@ export interface RouteMatch<Row> {
 interface Node<Row> {
   readonly literals: Map<string, Node<Row>>;
   parameter: Node<Row> | null;
-  /** A segment of digits only. */
+  /** The next node for a segment that consists of digits. */
   version: Node<Row> | null;
   row: Row | null;
 }
 
 /**
- * Matches raw paths (without decoding, as in Triton) against patterns like `/v2/models/:model/versions/#version/infer`. Literals take
- * precedence over parameters; `:` matches one non-empty segment, `#` one of digits.
+ * Matches paths against patterns such as `/v2/models/:model/versions/#version/infer`. As in Triton, paths are not decoded. `:` matches any
+ * non-empty segment, `#` one of digits; literal segments take precedence.
  */
 export class RouteTable<Row extends { readonly pattern: string }> {
   readonly #root: Node<Row> = newNode();

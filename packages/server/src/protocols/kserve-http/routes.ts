@@ -35,11 +35,11 @@ interface Route {
   readonly pattern: string;
   readonly category: RestrictedApi;
   readonly methods: Readonly<Record<string, Answer>>;
-  /** The content type of this route's errors; Triton uses both. */
+  /** Content type of this route's error responses; Triton uses both. */
   readonly errorType: ContentType;
 }
 
-/** Triton routes that are not implemented: rejected by name with 501. */
+/** Triton's routes that are not implemented, with the feature that the 501 response names. */
 const notBuilt: readonly (readonly [
   pattern: string,
   methods: readonly string[],
@@ -71,13 +71,13 @@ const noRepositoryNames: Answer = () => {
   throw new InferenceError("UNSUPPORTED", "'repository_name' specification is not supported");
 };
 
-/** The path of the page for browsers. Triton answers 404 there, and so does this server to other clients. */
+/** Path of the HTML page for browsers. Other clients get a 404, as from Triton. */
 const pagePath = "/";
 
 const isHidden = ({ path, method, request }: Exchange): boolean =>
   path === pagePath && (method !== "GET" || !acceptsHtml(request.headers.accept));
 
-/** The route table of the KServe v2 protocol, as tritonserver serves it. */
+/** Returns the route table of the KServe v2 protocol, as tritonserver serves it. */
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
   const { engine, limits } = options;
   const infer = inferAnswer(options);
@@ -105,7 +105,7 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
     replyJson(exchange, printConfigJson(opened.view.config));
   };
   const statistics: Answer = (exchange, [model, version]) =>
-    replyJson(exchange, statisticsJson(engine.statistics(model ?? "", checkedVersion(version))));
+    replyJson(exchange, statisticsJson(engine.statistics(model ?? "", parseVersion(version))));
   const index: Answer = (exchange) => answerIndex(exchange, repository);
   const json = "application/json";
   const plain = "text/plain";
@@ -160,8 +160,8 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
-/** Checks a version, which has only digits by the route's pattern; one that exceeds 64 bits is rejected as in Triton. */
-function checkedVersion(version: string | undefined): string {
+/** Checks a model version, which consists of digits because of the route's pattern. As in Triton, one of more than 64 bits is rejected. */
+function parseVersion(version: string | undefined): string {
   if (version === undefined) return "";
   if (version.length > 18 && BigInt(version) >= 2n ** 63n) {
     throw new InferenceError(
@@ -172,9 +172,9 @@ function checkedVersion(version: string | undefined): string {
   return version;
 }
 
-/** Returns a model of the server's own repositories. */
+/** Returns the target for a model of the server's own repositories. */
 function targetOf(modelName: string, version: string | undefined): ModelTarget {
-  return { namespace: "", modelName, modelVersion: checkedVersion(version) };
+  return { namespace: "", modelName, modelVersion: parseVersion(version) };
 }
 
 const acceptedEncodings = ["Accept-Encoding", "gzip, deflate"] as const;
@@ -193,8 +193,7 @@ function inferAnswer(options: KserveRoutesOptions): Answer {
   return async (exchange, [model, version]) => {
     const { headers } = exchange.request;
     const target = targetOf(model!, version);
-    // Throws errors of the model before the body is read; the engine rejects calls of an unhealthy model. Not with `using`, which costs
-    // 120 ns more.
+    // Errors of the model are thrown before the body is read. (`using` is avoided because it costs 120 ns.)
     const opened = engine.open(target);
     try {
       const coding = requestEncoding(headers["content-encoding"]);
@@ -215,8 +214,8 @@ function inferAnswer(options: KserveRoutesOptions): Answer {
 }
 
 /**
- * Returns the length of the JSON header, null when the whole body is JSON. 2.51 reads a value without digits as 0, a raw request; newer
- * versions of Triton reject it, as this server does.
+ * Returns the length of the JSON header; null when the whole body is JSON. A value without digits is rejected, as in newer versions of
+ * Triton; version 2.51 reads it as 0, a raw request.
  */
 function headerLength(exchange: Exchange, compressed: boolean): number | null {
   const got = exchange.request.headers["inference-header-content-length"];
@@ -235,7 +234,7 @@ function headerLength(exchange: Exchange, compressed: boolean): number | null {
   return value;
 }
 
-/** Returns the handler of the protocol's requests. */
+/** Returns the handler of KServe requests. */
 export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const table = new RouteTable(routeRows(options));
   const { restrictions } = options;
@@ -262,7 +261,7 @@ export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange
   };
 }
 
-/** Sends an InferenceError in the route's content type; the listener handles bugs and broken bodies. */
+/** Sends an InferenceError in the route's content type. Throws other errors, which the listener handles. */
 function refuse(exchange: Exchange, error: unknown, errorType: ContentType): void {
   if (!(error instanceof InferenceError) || error instanceof BodyError) throw error;
   if (exchange.signal.aborted || exchange.response.headersSent) return;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
-import { ask, post } from "../raw-client.ts";
+import { sendRawRequest, post } from "../raw-client.ts";
 import { openMetricsHttp } from "./index.ts";
 
 test("metrics answer on their path only, and only to GET", async () => {
@@ -14,7 +14,7 @@ test("metrics answer on their path only, and only to GET", async () => {
     budget: new ByteBudget(2 ** 30),
     text: () => "nv_inference_count 1\n",
   });
-  const get = (path: string) => ask(listener.port, `GET ${path} HTTP/1.1\r\n\r\n`);
+  const get = (path: string) => sendRawRequest(listener.port, `GET ${path} HTTP/1.1\r\n\r\n`);
   for (const path of ["/metrics", "/metrics/", "/metrics?x"]) {
     const { status, body, headers } = await get(path);
     assert.deepEqual(
@@ -23,6 +23,6 @@ test("metrics answer on their path only, and only to GET", async () => {
     );
   }
   assert.equal((await get("/v2/health/ready")).status, 404);
-  assert.equal((await ask(listener.port, post("/metrics", ""))).body, '{"error":"Method Not Allowed"}');
+  assert.equal((await sendRawRequest(listener.port, post("/metrics", ""))).body, '{"error":"Method Not Allowed"}');
   await listener.close(AbortSignal.abort());
 });

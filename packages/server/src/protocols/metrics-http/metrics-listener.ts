@@ -8,7 +8,7 @@ import {
 import type { Listener } from "../listener.ts";
 
 export interface MetricsHttpOptions extends Omit<HttpListenerOptions, "handle"> {
-  /** Returns the exposition; called for each scrape. */
+  /** Returns the metrics in Prometheus text format; called for each scrape. */
   readonly text: () => string | Promise<string>;
 }
 

@@ -1,28 +1,28 @@
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from "node:worker_threads";
 import type { Engine } from "../../engine/index.ts";
-import { EngineSide } from "./engine-side.ts";
-import { FrontEndSide } from "./front-end-side.ts";
+import { EngineMessageServer } from "./engine-message-server.ts";
+import { EngineMessageClient } from "./engine-message-client.ts";
 import type { ToEngine, ToFrontEnd } from "./messages.ts";
 
-/** An engine as a front end in another thread would see it. */
-export interface AcrossSeam {
+/** An engine that is called through messages, as by a protocol in another thread. */
+export interface EngineOverMessages {
   readonly engine: Engine;
-  /** What the front end has not given back, or seen the end of: leases, blocks, requests, calls. */
+  /** Number of resources that the client has not released or completed: leases, blocks, requests, calls. */
   readonly openCount: number;
 }
 
 /**
- * Puts the seam between front ends and the engine to the test: all that crosses goes as messages through the ports of a MessageChannel,
- * which take plain data alone, and arrives as a copy; arenas are what both sides have mapped. Both sides share this thread, and a message
- * is handled before `postMessage` returns, so that a front end's questions are answered in their place.
+ * Connects an engine to a client through messages, for tests. All messages go through the ports of a MessageChannel, so they must be plain
+ * data and arrive as copies; arenas are memory that both sides have mapped. Both sides are in this thread: a message is handled before
+ * `postMessage` returns, so that synchronous calls have their results.
  */
-export function acrossSeam(engine: Engine): AcrossSeam {
+export function connectOverMessages(engine: Engine): EngineOverMessages {
   const { port1: frontPort, port2: enginePort } = new MessageChannel();
-  const engineSide = new EngineSide(engine, (message) => {
+  const engineSide = new EngineMessageServer(engine, (message) => {
     enginePort.postMessage(message, []);
     drain(frontPort, (arrived) => frontEndSide.handle(arrived as ToFrontEnd));
   });
-  const frontEndSide = new FrontEndSide({
+  const frontEndSide = new EngineMessageClient({
     post: (message) => {
       frontPort.postMessage(message, []);
       drain(enginePort, (arrived) => engineSide.handle(arrived as ToEngine));
@@ -37,9 +37,9 @@ export function acrossSeam(engine: Engine): AcrossSeam {
   };
 }
 
-/** A subject of the Engine contract's suite, its engine reached across the seam. */
-export function subjectAcrossSeam<Subject extends { readonly engine: Engine }>(subject: Subject): Subject {
-  return { ...subject, engine: acrossSeam(subject.engine).engine };
+/** Returns a subject of the engine's contract tests whose engine is called through messages. */
+export function subjectOverMessages<Subject extends { readonly engine: Engine }>(subject: Subject): Subject {
+  return { ...subject, engine: connectOverMessages(subject.engine).engine };
 }
 
 function drain(port: MessagePort, handle: (message: unknown) => void): void {

@@ -8,11 +8,11 @@ import type { ServedModel } from "../../engine/index.ts";
 import { noParameters } from "../../inference/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { ask, post, RawConnection } from "../raw-client.ts";
-import { EngineSide } from "./engine-side.ts";
+import { sendRawRequest, post, RawConnection } from "../raw-client.ts";
+import { EngineMessageServer } from "./engine-message-server.ts";
 import type { FrontEndThreadData } from "./front-end-thread.ts";
 import type { ToEngine } from "./messages.ts";
-import { QuestionTurns } from "./question-turns.ts";
+import { HandledMessageCount } from "./handled-message-count.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
 // The HTTP front end in a thread of its own: what unit tests see of the seam within one thread holds between two.
@@ -22,8 +22,8 @@ const memory = new SharedArrayBuffer(arenaBytes);
 const engine = new FakeEngine(arenaBytes, new ByteBudget(Infinity), memory);
 addUsualModels(engine);
 const { port1: ours, port2: theirs } = new MessageChannel();
-const turns = new QuestionTurns();
-const engineSide = new EngineSide(engine, (message) => ours.postMessage(message, []));
+const turns = new HandledMessageCount();
+const engineSide = new EngineMessageServer(engine, (message) => ours.postMessage(message, []));
 let worker: Worker;
 let httpPort = 0;
 
@@ -48,10 +48,10 @@ const body = (values: readonly number[]) =>
   JSON.stringify({ inputs: [{ name: "IN", datatype: "FP32", shape: [values.length], data: values }] });
 
 test("an inference in JSON, and what is told of the model and the server", async () => {
-  const reply = await ask(httpPort, post("/v2/models/id_fp32/infer", body([0.5, -2])));
+  const reply = await sendRawRequest(httpPort, post("/v2/models/id_fp32/infer", body([0.5, -2])));
   assert.equal(reply.status, 200, reply.body);
   assert.match(reply.body, /"outputs":\[\{"name":"OUT","datatype":"FP32","shape":\[2\],"data":\[0\.5,-2\.0\]\}\]\}$/);
-  const get = (path: string) => ask(httpPort, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const get = (path: string) => sendRawRequest(httpPort, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
   assert.equal((await get("/v2/health/ready")).status, 200);
   assert.match((await get("/v2/models/id_fp32")).body, /"name":"id_fp32"/);
   assert.match((await get("/v2/models/id_fp32/config")).body, /"backend":"python"/);
@@ -78,9 +78,9 @@ test("binary tensors go through memory that both threads see, whatever their siz
 });
 
 test("errors keep their texts and statuses", async () => {
-  const unknown = await ask(httpPort, post("/v2/models/nope/infer", body([1])));
+  const unknown = await sendRawRequest(httpPort, post("/v2/models/nope/infer", body([1])));
   assert.deepEqual([unknown.status, unknown.body], [404, `{"error":"Request for unknown model: 'nope' is not found"}`]);
-  const boom = await ask(httpPort, post("/v2/models/slow/infer", body([-3])));
+  const boom = await sendRawRequest(httpPort, post("/v2/models/slow/infer", body([-3])));
   assert.deepEqual([boom.status, boom.body], [503, '{"error":"boom"}']);
 });
 
@@ -155,7 +155,7 @@ test("a client that does not read stops a model in the other thread, which goes 
 
 test("many requests at once", async () => {
   const replies = await Promise.all(
-    Array.from({ length: 60 }, (_, index) => ask(httpPort, post("/v2/models/id_fp32/infer", body([index])))),
+    Array.from({ length: 60 }, (_, index) => sendRawRequest(httpPort, post("/v2/models/id_fp32/infer", body([index])))),
   );
   for (const [index, reply] of replies.entries()) assert.match(reply.body, new RegExp(`"data":\\[${index}\\.0\\]`));
 });

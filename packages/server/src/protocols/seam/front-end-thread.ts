@@ -1,27 +1,27 @@
-/** The thread of a front end, for tests: serves HTTP with an engine that is in another thread. */
+/** A front-end thread for tests: serves HTTP with an engine in another thread. */
 import { receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import type { ArenaRange } from "../../tensor/index.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { openKserveHttp } from "../kserve-http/kserve-listener.ts";
-import { FrontEndSide } from "./front-end-side.ts";
+import { EngineMessageClient } from "./engine-message-client.ts";
 import type { ToEngine, ToFrontEnd } from "./messages.ts";
-import { QuestionTurns } from "./question-turns.ts";
+import { HandledMessageCount } from "./handled-message-count.ts";
 
 export interface FrontEndThreadData {
   readonly port: MessagePort;
   readonly turns: SharedArrayBuffer;
-  /** Stands for the one arena's memory, which both threads have mapped. */
+  /** Memory of the only arena, which both threads use. */
   readonly memory: SharedArrayBuffer;
 }
 
 const { port, turns: turnsMemory, memory } = workerData as FrontEndThreadData;
-const turns = new QuestionTurns(turnsMemory);
+const turns = new HandledMessageCount(turnsMemory);
 const questions: ReadonlySet<ToEngine["kind"]> = new Set(["state", "open", "arena", "allocate"]);
 const plainQuestions = new Set(["serverMetadata", "modelMetadata", "statistics", "memory"]);
 let sentCount = 0;
 
-const engine = new FrontEndSide({
+const engine = new EngineMessageClient({
   post: (message) => {
     port.postMessage(message, []);
     sentCount++;

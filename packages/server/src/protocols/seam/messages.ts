@@ -3,12 +3,12 @@ import type { Engine, ModelTarget, ModelView } from "../../engine/index.ts";
 import type { RequestHead, ResponseHead } from "../../inference/index.ts";
 import type { ArenaRange, TensorHead } from "../../tensor/index.ts";
 
-/** Where a tensor's elements lie: a range of a block that the receiver can see, or the bytes themselves where they are in no block. */
+/** The elements of a tensor: a range of a block that the receiver has mapped, or a copy of the bytes when they are in no block. */
 export type DataMessage =
   | { readonly block: ArenaRange; readonly byteOffset: number; readonly byteLength: number }
   | { readonly bytes: Uint8Array };
 
-/** A tensor on its way: the receiver owns a reference to its block from here on. */
+/** A tensor in a message. The receiver takes over the reference to its block. */
 export interface TensorMessage extends TensorHead {
   readonly data: DataMessage;
 }
@@ -23,7 +23,7 @@ export type OutcomeMessage =
   | { readonly head: ResponseHead; readonly outputs: readonly TensorMessage[] }
   | { readonly error: ErrorMessage };
 
-/** Verbs of the engine whose arguments and results are plain data. */
+/** Methods of the engine whose arguments and results are plain data. */
 export type PlainMethod =
   | "serverMetadata"
   | "modelMetadata"
@@ -35,9 +35,9 @@ export type PlainMethod =
   | "closeNamespace"
   | "memory";
 
-/** All that a front end says to the engine. Ids are the front end's, each used once. */
+/** The messages from a front end to the engine. A front end never reuses an id. */
 export type ToEngine =
-  /** Answered by a `value` or an `error`; one that can be given up says so. */
+  /** Calls a method; the engine replies with `value` or `error`. Loads can be cancelled. */
   | {
       readonly kind: "call";
       readonly callId: number;
@@ -45,31 +45,31 @@ export type ToEngine =
       readonly values: readonly unknown[];
     }
   | { readonly kind: "state"; readonly callId: number }
-  /** Answered by a `value`, a Lease. */
+  /** Leases a model; the engine replies with `value`, a Lease. */
   | { readonly kind: "open"; readonly callId: number; readonly target: ModelTarget }
   | { readonly kind: "close"; readonly leaseId: number }
-  /** Answered by a `value`: the bytes in use where the model's tensors are best put, null where that is nowhere. */
+  /** Queries the memory for the model's tensors; the engine replies with `value`: its bytes in use, or null when there is none. */
   | { readonly kind: "arena"; readonly callId: number; readonly leaseId: number }
-  /** Answered by a `value`, the place of a block to which the front end has a reference. */
+  /** Allocates a block; the engine replies with `value`, its range. The front end then has a reference to it. */
   | { readonly kind: "allocate"; readonly callId: number; readonly leaseId: number; readonly byteLength: number }
-  /** Gives a reference back. */
+  /** Releases a reference to a block. */
   | { readonly kind: "release"; readonly place: ArenaRange }
-  /** Answered by `answer`s, and by one `over` behind them. */
+  /** Runs a request; the engine replies with any number of `answer` messages, then one `over`. */
   | {
       readonly kind: "infer";
       readonly requestId: number;
       readonly leaseId: number;
       readonly head: RequestHead;
       readonly inputs: readonly TensorMessage[];
-      /** Whether it may have any number of answers. */
+      /** True for a decoupled model, which may send any number of responses. */
       readonly isStream: boolean;
     }
-  /** Nobody waits any more for the request, or the call, of this id. */
+  /** Cancels the request or call with this id. */
   | { readonly kind: "cancel"; readonly id: number }
-  /** An answer has left: credit for another. */
+  /** Acknowledges a response, so that the model may send another one. */
   | { readonly kind: "taken"; readonly requestId: number; readonly answerId: number };
 
-/** All that the engine says to a front end. */
+/** The messages from the engine to a front end. */
 export type ToFrontEnd =
   | { readonly kind: "value"; readonly callId: number; readonly value: unknown }
   | { readonly kind: "error"; readonly callId: number; readonly error: ErrorMessage }
@@ -82,7 +82,7 @@ export type ToFrontEnd =
     }
   | { readonly kind: "over"; readonly requestId: number };
 
-/** A model that is held for a call. */
+/** A model that is leased for a call. */
 export interface Lease {
   readonly leaseId: number;
   readonly view: ModelView;

@@ -1,7 +1,10 @@
 import { assert } from "@galatea/base";
 import { BlockSegment, type Block, type ArenaRange } from "../../tensor/index.ts";
 
-/** A front end's reference to a block that is the engine's; its users here are counted here, and the last one gives it back. */
+/**
+ * A front end's reference to a block of the engine. Users in the front end are counted here; the last release returns the reference to the
+ * engine.
+ */
 export class RemoteBlock implements Block {
   readonly arenaId: number;
   readonly byteOffset: number;
@@ -23,7 +26,7 @@ export class RemoteBlock implements Block {
     return this.#bytes;
   }
 
-  get holderCount(): number {
+  get referenceCount(): number {
     return this.#references;
   }
 
@@ -37,7 +40,7 @@ export class RemoteBlock implements Block {
     if (--this.#references === 0) this.#giveBack();
   }
 
-  part(byteOffset: number, byteLength: number): Block {
+  segment(byteOffset: number, byteLength: number): Block {
     return new BlockSegment(this, byteOffset, byteLength);
   }
 }

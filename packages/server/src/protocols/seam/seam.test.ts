@@ -6,15 +6,15 @@ import type { ServedModel } from "../../engine/index.ts";
 import {
   noParameters,
   newInferenceRequest,
-  type AnswerSink,
+  type ResponseSink,
   type InferenceRequest,
   type InferenceResponse,
 } from "../../inference/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { acrossSeam, subjectAcrossSeam } from "./across-seam.ts";
+import { connectOverMessages, subjectOverMessages } from "./across-seam.ts";
 
-engineContract("the engine across the seam", () => openEngineSubject().then(subjectAcrossSeam));
+engineContract("the engine across the seam", () => openEngineSubject().then(subjectOverMessages));
 
 const target = { namespace: "", modelName: "add_sub", modelVersion: "" };
 const request = (signal: AbortSignal | null): InferenceRequest =>
@@ -29,7 +29,7 @@ const answer: InferenceResponse = { modelName: "add_sub", modelVersion: "1", out
 
 /** A model whose stream is in the test's hands. */
 function open() {
-  const asked: { request: InferenceRequest; sink: AnswerSink; end: () => void }[] = [];
+  const asked: { request: InferenceRequest; sink: ResponseSink; end: () => void }[] = [];
   const fake = new FakeEngine();
   addUsualModels(fake);
   const opened = fake.open.bind(fake);
@@ -37,7 +37,7 @@ function open() {
     ...opened(wanted),
     stream: (given, sink) => new Promise((resolve) => asked.push({ request: given, sink, end: () => resolve() })),
   });
-  const seam = acrossSeam(fake);
+  const seam = connectOverMessages(fake);
   return { seam, asked, model: seam.engine.open(target) };
 }
 

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { systemClock } from "@galatea/base";
 import { addFramework, removeFramework, type AddOptions } from "./add-framework.ts";
 import type { Framework } from "./framework-rows.ts";
-import { linkFramework, madeFramework } from "./framework-store.ts";
+import { linkFramework, findFramework } from "./framework-store.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const run = promisify(execFile);
@@ -117,9 +117,9 @@ test("a framework is set up once, from a directory of wheels, and removed", asyn
       "2 of 2 (200 MiB of 400 MiB are already downloaded): tiny_torch 1.0",
     ],
   );
-  assert.deepEqual(await madeFramework([wanted.directory], row), place);
+  assert.deepEqual(await findFramework([wanted.directory], row), place);
   assert.equal(await removeFramework(wanted), true);
-  assert.equal(await madeFramework([wanted.directory], row), null);
+  assert.equal(await findFramework([wanted.directory], row), null);
   assert.equal(await stat(place.directory).catch(() => null), null);
   assert.equal(await removeFramework(wanted), false);
 });
@@ -132,7 +132,7 @@ test("what was cut short goes on where it was, and a package that was half insta
     onProgress: (line) => line.startsWith("2 of 2") && stopping.abort(new Error("stopped here")),
   });
   await assert.rejects(addFramework(stopped), /stopped here/);
-  assert.equal(await madeFramework([stopped.directory], row), null);
+  assert.equal(await findFramework([stopped.directory], row), null);
   const [entry] = (await readdir(stopped.directory)).filter((one) => one.startsWith("resumed-"));
   const python = join(stopped.directory, entry!, "bin", "python");
   const packages = (await run(python, ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])).stdout.trim();
@@ -154,7 +154,7 @@ test("what was cut short goes on where it was, and a package that was half insta
 test("a wheel that is not the lock's is refused, and taken where any build may be", async () => {
   const row = await framework("sums", [{ name: "tiny_torch", sha256: "0".repeat(64) }]);
   await assert.rejects(addFramework(options(row, [])), /making the Python environment failed: .*pip install/s);
-  assert.equal(await madeFramework([join(directory, "frameworks")], row), null);
+  assert.equal(await findFramework([join(directory, "frameworks")], row), null);
   const place = await addFramework(options(row, [], { anyBuild: true }));
   assert.equal(await versionIn(place.python, "tiny_torch"), "1.0");
 });
@@ -162,7 +162,7 @@ test("a wheel that is not the lock's is refused, and taken where any build may b
 test("an environment that cannot be imported is not set up", async () => {
   const row = { ...(await framework("broken", [{ name: "tiny_base" }])), imports: ["tiny_torch"] };
   await assert.rejects(addFramework(options(row, [])), /No module named 'tiny_torch'/);
-  assert.equal(await madeFramework([join(directory, "frameworks")], row), null);
+  assert.equal(await findFramework([join(directory, "frameworks")], row), null);
 });
 
 test("a disk that is too small is told before anything is downloaded", async () => {
@@ -190,17 +190,17 @@ test("an environment below one data directory is found through the machine's, an
   const machine = join(directory, "machine");
   const [first, second] = [join(directory, "first/frameworks"), join(directory, "second/frameworks")];
   const place = await addFramework(options(row, [], { directory: first }));
-  assert.equal(await madeFramework([second, machine], row), null);
+  assert.equal(await findFramework([second, machine], row), null);
   await linkFramework(machine, row, place);
-  const found = await madeFramework([second, machine], row);
+  const found = await findFramework([second, machine], row);
   assert.equal(await versionIn(found!.python, "tiny_torch"), "1.0");
   await rm(first, { recursive: true });
-  assert.equal(await madeFramework([second, machine], row), null);
+  assert.equal(await findFramework([second, machine], row), null);
   await linkFramework(machine, row, await addFramework(options(row, [], { directory: second })));
-  assert.notEqual(await madeFramework([machine], row), null);
+  assert.notEqual(await findFramework([machine], row), null);
   // Only the link is the machine's.
   assert.equal(await removeFramework(options(row, [], { directory: machine })), true);
-  assert.notEqual(await madeFramework([second], row), null);
+  assert.notEqual(await findFramework([second], row), null);
   assert.deepEqual(
     (await readdir(machine)).filter((name) => name.startsWith("linked")),
     [],

@@ -4,7 +4,7 @@ import { asDiskError, makeDirectory, type Clock } from "@galatea/base";
 import {
   canRun,
   findInterpreter,
-  makeVenv,
+  createVenv,
   mayUseUv,
   runInstaller,
   type InstallerOptions,
@@ -14,19 +14,19 @@ import { constraintLine, lockedLine, readPins, type PinGroup } from "./framework
 import type { Framework } from "./framework-rows.ts";
 import {
   deleteEnvironments,
-  directoriesOf,
-  madeFramework,
+  frameworkDirectories,
+  findFramework,
   frameworkLocation,
   type FrameworkLocation,
 } from "./framework-store.ts";
 
 export interface AddOptions {
   readonly framework: Framework;
-  /** Parent directory of environments. */
+  /** Directory that contains the environments of all frameworks. */
   readonly directory: string;
-  /** A directory of wheels that replaces the package index; null: none. */
+  /** A directory with wheels that is used instead of the package index; null for the index. */
   readonly wheels: string | null;
-  /** True to install the locked versions from any build (for example without CUDA) instead of the locked files. */
+  /** True to install the locked versions from any build (for example without CUDA), instead of exactly the files of the lock. */
   readonly anyBuild: boolean;
   /** Interpreters to try, in order of preference. */
   readonly pythons: readonly string[];
@@ -36,32 +36,32 @@ export interface AddOptions {
   readonly signal: AbortSignal;
 }
 
-/** The state of creating one environment. */
+/** The state while one environment is created. */
 interface Making {
   readonly options: AddOptions;
   readonly place: FrameworkLocation;
   readonly installer: InstallerOptions;
-  /** Beginning of each command that installs. */
+  /** The first words of every install command. */
   readonly install: readonly [command: string, ...args: string[]];
 }
 
 const mebibyte = 2 ** 20;
 
 /**
- * Creates a framework's environment; an existing one is used as it is. An interrupted call is continued by the next one, which does not
- * repeat completed installations. Throws an Error with the reason and a remedy.
+ * Creates the environment of a framework, unless it exists. After an interruption, the next call continues and skips completed
+ * installations. Throws an Error with the reason and a remedy.
  */
 export async function addFramework(options: AddOptions): Promise<FrameworkLocation> {
   const { directory, framework } = options;
-  const made = await madeFramework([directory], framework);
+  const made = await findFramework([directory], framework);
   if (made !== null) return made;
   await makeDirectory(directory);
   using _turn = await takeInstallLock(directory, options);
   const place = await frameworkLocation(directory, framework);
-  if ((await madeFramework([directory], framework)) !== null) return place;
+  if ((await findFramework([directory], framework)) !== null) return place;
   try {
     await make(place, options);
-    // Environments of older versions of the product are not used any more.
+    // Environments for older versions of this product are not used any more.
     await deleteEnvironments(directory, framework, place.directory);
   } catch (error) {
     options.signal.throwIfAborted();
@@ -70,13 +70,16 @@ export async function addFramework(options: AddOptions): Promise<FrameworkLocati
   return place;
 }
 
-/** Deletes a framework's environments; returns false when there were none. Running models continue as long as they import nothing new. */
+/**
+ * Deletes the environments of a framework. Returns false when there were none. Running models continue as long as they import no further
+ * modules.
+ */
 export async function removeFramework(
   options: Pick<AddOptions, "framework" | "directory" | "clock" | "onProgress" | "signal">,
 ): Promise<boolean> {
   const { directory, framework } = options;
-  // A directory without environments may be another user's.
-  if ((await directoriesOf(directory, framework)).length === 0) return false;
+  // The directory may belong to another user when it contains no environment.
+  if ((await frameworkDirectories(directory, framework)).length === 0) return false;
   using _turn = await takeInstallLock(directory, options);
   return await deleteEnvironments(directory, framework);
 }
@@ -93,7 +96,7 @@ async function make(place: FrameworkLocation, options: AddOptions): Promise<void
   await rename(partial, join(place.directory, "ready"));
 }
 
-/** Reported before anything is downloaded. Packages installed by an earlier call need no more space. */
+/** Checks the free disk space before anything is downloaded. Packages from an interrupted call are already on the disk. */
 async function refuseSmallDisk({ directory }: FrameworkLocation, { framework, directory: parent }: AddOptions) {
   if ((await stat(directory).catch(() => null)) !== null) return;
   const { bavail, bsize } = await statfs(parent);
@@ -105,7 +108,7 @@ async function refuseSmallDisk({ directory }: FrameworkLocation, { framework, di
     );
 }
 
-/** Finds or creates the empty environment. Returns the beginning of each command that installs. */
+/** Finds or creates the environment, without packages. Returns the first words of every install command. */
 async function openEnvironment(
   { directory, python }: FrameworkLocation,
   installer: InstallerOptions,
@@ -115,7 +118,7 @@ async function openEnvironment(
   const install: Making["install"] = uv
     ? ["uv", "--quiet", "pip", "install", "--compile-bytecode", "--python", python]
     : [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"];
-  // An environment created by uv may have no pip.
+  // An environment that uv has created may have no pip.
   const isUsable = await canRun(python, uv ? ["-c", ""] : ["-m", "pip", "--version"], installer);
   if (isUsable) return install;
   await rm(directory, { recursive: true, force: true });
@@ -126,11 +129,11 @@ async function openEnvironment(
   );
   installer.onProgress(`making an environment with ${base}`);
   if (uv) await runInstaller("uv", ["--quiet", "venv", "--python", base, directory], installer);
-  else await makeVenv(base, installer);
+  else await createVenv(base, installer);
   return install;
 }
 
-/** Installs the lock's files, group by group; each installed group is recorded, and not installed again. */
+/** Installs the files of the lock in groups. Each installed group is recorded, and skipped after an interruption. */
 async function installLocked({ options, place, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const total = groups.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -145,7 +148,7 @@ async function installLocked({ options, place, installer, install }: Making): Pr
       installer.onProgress(`${index + 1} of ${groups.length} (${share}): ${names}`);
       const file = await requirementsFile(place, group, lockedLine);
       const own = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", file];
-      // Reinstalls packages that an interrupted call may have installed partially.
+      // Packages that an interrupted call may have installed partially are installed again.
       await runInstaller(command, [...args, ...fromWheels(options), ...reinstalls(command), ...own], installer);
       await writeFile(note, `${names}\n`, { flag: "a" });
     }
@@ -153,7 +156,7 @@ async function installLocked({ options, place, installer, install }: Making): Pr
   }
 }
 
-/** uv replaces packages that it finds; pip would accept a partially installed one. */
+/** Returns the flags for that. uv replaces existing packages by itself; pip would accept a partially installed one. */
 function reinstalls(command: string): readonly string[] {
   return command === "uv" ? ["--reinstall"] : ["--ignore-installed"];
 }
@@ -183,7 +186,7 @@ async function requirementsFile(
   return file;
 }
 
-/** Imports the packages, so that a broken one fails here instead of at the first model. */
+/** Imports the packages, so that a broken installation fails here and not at the first model. */
 async function check({ options: { framework }, place, installer }: Making): Promise<void> {
   const ofPackages = (framework.imports ?? []).filter((name) => !name.startsWith("galatea_"));
   installer.onProgress(`importing ${ofPackages.join(", ") || framework.name}`);

@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { asDiskError, InferenceError, makeDirectory, type Clock } from "@galatea/base";
 import { canRun, mayUseUv, runInstaller, type InstallerOptions } from "../installer-process.ts";
-import type { DirectoryLease, KeptDirectories } from "../kept-directories.ts";
+import type { DirectoryLease, DirectoryCache } from "../directory-cache.ts";
 import { constraintLine, readPins } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
-import { madeFramework, notSetUpText } from "./framework-store.ts";
+import { findFramework, notInstalledText } from "./framework-store.ts";
 
 export interface AddedPackagesOptions {
   readonly framework: Framework;
-  /** Directories of frameworks' environments. */
+  /** Directories that contain the environments of frameworks. */
   readonly environments: readonly string[];
-  /** Cache in which packages are installed, one directory per list of packages. Models may read it. */
-  readonly kept: KeptDirectories;
-  /** Requirements in pip's format; checked to contain only names and versions. */
+  /** Cache of package directories, one for each list of packages. Models may read it. */
+  readonly kept: DirectoryCache;
+  /** Requirements in pip's format. They have been checked to contain only names and versions. */
   readonly packages: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
@@ -22,27 +22,27 @@ export interface AddedPackagesOptions {
 }
 
 /**
- * Installs packages in addition to a framework's environment, in a directory for `sys.path`: the environment does not change, and its
- * warm interpreter serves models with and without them. Only wheels are installed, and none of their code runs here or at the
- * interpreter's start. Packages of the framework keep their version. Created once for each list; throws INVALID_ARG with the installer's
+ * Installs packages in addition to a framework's environment, in a separate directory for `sys.path`. The environment does not change, so
+ * one interpreter serves models with and without them. Only wheels are installed, and none of their code runs here or when an interpreter
+ * starts. Packages of the framework keep their version. A list of packages is installed once. Throws INVALID_ARG with the installer's
  * reason.
  */
 export async function addPackages(options: AddedPackagesOptions): Promise<DirectoryLease> {
   const { framework, environments, kept, packages, signal } = options;
-  const place = await madeFramework(environments, framework);
+  const place = await findFramework(environments, framework);
   if (place === null)
     throw new InferenceError(
       "UNAVAILABLE",
-      `${framework.name}, which the packages are to be added to, is ${notSetUpText(environments, framework)}`,
+      `${framework.name}, which the packages are to be added to, is ${notInstalledText(environments, framework)}`,
     );
   const env = installerEnvironment(options.env);
-  // The package index may be a variable of the container, so it is part of the key: no container gets packages from another's index.
+  // The container's variables are part of the key, because they may name another package index.
   const identity = createHash("sha256")
     .update(JSON.stringify([place.directory, packages, Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))]))
     .digest("hex");
   const name = identity.slice(0, 32);
   try {
-    // Models can open a directory only if they know its list of packages: the parent is not listable.
+    // The parent directory cannot be listed: a model can open a directory only if it knows the list of packages.
     await makeDirectory(kept.directory);
     await chmod(kept.directory, 0o711);
     return await kept.hold(
@@ -62,7 +62,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<Direct
   }
 }
 
-/** Removes variables that would make Python import foreign modules: the container's environment belongs to its owner. */
+/** Removes variables that would make Python import the container owner's modules. */
 function installerEnvironment(env: AddedPackagesOptions["env"]): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PYTHON")));
 }

@@ -9,22 +9,22 @@ interface Wheel {
 interface Pin {
   readonly name: string;
   readonly version: string;
-  /** Environment marker in pip's format: the interpreters and machines that it applies to. */
+  /** Environment marker in pip's format, which selects interpreters and machines. */
   readonly marker: string;
   readonly wheels: readonly Wheel[];
 }
 
-/** Packages that one command installs. */
+/** Packages that are installed by one command. */
 export interface PinGroup {
   readonly pins: readonly Pin[];
-  /** Approximate download size. */
+  /** Approximate size of the download in bytes. */
   readonly bytes: number;
 }
 
 const groupBytesMax = 256 * 2 ** 20;
 const machines: Readonly<Record<string, string>> = { x64: "x86_64", arm64: "aarch64" };
 
-/** Returns the pins of a lock in small groups of consecutive ones. `arch` is this machine's, as Node names it. */
+/** Returns the pins of a lock file in groups of consecutive packages. `arch` is this machine's architecture as in Node. */
 export async function readPins(lock: URL, arch: string): Promise<readonly PinGroup[]> {
   const { pins } = JSON.parse(await readFile(lock, "utf8")) as { pins: readonly Pin[] };
   const groups: { pins: Pin[]; bytes: number }[] = [];
@@ -41,18 +41,18 @@ export async function readPins(lock: URL, arch: string): Promise<readonly PinGro
   return groups;
 }
 
-/** Returns the size of its largest wheel for this machine. */
+/** Returns the size of the pin's largest wheel for this machine. */
 function bytesOf({ wheels }: Pin, machine: string): number {
   const own = wheels.filter(({ file }) => file.includes(machine) || file.endsWith("-any.whl"));
   return own.reduce((most, { bytes }) => Math.max(most, bytes), 0);
 }
 
-/** Returns a line of a requirements file: this version, and only the lock's files. */
+/** Returns a line for a requirements file that allows only this version and the files of the lock. */
 export function lockedLine({ name, version, marker, wheels }: Pin): string {
   return [`${name}==${version} ; ${marker}`, ...wheels.map(({ sha256 }) => `--hash=sha256:${sha256}`)].join(" ");
 }
 
-/** Returns a line of a constraints file: this version, from any build. */
+/** Returns a line for a constraints file that allows only this version, from any build. */
 export function constraintLine({ name, version, marker }: Pin): string {
   return `${name}==${version} ; ${marker}`;
 }

@@ -11,8 +11,8 @@ export interface FrameworkLocation {
 }
 
 /**
- * Returns `<directory>/<name>-<hash of its lock>`: each lock has its own environment. In it the file `ready` marks a complete one, and
- * `installed` lists completed installations.
+ * Returns the location `<directory>/<name>-<hash of the lock file>`: each lock file has its own environment. The file `ready` in it marks a
+ * complete environment; the file `installed` lists completed installations.
  */
 export async function frameworkLocation(directory: string, framework: Framework): Promise<FrameworkLocation> {
   const lock = createHash("sha256")
@@ -22,8 +22,8 @@ export async function frameworkLocation(directory: string, framework: Framework)
   return { directory: own, python: join(own, "bin", "python") };
 }
 
-/** Returns the environment in the first of the directories that has it complete; null when none has. */
-export async function madeFramework(
+/** Returns the complete environment in the first directory that has one; null when there is none. */
+export async function findFramework(
   directories: readonly string[],
   framework: Framework,
 ): Promise<FrameworkLocation | null> {
@@ -35,15 +35,15 @@ export async function madeFramework(
   return null;
 }
 
-/** Returns the part of an error that names the directories without the framework, and the command that installs it. */
-export function notSetUpText(directories: readonly string[], { name }: Pick<Framework, "name">): string {
+/** Returns a part of an error message: the directories in which the framework was not found, and the command that installs it. */
+export function notInstalledText(directories: readonly string[], { name }: Pick<Framework, "name">): string {
   const looked = directories.map((directory) => `'${directory}'`).join(" or ");
   return `not set up in ${looked}. Do it once with: galatea model add ${name}`;
 }
 
 /**
- * Links to an environment below one data directory from `directory`, which servers over every data directory search. Replaces a link to an
- * environment that was deleted.
+ * Creates a link in `directory`, where all servers search, to an environment in one data directory. Replaces a link to an environment that
+ * was deleted.
  */
 export async function linkFramework(directory: string, framework: Framework, place: FrameworkLocation): Promise<void> {
   const link = (await frameworkLocation(directory, framework)).directory;
@@ -54,13 +54,13 @@ export async function linkFramework(directory: string, framework: Framework, pla
     await rename(partial, link);
   } catch (error) {
     await rm(partial);
-    // Another call creates the environment there, or was interrupted and is continued by the next one.
+    // Another call creates the environment at that path, or was interrupted; the next call completes it.
     if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
   }
 }
 
-/** Returns all directories of a framework: for its current lock, and for earlier ones. */
-export async function directoriesOf(directory: string, { name }: Framework): Promise<readonly string[]> {
+/** Returns the directories of all environments of a framework: for the current lock file and for earlier ones. */
+export async function frameworkDirectories(directory: string, { name }: Framework): Promise<readonly string[]> {
   const entries = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;
@@ -70,7 +70,7 @@ export async function directoriesOf(directory: string, { name }: Framework): Pro
 }
 
 /**
- * Deletes a framework's environments except for `kept`; returns true when there were any. The next call completes an interrupted
+ * Deletes the environments of a framework except `kept`. Returns whether there were any. After an interruption, the next call completes the
  * deletion.
  */
 export async function deleteEnvironments(
@@ -78,9 +78,9 @@ export async function deleteEnvironments(
   framework: Framework,
   kept: string | null = null,
 ): Promise<boolean> {
-  const found = (await directoriesOf(directory, framework)).filter((one) => one !== kept);
+  const found = (await frameworkDirectories(directory, framework)).filter((one) => one !== kept);
   for (const one of found) {
-    // Renamed first, so that an incomplete deletion is never used as an environment.
+    // The directory is renamed first, so that a partially deleted environment is never used.
     const gone = one.includes(".gone-") ? one : `${one}.gone-${randomUUID()}`;
     if (gone !== one) await rename(one, gone);
     await rm(gone, { recursive: true, force: true });

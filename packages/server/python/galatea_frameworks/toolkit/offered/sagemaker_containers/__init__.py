@@ -1,8 +1,8 @@
-"""The names that scripts import from `sagemaker-containers`, for environments without the package."""
+"""Replaces the package `sagemaker-containers` where it is not installed: the names that scripts import."""
 
 
 def training_env() -> None:
-    """Raises NotImplementedError: there is no training job."""
+    """Raises NotImplementedError, because no training job runs here."""
     from .beta.framework import unavailable
 
     unavailable.refused("training_env")()

@@ -1,4 +1,4 @@
-"""The names that scripts import from `sagemaker-inference`, for environments without the package."""
+"""Replaces the package `sagemaker-inference` where it is not installed: the names that scripts import."""
 
 import sys
 import types

@@ -1,3 +1,3 @@
-"""See galatea_frameworks.toolkit.content_types."""
+"""The toolkit's module `content_types`; implemented in galatea_frameworks.toolkit.content_types."""
 
 from galatea_frameworks.toolkit.content_types import *  # noqa: F403

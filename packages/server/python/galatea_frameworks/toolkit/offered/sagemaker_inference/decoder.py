@@ -1,3 +1,3 @@
-"""See galatea_frameworks.toolkit.decoder."""
+"""The toolkit's module `decoder`; implemented in galatea_frameworks.toolkit.decoder."""
 
 from galatea_frameworks.toolkit.decoder import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The toolkit's handler service, which users' handler services extend."""
+"""The toolkit's handler service, which a user's handler service may extend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class DefaultHandlerService:
-    """Serves a script by a Transformer."""
+    """Handles requests with a Transformer, which runs the user's script."""
 
     def __init__(self, transformer: Transformer | None = None) -> None:
         self._service = transformer or Transformer()
@@ -21,5 +21,5 @@ class DefaultHandlerService:
         self._service.validate_and_initialize(context.system_properties.get("model_dir"), context)
 
     def handle(self, data: list[dict[str, Any]], context: Any) -> list[Any]:
-        """Responds to requests."""
+        """Returns the responses to requests."""
         return self._service.transform(data, context)

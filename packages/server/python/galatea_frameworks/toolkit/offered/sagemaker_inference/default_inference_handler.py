@@ -1,4 +1,4 @@
-"""See galatea_frameworks.toolkit.defaults."""
+"""The toolkit's module `default_inference_handler`; implemented in galatea_frameworks.toolkit.defaults."""
 
 from galatea_frameworks.toolkit.defaults import DefaultInferenceHandler
 

@@ -1,4 +1,4 @@
-"""The toolkit's paths of models."""
+"""The toolkit's module `environment`: paths of models."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""See galatea_frameworks.toolkit.transformer."""
+"""The toolkit's module `transformer`; implemented in galatea_frameworks.toolkit.transformer."""
 
 from galatea_frameworks.toolkit.transformer import Transformer
 

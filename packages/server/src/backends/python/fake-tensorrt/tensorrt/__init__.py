@@ -1,9 +1,8 @@
-"""TensorRT where there is none, for tests: the part of its Python interface that the backend `tensorrt` uses, over engines that are JSON.
+"""Simulates TensorRT for tests: the part of its Python API that the backend `tensorrt` uses, with engines in JSON.
 
-A plan is `{"tensors": [...], "profiles": [...]}`. A tensor has `name`, `mode`, `dtype`, `shape`, and where they differ from what is usual
-`is_shape` and `format`; an output has `op`, a row of `_OPERATIONS` and the inputs that it reads. A profile has the smallest, the best
-and the largest shape of each input, or the values of a shape tensor. As on a GPU nothing has run before the stream has been waited for,
-and memory is reached by addresses of the device alone.
+A plan is `{"tensors": [...], "profiles": [...]}`. A tensor has `name`, `mode`, `dtype` and `shape`; `is_shape` and `format` are optional.
+An output has `op`, a key of `_OPERATIONS`, and the names of its inputs. A profile has the minimum, optimum and maximum shape of each input,
+or the values of a shape tensor. As on a GPU, no work runs before the stream is synchronized, and memory is addressed by device pointers.
 """
 
 import ctypes
@@ -122,7 +121,7 @@ def _fill(context, shape, *_):
     return np.full(shape, context.profile)
 
 
-# Operations by name: each computes an output from the input arrays, in the order in which it names them.
+# Operations by name. Each computes an output from the arrays of the inputs that the output names.
 _OPERATIONS = {
     "sum": lambda context, shape, one, other: one + other,
     "difference": lambda context, shape, one, other: one - other,
@@ -201,7 +200,7 @@ class Context:
         late = {name for name, one in self._tensors.items() if one.get("op", [""])[0] == "positive"}
         shapes = {name: self.get_tensor_shape(name) for name in self._tensors}
         if late:
-            # The length of such an output is known when it has been computed.
+            # The size of such an output is known only after it has been computed.
             _cudart.run_now()
         for name, one in self._tensors.items():
             if one["mode"] == "INPUT":

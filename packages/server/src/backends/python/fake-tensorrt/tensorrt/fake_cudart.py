@@ -1,7 +1,7 @@
-"""CUDA's runtime library where there is none, for tests: the C functions that the backend calls, over the machine's memory.
+"""Simulates CUDA's runtime library for tests, in the machine's memory: the C functions that the backend calls.
 
-Addresses of the device are none of the machine's. What is begun in the stream is done when the stream is waited for. A GPU has a
-mebibyte, and there are two of them.
+Device addresses differ from the machine's addresses. Work of a stream runs when the stream is synchronized. There are two GPUs with one
+mebibyte of memory each.
 """
 
 import ctypes

@@ -4,7 +4,7 @@ import enum
 
 
 class Framework(enum.Enum):
-    """The SDK's values, which pickles contain."""
+    """The SDK's framework names, which pickles contain."""
 
     XGBOOST = "XGBoost"
     LDA = "LDA"

@@ -1,1 +1,1 @@
-"""The names that scripts import from `sagemaker-containers`, for environments without the package."""
+"""Replaces this module of `sagemaker-containers` where it is not installed."""

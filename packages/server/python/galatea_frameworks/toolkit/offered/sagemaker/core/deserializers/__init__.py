@@ -1,3 +1,3 @@
-"""The SDK's deserializers under their names."""
+"""The SDK's deserializers, under the SDK's names."""
 
 from .base import *  # noqa: F403

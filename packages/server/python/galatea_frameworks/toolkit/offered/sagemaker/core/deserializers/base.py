@@ -1,4 +1,7 @@
-"""Deserializers of request bodies. The SDK pickles objects of these classes with their attributes, so both have its names."""
+"""Deserializers of request bodies.
+
+Pickles of the SDK contain objects of these classes, so the names of classes and attributes must be the SDK's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ __all__ = [
 
 
 class BaseDeserializer(abc.ABC):
-    """The base class of deserializers, also of a script's own."""
+    """Base class of deserializers, including those that a script defines."""
 
     @abc.abstractmethod
     def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
@@ -42,7 +45,7 @@ class BaseDeserializer(abc.ABC):
 
 
 class SimpleBaseDeserializer(BaseDeserializer):
-    """A deserializer whose content types are arguments."""
+    """A deserializer whose content types are passed to its constructor."""
 
     _accept = "*/*"
 
@@ -56,7 +59,7 @@ class SimpleBaseDeserializer(BaseDeserializer):
 
 
 class StringDeserializer(SimpleBaseDeserializer):
-    """Reads text."""
+    """Decodes a body to text."""
 
     _accept = "application/json"
 
@@ -70,7 +73,7 @@ class StringDeserializer(SimpleBaseDeserializer):
 
 
 class BytesDeserializer(SimpleBaseDeserializer):
-    """Returns bodies unchanged."""
+    """Returns the bytes of a body."""
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> bytes:
         """Returns the bytes."""
@@ -78,7 +81,7 @@ class BytesDeserializer(SimpleBaseDeserializer):
 
 
 class CSVDeserializer(SimpleBaseDeserializer):
-    """Reads CSV as lists of text."""
+    """Decodes CSV to lists of text."""
 
     _accept = "text/csv"
 
@@ -87,12 +90,12 @@ class CSVDeserializer(SimpleBaseDeserializer):
         self.encoding = encoding
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> list[list[str]]:
-        """Returns a list for each line."""
+        """Returns a list of texts for each line."""
         return list(csv.reader(stream.read().decode(self.encoding).splitlines()))
 
 
 class StreamDeserializer(SimpleBaseDeserializer):
-    """Returns the stream unchanged."""
+    """Returns the stream of a body unread."""
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> tuple[IO[bytes], str]:
         """Returns the stream and its content type."""
@@ -100,10 +103,7 @@ class StreamDeserializer(SimpleBaseDeserializer):
 
 
 class NumpyDeserializer(SimpleBaseDeserializer):
-    """Reads files of numpy, CSV and JSON as arrays.
-
-    Python objects in files are rejected: a request must not run code.
-    """
+    """Decodes numpy files, CSV and JSON to arrays. Pickled Python objects are rejected: a request must not run code."""
 
     _accept = "application/x-npy"
 
@@ -127,17 +127,17 @@ class NumpyDeserializer(SimpleBaseDeserializer):
 
 
 class JSONDeserializer(SimpleBaseDeserializer):
-    """Reads JSON."""
+    """Decodes JSON."""
 
     _accept = "application/json"
 
     def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
-        """Returns the decoded text."""
+        """Returns the value of the JSON text."""
         return json.loads(stream.read())
 
 
 class JSONLinesDeserializer(SimpleBaseDeserializer):
-    """Reads lines of JSON."""
+    """Decodes JSON lines."""
 
     _accept = "application/jsonlines"
 
@@ -147,7 +147,7 @@ class JSONLinesDeserializer(SimpleBaseDeserializer):
 
 
 class PandasDeserializer(SimpleBaseDeserializer):
-    """Reads CSV and JSON as data frames."""
+    """Decodes CSV and JSON to data frames."""
 
     _accept = ("text/csv", "application/json")
 
@@ -163,7 +163,7 @@ class PandasDeserializer(SimpleBaseDeserializer):
 
 
 class TorchTensorDeserializer(SimpleBaseDeserializer):
-    """Reads files of numpy as tensors of PyTorch."""
+    """Decodes numpy files to PyTorch tensors."""
 
     _accept = "tensor/pt"
 

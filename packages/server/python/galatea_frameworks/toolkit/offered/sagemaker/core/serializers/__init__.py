@@ -1,3 +1,3 @@
-"""The SDK's serializers under their names."""
+"""The SDK's serializers, under the SDK's names."""
 
 from .base import *  # noqa: F403

@@ -1,4 +1,7 @@
-"""Serializers of predictions. The SDK pickles objects of these classes with their attributes, so both have its names."""
+"""Serializers of predictions.
+
+Pickles of the SDK contain objects of these classes, so the names of classes and attributes must be the SDK's.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +33,20 @@ __all__ = [
 
 
 class BaseSerializer(abc.ABC):
-    """The base class of serializers, also of a script's own."""
+    """Base class of serializers, including those that a script defines."""
 
     @abc.abstractmethod
     def serialize(self, data: Any) -> Any:
-        """Returns the body."""
+        """Returns the encoded body."""
 
     @property
     @abc.abstractmethod
     def CONTENT_TYPE(self) -> str:
-        """The body's content type."""
+        """The content type of the body."""
 
 
 class SimpleBaseSerializer(BaseSerializer):
-    """A serializer whose content type is an argument."""
+    """A serializer whose content type is passed to its constructor."""
 
     _content_type = "application/json"
 
@@ -61,7 +64,7 @@ def _unreadable(data: Any, form: str) -> ValueError:
 
 
 class CSVSerializer(SimpleBaseSerializer):
-    """Writes data frames, arrays, lists and files as CSV."""
+    """Encodes data frames, arrays, lists and files as CSV."""
 
     _content_type = "text/csv"
 
@@ -89,7 +92,7 @@ class CSVSerializer(SimpleBaseSerializer):
 
 
 class NumpySerializer(SimpleBaseSerializer):
-    """Writes arrays, lists and numbers as files of numpy."""
+    """Encodes arrays, lists and numbers as numpy files."""
 
     _content_type = "application/x-npy"
 
@@ -98,7 +101,7 @@ class NumpySerializer(SimpleBaseSerializer):
         self.dtype = dtype
 
     def serialize(self, data: Any) -> bytes:
-        """Returns the file."""
+        """Returns the content of the file."""
         if hasattr(data, "read"):
             return data.read()
         array = np.array(data, self.dtype) if isinstance(data, list) else np.asarray(data)
@@ -110,7 +113,7 @@ class NumpySerializer(SimpleBaseSerializer):
 
 
 class JSONSerializer(SimpleBaseSerializer):
-    """Writes JSON; arrays, and a dictionary's arrays, as lists."""
+    """Encodes JSON. Arrays, also those in a dictionary, become lists."""
 
     def serialize(self, data: Any) -> str:
         """Returns the text."""
@@ -126,7 +129,7 @@ def _listed(data: Any) -> Any:
 
 
 class JSONLinesSerializer(SimpleBaseSerializer):
-    """Writes a line of JSON for each element."""
+    """Encodes each element as a line of JSON."""
 
     _content_type = "application/jsonlines"
 
@@ -138,22 +141,22 @@ class JSONLinesSerializer(SimpleBaseSerializer):
 
 
 class IdentitySerializer(SimpleBaseSerializer):
-    """Returns bodies unchanged."""
+    """Returns data unchanged."""
 
     _content_type = "application/octet-stream"
 
     def serialize(self, data: Any) -> Any:
-        """Returns the argument."""
+        """Returns the data unchanged."""
         return data
 
 
 class SparseMatrixSerializer(SimpleBaseSerializer):
-    """Writes sparse matrices of SciPy."""
+    """Encodes sparse matrices of SciPy."""
 
     _content_type = "application/x-npz"
 
     def serialize(self, data: Any) -> bytes:
-        """Returns the file."""
+        """Returns the content of the file."""
         import scipy.sparse
 
         file = io.BytesIO()
@@ -176,7 +179,7 @@ class LibSVMSerializer(SimpleBaseSerializer):
 
 
 class DataSerializer(SimpleBaseSerializer):
-    """Returns bytes unchanged, those of a dictionary's `data`, and those of the file that a text names."""
+    """Returns bytes unchanged, the bytes in a dictionary's `data`, or the content of the file that a text names."""
 
     _content_type = "file-path/raw-bytes"
 
@@ -193,7 +196,7 @@ class DataSerializer(SimpleBaseSerializer):
 
 
 class StringSerializer(SimpleBaseSerializer):
-    """Writes text as UTF-8."""
+    """Encodes text as UTF-8."""
 
     _content_type = "text/plain"
 
@@ -205,12 +208,12 @@ class StringSerializer(SimpleBaseSerializer):
 
 
 class TorchTensorSerializer(SimpleBaseSerializer):
-    """Writes a tensor of PyTorch as a file of numpy."""
+    """Encodes a PyTorch tensor as a numpy file."""
 
     _content_type = "tensor/pt"
 
     def serialize(self, data: Any) -> bytes:
-        """Returns the file."""
+        """Returns the content of the file."""
         if not hasattr(data, "detach"):
             raise _unreadable(data, "a tensor")
         return NumpySerializer().serialize(data.detach().numpy())

@@ -1,6 +1,6 @@
-"""The serializers and deserializers of a model's bodies, which the SDK selected by samples and pickled.
+"""The serializer and deserializer of a model, which the SDK has selected from sample data and pickled.
 
-They are only loaded here.
+Objects of these classes are only unpickled here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JSONSerializerWrapper(JSONSerializer):
-    """JSON as bytes."""
+    """Encodes JSON as bytes."""
 
     def serialize(self, data: Any) -> bytes:
         """Returns the text as UTF-8."""
@@ -23,7 +23,7 @@ class JSONSerializerWrapper(JSONSerializer):
 
 
 class CSVSerializerWrapper(CSVSerializer):
-    """CSV as bytes."""
+    """Encodes CSV as bytes."""
 
     def serialize(self, data: Any) -> bytes:
         """Returns the text as UTF-8."""
@@ -31,7 +31,7 @@ class CSVSerializerWrapper(CSVSerializer):
 
 
 class DeserializerWrapper(BaseDeserializer):
-    """A deserializer that decodes bodies as the type of the sample, whatever type a request names."""
+    """Decodes every body as the type of the sample data, regardless of its content type."""
 
     def __init__(self, deserializer: BaseDeserializer, accept: tuple[str, ...]) -> None:
         self._deserializer = deserializer
@@ -48,11 +48,11 @@ class DeserializerWrapper(BaseDeserializer):
 
 
 class SchemaBuilder:
-    """The serializers and deserializers, and the samples by which they were selected."""
+    """The serializers and deserializers of a model, with the sample data from which they were selected."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         raise NotImplementedError("A SchemaBuilder is made by SageMaker's SDK, where the model is built.")
 
     def get_input_sample(self) -> object:
-        """Returns the sample."""
+        """Returns the sample input."""
         return self.sample_input

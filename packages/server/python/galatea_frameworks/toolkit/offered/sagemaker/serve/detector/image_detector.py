@@ -1,4 +1,4 @@
-"""The framework of a pickled model."""
+"""Detects the framework of a pickled model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-# Frameworks by a part of the class's name, each with the module that has its version; the first match counts.
+# Frameworks by a part of the class name, each with the module that has its version. The first match counts.
 _FRAMEWORKS = (
     ("torch", "pytorch", "torch"),
     ("xgb", "xgboost", "xgboost"),

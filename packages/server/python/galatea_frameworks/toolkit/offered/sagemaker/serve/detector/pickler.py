@@ -1,4 +1,4 @@
-"""XGBoost models stored beside the pickle."""
+"""Loads XGBoost models that are stored in a file next to the pickle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def load_xgboost_from_json(model_save_path: str, class_name: str) -> Any:
-    """Returns an object of that class with the stored model."""
+    """Returns an object of the named class with the stored model."""
     module, _, name = class_name.rpartition(".")
     try:
         model = getattr(importlib.import_module(module), name)()

@@ -1,4 +1,4 @@
-"""The base class of a user's own functions that read and write bodies."""
+"""The base class for a user's own conversion of bodies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACCEPT_TYPE = "application/custom"
 
 
 class CustomPayloadTranslator(abc.ABC):
-    """Converters between bodies and objects."""
+    """Converts between bodies and objects. Users define the conversions in a subclass."""
 
     def __init__(self, content_type: str = CONTENT_TYPE, accept_type: str = ACCEPT_TYPE) -> None:
         self._content_type = content_type
@@ -21,18 +21,18 @@ class CustomPayloadTranslator(abc.ABC):
 
     @abc.abstractmethod
     def serialize_payload_to_bytes(self, payload: Any) -> bytes:
-        """Returns the body of an object."""
+        """Returns the body for an object."""
 
     @abc.abstractmethod
     def deserialize_payload_from_stream(self, stream: IO[bytes]) -> Any:
         """Returns the object that a body encodes."""
 
     def serialize(self, payload: Any, content_type: str = CONTENT_TYPE) -> bytes:
-        """Returns the body of an object, whatever its content type."""
+        """Returns the body for an object. The content type is ignored."""
         return self.serialize_payload_to_bytes(payload)
 
     def deserialize(self, stream: IO[bytes], content_type: str = CONTENT_TYPE) -> Any:
-        """Returns the object that a body encodes, whatever its content type."""
+        """Returns the object that a body encodes. The content type is ignored."""
         return self.deserialize_payload_from_stream(stream)
 
     @property

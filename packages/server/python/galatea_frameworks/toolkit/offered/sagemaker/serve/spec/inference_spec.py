@@ -1,4 +1,4 @@
-"""The base class of a user's inference_spec."""
+"""The base class of an inference spec, with which users of the SDK define how a model is loaded and called."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 
 class InferenceSpec(abc.ABC):
-    """The functions that load and invoke a model; the others are optional."""
+    """The functions `load` and `invoke` of a model must be defined; all others are optional."""
 
     @abc.abstractmethod
     def load(self, model_dir: str) -> Any:
-        """Returns the model."""
+        """Loads and returns the model."""
 
     @abc.abstractmethod
     def invoke(self, input_object: Any, model: Any) -> Any:
-        """Returns the model's prediction."""
+        """Returns the model's prediction for an input."""
 
     def preprocess(self, input_data: Any) -> Any:
-        """Returns the input of invoke; None leaves the input unchanged."""
+        """Converts the input of `invoke`; returning None leaves it unchanged."""
         return None
 
     def postprocess(self, predictions: Any) -> Any:
-        """Returns the response; None leaves the prediction unchanged."""
+        """Converts the prediction to the response; returning None leaves it unchanged."""
         return None
 
     def prepare(self, *arguments: Any, **options: Any) -> Any:
-        """Runs where the model is built, not here."""
+        """Not called here: runs where the model is built."""
         return None
 
     def get_model(self) -> Any:

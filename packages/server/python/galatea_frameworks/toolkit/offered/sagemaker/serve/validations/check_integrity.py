@@ -1,4 +1,4 @@
-"""Checks that a pickle is the one that was uploaded."""
+"""Checks that a pickle was not changed since it was uploaded."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def compute_hash(buffer: bytes) -> str:
-    """Returns the SHA-256 in hexadecimal digits."""
+    """Returns the SHA-256 of a buffer in hexadecimal digits."""
     return hashlib.sha256(buffer).hexdigest()
 
 
 def perform_integrity_check(buffer: bytes, metadata_path: Path) -> None:
-    """Raises ValueError when the metadata is missing, has another format, or has another hash."""
+    """Raises ValueError when the metadata is missing or invalid, or contains another hash."""
     if not metadata_path.exists():
         raise ValueError("Path to metadata.json does not exist")
     said = json.loads(metadata_path.read_bytes())

@@ -1,6 +1,6 @@
 """Converts bodies to arrays, and arrays to bodies.
 
-A CSV body has one type here, where the toolkit finds a type for each column.
+All columns of a CSV body get one type; SageMaker's inference toolkit determines a type for each column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def array_to_npy(array_like: Any) -> bytes:
 
 
 def npy_to_numpy(npy_array: bytes) -> np.ndarray:
-    """Returns the array of a numpy file. Python objects are rejected: a request must not run code."""
+    """Returns the array in a numpy file. Pickled Python objects are rejected: a request must not run code."""
     return decoder.decode(npy_array, content_types.NPY)
 
 
@@ -36,12 +36,12 @@ def array_to_json(array_like: Any) -> str:
 
 
 def json_to_numpy(string_like: str, dtype: Any = None) -> np.ndarray:
-    """Returns the array of a JSON text."""
+    """Returns the array in a JSON text."""
     return np.array(json.loads(string_like), dtype=dtype)
 
 
 def csv_to_numpy(string_like: str, dtype: Any = None) -> np.ndarray:
-    """Returns the rows as float64, or as `dtype`; as text where `dtype` is not given and a field is no number."""
+    """Returns the rows as float64, or as `dtype`. Without `dtype`, the result is text when a field is not a number."""
     try:
         rows = list(csv.reader(io.StringIO(string_like), strict=True))
         array = np.array(rows).squeeze()
@@ -56,7 +56,7 @@ def csv_to_numpy(string_like: str, dtype: Any = None) -> np.ndarray:
 
 
 def array_to_csv(array_like: Any) -> str:
-    """Returns a line for each row."""
+    """Returns a text with a line for each row."""
     array = np.array(array_like)
     if array.ndim == 1:
         array = array.reshape(-1, 1)
@@ -75,7 +75,7 @@ _ENCODERS = {content_types.NPY: array_to_npy, content_types.CSV: array_to_csv, c
 
 
 def decode(obj: Any, content_type: str) -> np.ndarray:
-    """Returns the array of a body. Raises UnsupportedFormatError for other content types."""
+    """Returns the array in a body. Raises UnsupportedFormatError for other content types."""
     reader = _DECODERS.get(content_type)
     if reader is None:
         raise UnsupportedFormatError(content_type)

@@ -1,4 +1,4 @@
-"""The directories of the container's files, and the values of its variables."""
+"""The directories of a SageMaker container, and the values of its environment variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAGEMAKER_BASE_PATH = "/opt/ml"
 BASE_PATH_ENV = "SAGEMAKER_BASE_DIR"
 
 base_dir = os.environ.get(BASE_PATH_ENV, SAGEMAKER_BASE_PATH)
-# The model of the running script: its archive need not be below the base directory.
+# The directory of the running script's model, which need not be below the base directory.
 model_dir = os.environ.get("SM_MODEL_DIR", os.path.join(base_dir, "model"))
 code_dir = os.path.join(base_dir, "code")
 input_dir = os.path.join(base_dir, "input")
@@ -38,17 +38,17 @@ read_resource_config = refused("env.read_resource_config")
 
 
 def channel_path(channel: str) -> str:
-    """Returns the directory in which a training job has a channel's data."""
+    """Returns the directory with the data of a training job's channel."""
     return os.path.join(input_dir, "data", channel)
 
 
 def num_cpus() -> int:
-    """Returns how many processors this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def num_gpus() -> int:
-    """Returns how many GPUs NVIDIA's driver has."""
+    """Returns the number of GPUs that NVIDIA's driver reports."""
     try:
         return len(os.listdir("/proc/driver/nvidia/gpus"))
     except OSError:
@@ -56,12 +56,12 @@ def num_gpus() -> int:
 
 
 def write_env_vars(env_vars: dict[str, str] | None = None) -> None:
-    """Sets variables of this process, and PYTHONPATH to where it looks for modules."""
+    """Sets environment variables of this process, and PYTHONPATH to its import path."""
     os.environ.update({**(env_vars or {}), "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 class ServingEnv(MappingMixin):
-    """The variables of a container that serves, as they are when it is made."""
+    """The environment variables of a serving container, as they are when the object is created."""
 
     def __init__(self) -> None:
         said = os.environ
@@ -82,7 +82,7 @@ class ServingEnv(MappingMixin):
 
     @property
     def module_name(self) -> str | None:
-        """The script's name as a module."""
+        """Returns the script's module name."""
         name = self._user_entry_point
         return name[: -len(".py")] if name is not None and name.endswith(".py") else name
 

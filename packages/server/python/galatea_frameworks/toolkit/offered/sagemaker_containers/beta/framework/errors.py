@@ -1,4 +1,4 @@
-"""Errors of the package, which scripts raise and catch."""
+"""The package's exceptions, which scripts raise and catch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class ClientError(Exception):
-    """An error of the script, not of the container."""
+    """An error caused by the script, not by the container."""
 
 
 class _CalledProcessError(ClientError):
@@ -39,19 +39,19 @@ class _CalledProcessError(ClientError):
 
 
 class InstallModuleError(_CalledProcessError):
-    """A module that cannot be installed."""
+    """The installation of a module failed."""
 
 
 class ImportModuleError(ClientError):
-    """A module that cannot be imported."""
+    """The import of a module failed."""
 
 
 class ExecuteUserScriptError(_CalledProcessError):
-    """A script that ended with an error."""
+    """A script ended with an error."""
 
 
 class ChannelDoesNotExistException(Exception):
-    """A channel of a training job that there is not."""
+    """The training job has no such channel."""
 
     def __init__(self, channel_name: str) -> None:
         super().__init__("Channel %s is not a valid channel" % channel_name)

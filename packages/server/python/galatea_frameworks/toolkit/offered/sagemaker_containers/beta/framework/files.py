@@ -1,4 +1,4 @@
-"""Small files."""
+"""Functions that read and write files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def tmpdir(suffix: str = "", prefix: str = "tmp", directory: str | None = None) -> Iterator[str]:
-    """Makes a directory, and deletes it with all that is in it at the end of the block."""
+    """Creates a temporary directory, which is deleted with its content at the end of the block."""
     with tempfile.TemporaryDirectory(suffix=suffix, prefix=prefix, dir=directory) as path:
         yield path
 
@@ -34,7 +34,7 @@ def read_file(path: str, mode: str = "r") -> str | bytes:
 
 
 def read_json(path: str) -> Any:
-    """Returns what a file of JSON says."""
+    """Returns the value in a JSON file."""
     with open(path) as file:
         return json.load(file)
 

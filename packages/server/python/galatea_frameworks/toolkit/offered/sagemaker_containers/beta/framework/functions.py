@@ -1,4 +1,4 @@
-"""Functions of a script: their arguments, and their errors as errors of another class."""
+"""Functions that inspect a script's functions, and convert their exceptions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _Arguments = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
 
 
 def getargspec(fn: Callable[..., Any]) -> _Arguments:
-    """Returns the names of a function's arguments, of its `*` and its `**`, and its defaults."""
+    """Returns the names of a function's arguments, of its `*` and `**` arguments, and its defaults."""
     found = inspect.getfullargspec(fn)
     return _Arguments(found.args, found.varargs, found.varkw, found.defaults)
 
 
 def matching_args(fn: Callable[..., Any], dictionary: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the items that are arguments of the function; all of them where it takes any."""
+    """Returns the items of the dictionary that are arguments of the function; all items if it takes any keyword."""
     arguments = getargspec(fn)
     return dictionary if arguments.keywords else split_by_criteria(dictionary, arguments.args).included
 
 
 def error_wrapper(fn: Callable[..., Any], error_class: type[Exception]) -> Callable[..., Any]:
-    """Returns the function with whatever it raises raised as that class."""
+    """Returns a function that converts all exceptions of `fn` to `error_class`."""
 
     @functools.wraps(fn)
     def wrapper(*arguments: Any, **options: Any) -> Any:

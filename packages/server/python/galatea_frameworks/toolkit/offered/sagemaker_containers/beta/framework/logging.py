@@ -15,7 +15,7 @@ def get_logger() -> logging.Logger:
 
 
 def configure_logger(level: int, log_format: str = _FORMAT) -> None:
-    """Sets the format and the level of all loggers; those of boto3 print no debug lines above DEBUG."""
+    """Sets the format and level of all loggers. Debug lines of boto3 are only printed at level DEBUG."""
     logging.basicConfig(format=log_format, level=level)
     if level >= logging.INFO:
         for name, least in (("boto3", logging.INFO), ("s3transfer", logging.INFO), ("botocore", logging.WARNING)):

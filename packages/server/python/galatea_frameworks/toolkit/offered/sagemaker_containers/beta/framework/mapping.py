@@ -1,4 +1,4 @@
-"""Dictionaries as variables and arguments, and objects as dictionaries of their properties."""
+"""Converts dictionaries to environment variables and command-line arguments, and objects to dictionaries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SplitResultSpec = collections.namedtuple("SplitResultSpec", "included excluded")
 
 
 def to_env_vars(mapping: Mapping[str, Any]) -> dict[str, str]:
-    """Returns variables named `SM_` and the key in upper case, with what is no text as JSON."""
+    """Returns environment variables named `SM_<KEY>`. Values that are not text are converted to JSON."""
     return {"SM_%s" % str(key).upper() if key else "": _variable(value) for key, value in mapping.items()}
 
 
@@ -26,7 +26,7 @@ def _variable(value: Any) -> str:
 
 
 def to_cmd_args(mapping: Mapping[str, Any]) -> list[str]:
-    """Returns `--key value` in the order of the keys; a key of one letter has one dash."""
+    """Returns `--key value` arguments, sorted by key. A key of one letter gets a single dash."""
     arguments = []
     for key in sorted(mapping):
         name, value = _text(key), mapping[key]
@@ -45,14 +45,14 @@ def _text(value: Any) -> str:
 def split_by_criteria(
     dictionary: Mapping[str, Any], keys: Iterable[str] | None = None, prefix: str | None = None
 ) -> SplitResultSpec:
-    """Returns the items whose key is one of `keys` or begins with `prefix`, and the others."""
+    """Returns two dictionaries: the items whose key is in `keys` or begins with `prefix`, and all other items."""
     named = set(keys or ())
     included = {key: value for key, value in dictionary.items() if key in named or (prefix and key.startswith(prefix))}
     return SplitResultSpec(included, {key: value for key, value in dictionary.items() if key not in included})
 
 
 class MappingMixin(collections.abc.Mapping):
-    """An object that is also a dictionary of its properties."""
+    """Makes an object usable as a dictionary of its properties."""
 
     def properties(self) -> list[str]:
         """Returns the names of the properties."""

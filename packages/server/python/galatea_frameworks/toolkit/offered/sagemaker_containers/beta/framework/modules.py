@@ -1,4 +1,7 @@
-"""A script's modules: they are installed and imported before it is, and are no concern of its own."""
+"""Queries about modules.
+
+Installing a script's modules is not needed here: this product installs and imports them before the script runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def exists(name: str) -> bool:
 
 
 def has_requirements(path: str) -> bool:
-    """Returns whether a directory has a requirements.txt."""
+    """Returns whether a directory contains a requirements.txt."""
     return os.path.exists(os.path.join(path, "requirements.txt"))
 
 

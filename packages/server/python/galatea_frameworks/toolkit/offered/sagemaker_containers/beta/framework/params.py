@@ -1,4 +1,4 @@
-"""Names of the variables and hyperparameters that SageMaker gives containers."""
+"""Names of environment variables and hyperparameters that SageMaker sets in containers."""
 
 SAGEMAKER_PREFIX = "sagemaker_"
 CURRENT_HOST_ENV = "CURRENT_HOST"

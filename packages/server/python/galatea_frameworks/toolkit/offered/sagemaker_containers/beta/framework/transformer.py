@@ -1,4 +1,4 @@
-"""The functions that take the place of those which a script leaves out."""
+"""Default functions for a script that does not define its own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ default_predict_fn = _handler.default_predict_fn
 
 
 def default_input_fn(input_data: str | bytes, content_type: str) -> Any:
-    """Returns the array that a body is."""
+    """Decodes a body to an array."""
     return encoders.decode(input_data, content_type)
 
 
 def default_output_fn(prediction: Any, accept: str) -> Response:
-    """Returns the body of an array in the accepted type."""
+    """Encodes an array in the accepted type."""
     return Response(response=encoders.encode(prediction, accept), mimetype=accept)
 
 

@@ -1,4 +1,7 @@
-"""The names of the package that belong to training jobs or to its own server: they are imported, and refused when they are called."""
+"""Names of the package for training jobs and for its own server, which are not available here.
+
+They can be imported, but calling them raises an error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _REFUSAL = (
 
 
 def refused(name: str) -> type:
-    """Returns a class of that name, which can be imported and inherited from; calling it raises NotImplementedError."""
+    """Returns a class with this name. It can be imported and subclassed; calling it raises NotImplementedError."""
 
     def __init__(self: object, *arguments: object, **options: object) -> None:
         raise NotImplementedError(_REFUSAL % name)
@@ -32,7 +35,7 @@ _MODULES = {
 
 
 def modules(package: str) -> dict[str, types.ModuleType]:
-    """Returns the modules of which nothing is available, and registers them as that package's."""
+    """Creates the modules that are not available here and registers them in the package."""
     made = {}
     for name, names in _MODULES.items():
         module = types.ModuleType("%s.%s" % (package, name), _REFUSAL % name)

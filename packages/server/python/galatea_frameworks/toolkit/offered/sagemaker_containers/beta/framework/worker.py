@@ -1,4 +1,4 @@
-"""The response object that scripts of scikit-learn return from output_fn."""
+"""The response object that scripts for scikit-learn return from output_fn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Response:
-    """A body with its type and status, as Flask's has them."""
+    """A body with content type and status, compatible with Flask's response."""
 
     def __init__(
         self,
@@ -28,13 +28,13 @@ class Response:
         self.mimetype = mimetype or "application/json"
 
     def get_data(self) -> bytes:
-        """The body."""
+        """Returns the body."""
         body = b"" if self.response is None else self.response
         return body.encode("utf-8") if isinstance(body, str) else bytes(body)
 
 
 def default_healthcheck_fn() -> Response:
-    """Returns an empty body with status 200."""
+    """Returns an empty response with status 200."""
     return Response(status=200)
 
 

@@ -1,37 +1,40 @@
 import { assert, InferenceError, unreachable } from "@galatea/base";
 import type { Engine, LoadOverride, ModelTarget, NamespaceSource, ServedModel } from "../../engine/index.ts";
-import type { AnswerSink, InferenceRequest, InferenceResponse } from "../../inference/index.ts";
+import type { ResponseSink, InferenceRequest, InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors, type Block, type ArenaRange, type BlockSource } from "../../tensor/index.ts";
 import type { Lease, PlainMethod, ServerState, ToEngine, ToFrontEnd } from "./messages.ts";
 import { RemoteBlock } from "./remote-block.ts";
-import { errorOf, outcomeOf, tensorMessage } from "./tensor-messages.ts";
+import { fromErrorMessage, fromOutcomeMessage, tensorMessage } from "./tensor-messages.ts";
 
 interface Call {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: InferenceError) => void;
 }
 
-/** A request under way, and where its answers go. */
+/** A request that has not completed, with the receiver of its responses. */
 interface Asked {
-  readonly sink: AnswerSink;
+  readonly sink: ResponseSink;
   readonly over: () => void;
 }
 
-/** What a front end needs beside the messages. */
-export interface FrontEndSideOptions {
+/** Dependencies of a front end's engine client. */
+export interface EngineMessageClientOptions {
   readonly post: (message: ToEngine) => void;
-  /** The bytes of the arenas, which each thread has mapped. */
+  /** Returns the bytes of an arena range; each thread has mapped the arenas. */
   readonly bytesAt: (place: ArenaRange) => Uint8Array;
 }
 
-/** An engine that is reached by messages alone. Questions that are asked in place need a `post` that has them answered before it returns. */
-export class FrontEndSide implements Engine {
-  readonly #options: FrontEndSideOptions;
+/**
+ * An Engine that calls the real one, in another thread, through messages. Synchronous methods need a `post` that returns only when the
+ * message was handled.
+ */
+export class EngineMessageClient implements Engine {
+  readonly #options: EngineMessageClientOptions;
   readonly #calls = new Map<number, Call>();
   readonly #requests = new Map<number, Asked>();
   #lastId = 0;
 
-  constructor(options: FrontEndSideOptions) {
+  constructor(options: EngineMessageClientOptions) {
     this.#options = options;
   }
 
@@ -44,19 +47,20 @@ export class FrontEndSide implements Engine {
   }
 
   #state(): ServerState {
-    return this.#ask((callId) => ({ kind: "state", callId })) as ServerState;
+    return this.#sendRawRequest((callId) => ({ kind: "state", callId })) as ServerState;
   }
 
-  /** Takes a message of the engine's. */
+  /** Handles a message from the engine. */
   handle(message: ToFrontEnd): void {
     switch (message.kind) {
       case "value":
         return this.#settled(message.callId).resolve(message.value);
       case "error":
-        return this.#settled(message.callId).reject(errorOf(message.error));
+        return this.#settled(message.callId).reject(fromErrorMessage(message.error));
       case "answer": {
         const { requestId, answerId, isFinal } = message;
-        const outcome = message.outcome === null ? null : outcomeOf(message.outcome, (place) => this.#block(place));
+        const outcome =
+          message.outcome === null ? null : fromOutcomeMessage(message.outcome, (place) => this.#block(place));
         const taken = () => {
           if (outcome !== null) this.#options.post({ kind: "taken", requestId, answerId });
         };
@@ -73,14 +77,16 @@ export class FrontEndSide implements Engine {
   }
 
   open(target: ModelTarget): ServedModel {
-    const { leaseId, view, isHealthy } = this.#ask((callId) => ({ kind: "open", callId, target })) as Lease;
-    const usedBytes = () => this.#ask((callId) => ({ kind: "arena", callId, leaseId })) as number | null;
+    const { leaseId, view, isHealthy } = this.#sendRawRequest((callId) => ({ kind: "open", callId, target })) as Lease;
+    const usedBytes = () => this.#sendRawRequest((callId) => ({ kind: "arena", callId, leaseId })) as number | null;
     const arena: BlockSource = {
       get usedBytes() {
         return usedBytes() ?? 0;
       },
       allocate: (byteLength) =>
-        this.#block(this.#ask((callId) => ({ kind: "allocate", callId, leaseId, byteLength })) as ArenaRange),
+        this.#block(
+          this.#sendRawRequest((callId) => ({ kind: "allocate", callId, leaseId, byteLength })) as ArenaRange,
+        ),
     };
     let isOpen = true;
     return {
@@ -100,7 +106,7 @@ export class FrontEndSide implements Engine {
 
   async #infer(leaseId: number, request: InferenceRequest): Promise<InferenceResponse> {
     const answered = Promise.withResolvers<InferenceResponse>();
-    const sink: AnswerSink = {
+    const sink: ResponseSink = {
       respond: (outcome, _isFinal, taken) => {
         taken();
         if (outcome instanceof InferenceError) answered.reject(outcome);
@@ -112,14 +118,14 @@ export class FrontEndSide implements Engine {
     return await answered.promise;
   }
 
-  /** Resolves behind the last answer. */
-  async #send(leaseId: number, request: InferenceRequest, sink: AnswerSink, isStream: boolean): Promise<void> {
+  /** Sends a request. Resolves after the last response. */
+  async #send(leaseId: number, request: InferenceRequest, sink: ResponseSink, isStream: boolean): Promise<void> {
     const { inputs, signal, answers: _answers, caller: _caller, ...head } = request;
     const requestId = ++this.#lastId;
     const over = Promise.withResolvers<void>();
     this.#requests.set(requestId, { sink, over: over.resolve });
     this.#options.post({ kind: "infer", requestId, leaseId, head, inputs: inputs.map(tensorMessage), isStream });
-    // The engine has references of its own by now.
+    // The engine has its own references by now.
     releaseTensors(inputs);
     using _cancelling = this.#cancelling(requestId, signal);
     await over.promise;
@@ -144,8 +150,8 @@ export class FrontEndSide implements Engine {
     return call;
   }
 
-  /** A question that is answered before `post` returns. */
-  #ask(message: (callId: number) => ToEngine): unknown {
+  /** Makes a synchronous call: its result has arrived when `post` returns. */
+  #sendRawRequest(message: (callId: number) => ToEngine): unknown {
     const callId = ++this.#lastId;
     let answer: { readonly value: unknown } | { readonly error: InferenceError } | null = null;
     this.#calls.set(callId, {
@@ -169,7 +175,7 @@ export class FrontEndSide implements Engine {
   }
 
   #told(method: PlainMethod, ...values: readonly unknown[]): unknown {
-    return this.#ask((callId) => ({ kind: "call", callId, method, values }));
+    return this.#sendRawRequest((callId) => ({ kind: "call", callId, method, values }));
   }
 
   serverMetadata(): ReturnType<Engine["serverMetadata"]> {
@@ -209,7 +215,7 @@ export class FrontEndSide implements Engine {
   }
 }
 
-/** With all that it is made of: a front end that writes to its copy of a view has a bug. */
+/** Freezes a value and everything in it. A front end that changes its copy of a model view then fails. */
 function frozen<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return value;
   Object.freeze(value);

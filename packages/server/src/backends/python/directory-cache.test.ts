@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { systemClock, type Clock } from "@galatea/base";
-import { KeptDirectories, leastRecentFirst, type MakeFiles } from "./kept-directories.ts";
+import { DirectoryCache, evictionOrder, type CreateFiles } from "./directory-cache.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const signal = AbortSignal.timeout(testTimeoutMs);
@@ -20,19 +20,19 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 /** Each call that tells the time is a second later. */
 const clock: Clock = { ...systemClock, epochMs: () => (nowMs += 1000) };
-const keep = (bytesMax: number) => new KeptDirectories({ directory: join(directory, "kept"), bytesMax, clock });
+const keep = (bytesMax: number) => new DirectoryCache({ directory: join(directory, "kept"), bytesMax, clock });
 
 const ofBytes =
-  (byteCount: number): MakeFiles =>
+  (byteCount: number): CreateFiles =>
   async (files) => {
     await writeFile(join(files, "content"), "content");
     return byteCount;
   };
-const never: MakeFiles = () => Promise.reject(new Error("it is made twice"));
+const never: CreateFiles = () => Promise.reject(new Error("it is made twice"));
 
 const names = async () => (await readdir(join(directory, "kept"))).sort();
 
-async function use(kept: KeptDirectories, name: string, make: MakeFiles): Promise<void> {
+async function use(kept: DirectoryCache, name: string, make: CreateFiles): Promise<void> {
   (await kept.hold(name, make, signal))[Symbol.dispose]();
 }
 
@@ -40,7 +40,7 @@ test("a directory is made once for all that hold it, at the same time and later"
   const kept = keep(1000);
   let made = 0;
   const asked = Promise.withResolvers<void>();
-  const make: MakeFiles = async (files) => {
+  const make: CreateFiles = async (files) => {
     made++;
     await asked.promise;
     return await ofBytes(10)(files);
@@ -81,9 +81,9 @@ test("what another object or process holds is not deleted", async () => {
 test("a process that is killed holds nothing, and what it was making is made anew", async () => {
   const program = `
     import { systemClock } from ${JSON.stringify(new URL("../../../../base/src/core/index.ts", import.meta.url).href)};
-    import { KeptDirectories } from ${JSON.stringify(new URL("./kept-directories.ts", import.meta.url).href)};
+    import { DirectoryCache } from ${JSON.stringify(new URL("./directory-cache.ts", import.meta.url).href)};
     import { writeFile } from "node:fs/promises";
-    const kept = new KeptDirectories({ directory: process.argv[1], bytesMax: 100, clock: systemClock });
+    const kept = new DirectoryCache({ directory: process.argv[1], bytesMax: 100, clock: systemClock });
     const signal = new AbortController().signal;
     await kept.hold("held", async () => 80, signal);
     kept.hold("half", async (files) => {
@@ -108,7 +108,7 @@ test("a process that is killed holds nothing, and what it was making is made ane
 
 test("what cannot be made leaves nothing, and the next call makes it", async () => {
   const kept = keep(100);
-  const failing: MakeFiles = async (files) => {
+  const failing: CreateFiles = async (files) => {
     await writeFile(join(files, "half"), "");
     throw new Error("no more");
   };
@@ -125,7 +125,7 @@ test("what cannot be made leaves nothing, and the next call makes it", async () 
 
 test("bytes are counted where nobody says how many they are", async () => {
   const kept = keep(2 ** 20);
-  const large: MakeFiles = async (files) => {
+  const large: CreateFiles = async (files) => {
     await mkdir(join(files, "below"));
     await writeFile(join(files, "below", "large"), Buffer.alloc(600_000, 1));
     return null;
@@ -147,7 +147,7 @@ test("a wait for somebody else's making ends with its signal", async () => {
   const kept = keep(100);
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
-  const slow: MakeFiles = async (files) => {
+  const slow: CreateFiles = async (files) => {
     begun.resolve();
     await end.promise;
     return await ofBytes(1)(files);
@@ -166,7 +166,7 @@ test("what was cut short is given up first, then what was used longest ago", () 
     { name: "old", byteCount: 1, usedMs: 2 },
   ];
   assert.deepEqual(
-    leastRecentFirst(entries).map(({ name }) => name),
+    evictionOrder(entries).map(({ name }) => name),
     ["cut", "old", "new"],
   );
 });

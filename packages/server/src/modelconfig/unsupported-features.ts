@@ -2,24 +2,24 @@ import { InferenceError } from "@galatea/base";
 import type { ModelConfigMessage } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
 
-interface UnbuiltFeature {
+interface UnsupportedFeature {
   readonly field: string;
-  /** The condition in the reference; absent where every value that is not the default is rejected. */
+  /** The condition, as the reference documents it; absent when every value except the default is rejected. */
   readonly when?: string;
   readonly used: (message: ModelConfigMessage) => boolean;
 }
 
 /**
- * Backends that concatenate the tensors of a batch, which must have the same shapes. The other backends receive the tensors of each
+ * Backends that concatenate the tensors of a batch, whose shapes must therefore be equal. Other backends receive the tensors of each
  * request.
  */
 const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pytorch", "tensorrt"]);
 
-/** Backends that create the tensors of ragged batches, and split outputs by them. */
+/** Backends that support batch_input and batch_output (ragged batches). */
 const raggedBackends: ReadonlySet<string> = new Set(["tensorflow"]);
 
-/** Features of a configuration that the server does not implement. Hints that change only the speed are accepted and not listed. */
-export const unbuiltFeatures: readonly UnbuiltFeature[] = [
+/** Features of a configuration that are not implemented. Hints that only affect speed are accepted, and not listed. */
+export const unsupportedFeatures: readonly UnsupportedFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
   { field: "response_cache", when: "`enable: true`", used: (m) => m.responseCache?.enable === true },
   { field: "model_repository_agents", used: (m) => (m.modelRepositoryAgents?.agents.length ?? 0) > 0 },
@@ -62,13 +62,13 @@ export const unbuiltFeatures: readonly UnbuiltFeature[] = [
 ];
 
 /** Returns the names of the fields in use that are not implemented. */
-export function unbuiltFields(message: ModelConfigMessage): readonly string[] {
-  return unbuiltFeatures.filter((feature) => feature.used(message)).map((feature) => feature.field);
+export function unsupportedFields(message: ModelConfigMessage): readonly string[] {
+  return unsupportedFeatures.filter((feature) => feature.used(message)).map((feature) => feature.field);
 }
 
-/** Rejects (UNSUPPORTED) a model that uses unimplemented features, and names them; none is ignored. */
-export function refuseUnbuilt(config: ModelConfig): void {
-  const fields = unbuiltFields(config.message);
+/** Rejects a model that uses unimplemented features (UNSUPPORTED). The error names all of them. */
+export function rejectUnsupported(config: ModelConfig): void {
+  const fields = unsupportedFields(config.message);
   if (fields.length === 0) return;
   const list = fields.map((field) => `'${field}'`).join(", ");
   throw new InferenceError(

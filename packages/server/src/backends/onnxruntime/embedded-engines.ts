@@ -2,15 +2,15 @@ import { open } from "node:fs/promises";
 import { InferenceError } from "@galatea/base";
 import type { ExecutionProvider } from "../../native/index.ts";
 
-/** The operator that contains an engine built by TensorRT, or the name of its file. Operator names are plain text in a graph. */
+/** The operator that contains an engine built by TensorRT, or the name of its file. Operator names are plain text in a model file. */
 const operatorName = "EPContext";
 const chunkBytes = 2 ** 20;
 
 /**
- * Rejects a graph with TensorRT engines if TensorRT would run it in a process with other tenants' tensors: an engine is code. (A graph
- * that has the name in a weight by chance, one of 2^72 sequences of nine bytes, is rejected too.)
+ * Rejects a model file with TensorRT engines if TensorRT would run it in a process with other tenants' tensors: an engine is code. (A file
+ * that contains the name by chance, with a probability of 2^-72 for each byte, is rejected too.)
  */
-export async function refuseContainedEngines(
+export async function rejectEmbeddedEngines(
   modelPath: string,
   modelName: string,
   providers: readonly ExecutionProvider[],
@@ -18,7 +18,7 @@ export async function refuseContainedEngines(
   if (!providers.some(({ name }) => name === "tensorrt")) return;
   await using file = await open(modelPath);
   const window = Buffer.alloc(operatorName.length - 1 + chunkBytes);
-  // The end of a chunk begins the next window: the name may span two chunks.
+  // The name may span two chunks: the end of each chunk is searched again with the next one.
   let kept = 0;
   for (;;) {
     const { bytesRead } = await file.read(window, kept, chunkBytes);

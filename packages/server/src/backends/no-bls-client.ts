@@ -1,12 +1,12 @@
 import { InferenceError } from "@galatea/base";
 import { releaseTensors } from "../tensor/index.ts";
-import type { OtherModels } from "./other-models.ts";
+import type { BlsClient } from "./bls-client.ts";
 
 const absent = () =>
   new InferenceError("NOT_FOUND", "calls to other models are not available while a model is only checked");
 
-/** A namespace without other models: for model checks and tests. */
-export const noOtherModels: OtherModels = {
+/** A BLS client for model checks and tests, which fails every call. */
+export const noBlsClient: BlsClient = {
   infer(call) {
     releaseTensors(call.inputs);
     return Promise.reject(absent());

@@ -3,9 +3,9 @@ import type { Runner } from "./runner.ts";
 import { RunnerEnded } from "./crash-blame.ts";
 
 export interface ApartRunnersOptions {
-  /** Maximum number of processes; a caller that needs another waits until one is free. */
+  /** Maximum number of processes. When all are in use, a caller waits until one is free. */
   readonly runnersMax: number;
-  /** Time for which an unused process is kept. */
+  /** Time in milliseconds for which an unused process is kept. */
   readonly idleMs: number;
   readonly start: (name: string) => Promise<Runner>;
   readonly clock: Clock;
@@ -15,15 +15,15 @@ export interface ApartRunnersOptions {
 interface Apart {
   readonly key: string;
   readonly starting: Promise<Runner>;
-  /** Number of running and waiting uses. */
+  /** Number of callers that use this process or wait for it. */
   userCount: number;
-  /** Runs the uses one after another. */
+  /** Runs the tasks of the process one after another. */
   readonly turns: SerialQueue;
   idle: Disposable | null;
 }
 
-/** One process for each content, which runs one task at a time, so that a crash is attributed to that task. */
-export class ApartRunners implements AsyncDisposable {
+/** Processes that each load the content of one model and run one task at a time, so that a crash is attributed to that task. */
+export class IsolatedRunners implements AsyncDisposable {
   readonly #options: ApartRunnersOptions;
   readonly #byKey = new Map<string, Apart>();
   /** Opened when a process may be free. */
@@ -34,7 +34,7 @@ export class ApartRunners implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Runs `work` exclusively in the process for this content. */
+  /** Runs `work` in the process of this content, while no other task runs there. */
   async use<T>(key: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const apart = await this.#take(key);
     try {
@@ -48,7 +48,7 @@ export class ApartRunners implements AsyncDisposable {
     }
   }
 
-  /** Ends the unused process for this content. */
+  /** Ends the process of this content if it is unused. */
   async end(key: string): Promise<void> {
     const apart = this.#byKey.get(key);
     if (apart !== undefined) await this.#end(apart);

@@ -1,20 +1,20 @@
 import { InferenceError } from "@galatea/base";
-import { releaseResponse, SentAnswers, type InferenceRequest, type Outcome } from "../../inference/index.ts";
-import { outcomeOf, ResultReading, type FrameFacts } from "./execution-codec.ts";
+import { releaseResponse, DeferredResponses, type InferenceRequest, type Outcome } from "../../inference/index.ts";
+import { outcomeOf, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
-import { spaceRequestIdMax, encodeCredit, MalformedRecord, type WireAnswer } from "./wire.ts";
+import { spaceRequestIdMax, encodeCredit, MalformedRecord, type WireDecoupledResponse } from "./wire.ts";
 
-/** The responses to one request. */
+/** The responses to one request of an execution. */
 interface Answers {
   readonly request: InferenceRequest;
   readonly end: PromiseWithResolvers<Outcome | null>;
   isOpen: boolean;
-  /** True when the request was cancelled: later responses are dropped, and earn no credit. */
+  /** True when the request was cancelled: its later responses are dropped and not acknowledged. */
   isGivenUp: boolean;
   untakenCount: number;
-  /** Credits of consumed responses that were not sent to the worker yet. */
+  /** Acknowledged responses that the worker has not been told about. */
   creditCount: number;
 }
 
@@ -25,22 +25,22 @@ export interface ExecutionAnswersOptions {
   readonly worker: PythonWorker;
 }
 
-/** Number of credits at which they are sent to the worker; one message for each would cost more. */
+/** Number of acknowledgements that are sent to the worker together, because a message for each would cost more. */
 const creditStep = frameLimits.answersMax / 2;
 
 /**
- * The responses to the requests of one execution, until each request has had its last: of a decoupled model from EXECUTE on, of any other
- * from the RESULT on that announces later responses.
+ * The responses to the requests of one execution that are sent separately, until each request has had its final one. For a decoupled model
+ * these are all responses; for another model, those that its RESULT frame announces for later.
  */
-export class ExecutionAnswers {
+export class ExecutionResponses {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
-  /** The result of each request when it is released. */
-  readonly sent: readonly SentAnswers[];
+  /** The results of the requests at the end of the execution. */
+  readonly sent: readonly DeferredResponses[];
   readonly #facts: FrameFacts;
   readonly #worker: PythonWorker;
   readonly #answers: readonly Answers[];
-  /** Space for responses that have not arrived, by the id of its ASK. */
+  /** Memory that was lent for responses that have not arrived, by the id of the ASK frame that requested it. */
   readonly #asked = new Map<number, readonly LentBlock[]>();
   #openCount: number;
   #isReleased = false;
@@ -59,15 +59,15 @@ export class ExecutionAnswers {
       creditCount: 0,
     }));
     this.#openCount = this.#answers.filter((answers) => answers.isOpen).length;
-    this.sent = this.#answers.map(({ end }) => new SentAnswers(end.promise));
+    this.sent = this.#answers.map(({ end }) => new DeferredResponses(end.promise));
   }
 
-  /** True when nothing more can arrive: `execute` has returned, and each request has had its last response. */
+  /** True when no more responses can arrive: `execute` has returned, and each request has had its final response. */
   get isOver(): boolean {
     return this.#isReleased && this.#openCount === 0;
   }
 
-  /** True if the model waits for a client that consumes nothing. */
+  /** True if the model waits for a client that does not read its responses. */
   get isHeldUp(): boolean {
     return this.#answers.some(({ isOpen, untakenCount }) => isOpen && untakenCount >= frameLimits.answersMax);
   }
@@ -78,7 +78,7 @@ export class ExecutionAnswers {
     this.#endSpaces();
   }
 
-  /** Records space for one response; a worker requests no more at once than it may send. */
+  /** Records memory that was lent for one response. A worker may request only as much as it has credit for. */
   lent(askId: number, blocks: readonly LentBlock[]): void {
     if (
       askId > spaceRequestIdMax ||
@@ -89,11 +89,11 @@ export class ExecutionAnswers {
     this.#asked.set(askId, blocks);
   }
 
-  answered({ place, isFinal, askId, response }: WireAnswer): void {
+  answered({ place, isFinal, askId, response }: WireDecoupledResponse): void {
     const answers = this.#answers[place];
     if (answers?.isOpen !== true)
       throw new MalformedRecord(`a response to request ${place}, which has already had its final response`);
-    // An error may come with the final flag when the model cannot send any more: it needs no credit.
+    // An error with the final flag needs no credit, because the model cannot continue after it.
     if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
       throw new MalformedRecord("more responses than the worker has credit for");
     if (!this.#facts.isDecoupled && (response === null || !isFinal))
@@ -112,13 +112,13 @@ export class ExecutionAnswers {
     this.#endSpaces();
   }
 
-  #outcomeOf(response: NonNullable<WireAnswer["response"]>, spaces: readonly LentBlock[]): Outcome {
+  #outcomeOf(response: NonNullable<WireDecoupledResponse["response"]>, spaces: readonly LentBlock[]): Outcome {
     const find = (lentId: number) => {
       const lent = spaces.find((space) => space.lentId === lentId);
       if (lent === undefined) throw new MalformedRecord(`a response in block ${lentId}, which was not lent to it`);
       return lent;
     };
-    return outcomeOf(response, this.#facts, new ResultReading([], find));
+    return outcomeOf(response, this.#facts, new ResultDecoder([], find));
   }
 
   #pass(answers: Answers, place: number, outcome: Outcome | null, isFinal: boolean): void {
@@ -137,14 +137,14 @@ export class ExecutionAnswers {
     answers.creditCount = 0;
   }
 
-  /** Cancels a request; returns its index if it has open responses, else -1. */
+  /** Cancels a request. Returns its index if it waits for responses; otherwise -1. */
   givenUp(request: InferenceRequest): number {
     const place = this.#answers.findIndex((answers) => answers.request === request && answers.isOpen);
     if (place !== -1) this.#answers[place]!.isGivenUp = true;
     return place;
   }
 
-  /** Ends all open requests with the error: the worker has reported it, or has ended. */
+  /** Ends all requests that wait for responses with the error: the worker has reported it, or has ended. */
   fail(error: InferenceError): void {
     for (const answers of this.#answers) if (answers.isOpen) this.#close(answers, error);
     this.released();
@@ -156,7 +156,7 @@ export class ExecutionAnswers {
     answers.end.resolve(last);
   }
 
-  /** When nothing more can arrive, unused space is released. */
+  /** Releases the lent memory that was not used, when no more responses can arrive. */
   #endSpaces(): void {
     if (!this.isOver) return;
     for (const blocks of this.#asked.values()) this.#worker.lent.endSpaces(blocks);

@@ -2,10 +2,10 @@ import type { OnnxValueInfo } from "../../native/index.ts";
 import type { ModelInput } from "./model-run.ts";
 
 /**
- * Returns the shape of an output if the model's declaration determines it before a run: fixed dimensions, and dynamic ones with the name
- * of an input's dimension. Null when a dimension is unknown; then the library must allocate.
+ * Returns the shape of an output if it is known before a run: its dimensions are fixed, or have the name of an input's dimension. Null when
+ * a dimension is unknown; then the library allocates the output.
  */
-export function foreseeShape(
+export function predictOutputShape(
   output: OnnxValueInfo,
   inputs: readonly ModelInput[],
   declared: readonly OnnxValueInfo[],

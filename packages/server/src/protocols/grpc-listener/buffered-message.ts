@@ -3,10 +3,10 @@ import type { ByteLease } from "@galatea/base";
 const firstBytes = 64 * 1024;
 
 /**
- * The bytes of a message that is needed as a whole, in one buffer that grows with the received bytes: an announced length alone takes no
- * memory. The buffer is charged to `memory`, whose owner releases it.
+ * The bytes of one message in a single buffer, which grows with the received bytes: the announced length alone allocates nothing. The
+ * buffer is charged to `memory`, whose owner releases the charge.
  */
-export class GatheredMessage {
+export class BufferedMessage {
   readonly #byteLengthMax: number;
   readonly #memory: ByteLease;
   #buffer = Buffer.alloc(0);
@@ -21,7 +21,7 @@ export class GatheredMessage {
     return this.#buffer.subarray(0, this.#used);
   }
 
-  /** Bytes of the lease that this buffer takes. */
+  /** Number of bytes that are charged to the lease. */
   get heldBytes(): number {
     return this.#buffer.length;
   }
@@ -35,7 +35,7 @@ export class GatheredMessage {
 
   #grow(needed: number): void {
     const length = Math.min(this.#byteLengthMax, Math.max(needed, 2 * this.#buffer.length, firstBytes));
-    // Both buffers exist while the bytes are copied.
+    // During the copy, both the old and the new buffer exist.
     this.#memory.grow(length);
     const grown = Buffer.allocUnsafeSlow(length);
     this.#buffer.copy(grown, 0, 0, this.#used);

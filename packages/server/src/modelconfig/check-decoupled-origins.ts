@@ -4,22 +4,19 @@ import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
 import { refuse } from "./refuse.ts";
 
-/**
- * The source that determines how often an ensemble tensor arrives: once for the request, or once for each response of this decoupled
- * step.
- */
+/** Determines how often an ensemble tensor arrives: once for the request, or once for each response of this decoupled step. */
 type Origin = "request" | EnsembleStepConfig;
 
 /**
- * Returns whether an ensemble sends many responses to a request. Rejects an ensemble in which a step, or the outputs, would read tensors
- * of which one arrives once and another many times, or which arrive many times independently.
+ * Returns whether an ensemble is decoupled. Rejects an ensemble in which a step, or the outputs, would combine a tensor that arrives once
+ * with one that arrives many times, or tensors of two independent decoupled steps.
  */
-export function checkAnswerOrigins(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): boolean {
+export function checkDecoupledOrigins(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): boolean {
   if (config.scheduling.kind !== "ensemble") return config.decoupled;
   const origins = new Map<string, Origin>(config.inputs.map((input) => [input.name, "request"]));
   const namers = namersOf(config);
   let isDecoupled = false;
-  // Steps may be in any order; those of a circle are never reached and never run.
+  // Steps may be listed in any order. Steps of a cycle are never reached, and never run.
   let waiting: readonly EnsembleStepConfig[] = config.scheduling.steps;
   for (let waitingCount = -1; waiting.length !== waitingCount;) {
     waitingCount = waiting.length;
@@ -40,8 +37,8 @@ export function checkAnswerOrigins(config: ModelConfig, composing: ReadonlyMap<s
 }
 
 /**
- * Returns the step to which Triton attributes each tensor: the ensemble itself when it reads or writes it, else the first step that names
- * it.
+ * Returns the step to which Triton's errors attribute each tensor: the ensemble itself when it reads or writes it, otherwise the first step
+ * that names it.
  */
 function namersOf(config: ModelConfig): ReadonlyMap<string, string> {
   const namers = new Map<string, string>();

@@ -1,28 +1,28 @@
 import { InferenceError } from "@galatea/base";
 import type { ServedModel } from "../../engine/index.ts";
-import { releaseResponse, type AnswerSink, type InferenceRequest, type Outcome } from "../../inference/index.ts";
+import { releaseResponse, type ResponseSink, type InferenceRequest, type Outcome } from "../../inference/index.ts";
 
-/** A response that was not requested yet. */
+/** A response of the model that the iterating caller has not requested yet. */
 interface WaitingAnswer {
   readonly outcome: Outcome;
   readonly taken: () => void;
 }
 
 /**
- * The responses of a decoupled model to one request, for one `for await`. A response counts as consumed when the next one is requested,
- * so that the model is never further ahead of its client than its credit allows. Stopping before the end cancels the request for the
- * model, and releases remaining responses.
+ * An iterator over the responses of a decoupled model to one request, for one `for await`. Requesting the next response acknowledges the
+ * previous one, so that the model is only a limited number of responses ahead of its client. Stopping early cancels the request and
+ * releases the remaining responses.
  */
-export class StreamedAnswers implements AsyncIterableIterator<Outcome, undefined>, AnswerSink {
+export class ResponseIterator implements AsyncIterableIterator<Outcome, undefined>, ResponseSink {
   readonly #leaving = new AbortController();
   readonly #waiting: WaitingAnswer[] = [];
-  /** Credit of the last response that was returned. */
+  /** Acknowledges the last response that was returned. */
   #taken: (() => void) | null = null;
   #isOver = false;
   #hasLeft = false;
   #changed: (() => void) | null = null;
 
-  /** Sends the request to the model, and owns its tensors. */
+  /** Sends the request to the model, and takes ownership of its tensors. */
   constructor(model: ServedModel, request: InferenceRequest) {
     const { signal: leaving } = this.#leaving;
     const signal = request.signal === null ? leaving : AbortSignal.any([request.signal, leaving]);

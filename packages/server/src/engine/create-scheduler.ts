@@ -10,7 +10,7 @@ import {
 } from "../scheduling/index.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
-/** The execution of a version: its own instances, or the versions of its steps, in the order of the steps. */
+/** The runtime of a version: the instances of a model, or the versions that an ensemble's steps run on, in the order of the steps. */
 export type Composition =
   | { readonly kind: "model"; readonly model: LoadedModel }
   | { readonly kind: "ensemble"; readonly steps: readonly ServingVersion[] };
@@ -22,7 +22,7 @@ export interface SchedulerDependencies {
 }
 
 /** Creates the scheduler that a configuration selects. */
-export function schedulerFor(config: ModelConfig, made: Composition, parts: SchedulerDependencies): Scheduler {
+export function createScheduler(config: ModelConfig, made: Composition, parts: SchedulerDependencies): Scheduler {
   if (made.kind === "model") {
     const { instances: own, spares = [] } = made.model;
     const instances = [...own, ...spares];

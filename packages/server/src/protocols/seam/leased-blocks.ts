@@ -1,8 +1,8 @@
 import { assert } from "@galatea/base";
 import type { Block, ArenaRange } from "../../tensor/index.ts";
 
-/** The references to blocks that the engine holds for a front end, by where the blocks lie. */
-export class LentBlocks {
+/** The references to blocks that the engine holds for a front end, by arena range. */
+export class LeasedBlocks {
   readonly #held = new Map<string, Block[]>();
 
   get count(): number {
@@ -11,7 +11,7 @@ export class LentBlocks {
     return count;
   }
 
-  /** The front end has the reference from here on. */
+  /** Stores a reference to a block on behalf of the front end. */
   lend(block: Block): void {
     const key = keyOf(block);
     const blocks = this.#held.get(key);
@@ -19,7 +19,7 @@ export class LentBlocks {
     else blocks.push(block);
   }
 
-  /** The front end gives a reference back. */
+  /** Releases a reference on behalf of the front end. */
   release(place: ArenaRange): void {
     const key = keyOf(place);
     const blocks = this.#held.get(key);
@@ -28,7 +28,7 @@ export class LentBlocks {
     if (blocks.length === 0) this.#held.delete(key);
   }
 
-  /** A reference of the engine's own to what lies there: a block that the front end holds, or a part of one. */
+  /** Returns a new reference, owned by the engine, to a range that the front end has: a block or a segment of one. */
   take(place: ArenaRange): Block {
     const exact = this.#held.get(keyOf(place))?.[0];
     if (exact !== undefined) {
@@ -36,10 +36,10 @@ export class LentBlocks {
       return exact;
     }
     const whole = this.#around(place);
-    return whole.part(place.byteOffset - whole.byteOffset, place.byteLength);
+    return whole.segment(place.byteOffset - whole.byteOffset, place.byteLength);
   }
 
-  /** Stands for memory that a front end's own thread has mapped. */
+  /** Returns the bytes of a range. In a test this replaces the front end's own mapping of the arena. */
   bytesAt(place: ArenaRange): Uint8Array {
     const block = this.#held.get(keyOf(place))?.[0];
     assert(block !== undefined, "a front end sees what it was lent");

@@ -5,12 +5,12 @@ import type { ServedModel } from "../../engine/index.ts";
 import {
   noParameters,
   newInferenceRequest,
-  type AnswerSink,
+  type ResponseSink,
   type InferenceRequest,
   type InferenceResponse,
 } from "../../inference/index.ts";
 import { createArena } from "../../tensor/index.ts";
-import { StreamedAnswers } from "./streamed-answers.ts";
+import { ResponseIterator } from "./response-iterator.ts";
 
 const request = (signal: AbortSignal | null): InferenceRequest =>
   newInferenceRequest({
@@ -19,10 +19,10 @@ const request = (signal: AbortSignal | null): InferenceRequest =>
     signal,
   });
 
-/** Answers that a test gives by hand, and how many of them count as taken. */
+/** Responses that a test gives by hand, and how many of them count as taken. */
 function open(signal: AbortSignal | null = null) {
   const arena = createArena({ capacityBytes: 2 ** 20 });
-  let sink!: AnswerSink;
+  let sink!: ResponseSink;
   let seen!: AbortSignal;
   const state = { takenCount: 0 };
   const model: Pick<ServedModel, "stream"> = {
@@ -32,7 +32,7 @@ function open(signal: AbortSignal | null = null) {
       return Promise.resolve();
     },
   };
-  const answers = new StreamedAnswers(model as ServedModel, request(signal));
+  const answers = new ResponseIterator(model as ServedModel, request(signal));
   const answer = (version: string): InferenceResponse => {
     const block = arena.allocate(4);
     const output = { name: "OUT", datatype: "FP32", shape: [1], data: block.bytes.subarray(0, 4), block } as const;
@@ -50,7 +50,7 @@ function open(signal: AbortSignal | null = null) {
   };
 }
 
-async function nextOf(answers: StreamedAnswers): Promise<string> {
+async function nextOf(answers: ResponseIterator): Promise<string> {
   const { done, value } = await answers.next();
   if (done) return "done";
   return value instanceof InferenceError ? value.message : value.modelVersion;

@@ -1,8 +1,8 @@
 /**
- * How a front end in a thread of its own waits for the engine's answer to a question: a count of the messages that the engine has
- * handled, in memory that both threads share.
+ * Counts the messages that the engine has handled, in memory that both threads share. A front-end thread waits on this count until its
+ * synchronous call has a result.
  */
-export class QuestionTurns {
+export class HandledMessageCount {
   readonly memory: SharedArrayBuffer;
   readonly #handled: Int32Array;
 
@@ -15,7 +15,7 @@ export class QuestionTurns {
     return Atomics.load(this.#handled, 0);
   }
 
-  /** The engine has handled one more. */
+  /** Reports that the engine has handled one more message. */
   handled(): void {
     Atomics.add(this.#handled, 0, 1);
     Atomics.notify(this.#handled, 0);

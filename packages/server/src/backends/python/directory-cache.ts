@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { delay, InferenceError, makeDirectory, type Clock } from "@galatea/base";
 import { lockDirectory, shareDirectory } from "@galatea/base/processes";
 
-export interface KeptOptions {
-  /** The parent directory, which contains each as `<name>/files`, and no other directories. */
+export interface DirectoryCacheOptions {
+  /** The parent directory, which contains only the cached directories, each as `<name>/files`. */
   readonly directory: string;
-  /** Limit of their total size on disk, without those that are being created or used. */
+  /** Limit of their total size on disk, without those that are being created or are leased. */
   readonly bytesMax: number;
   readonly clock: Clock;
 }
 
-/** Fills the empty directory `files`. Returns its bytes, or null to have them counted. */
-export type MakeFiles = (files: string) => Promise<number | null>;
+/** Fills the empty directory `files`. Returns its size in bytes; null to have it measured. */
+export type CreateFiles = (files: string) => Promise<number | null>;
 
-/** A lease of a directory: it does not change until this is disposed, or the process ends. */
+/** A lease of a cached directory, which is not deleted until the lease is disposed or the process ends. */
 export interface DirectoryLease extends Disposable {
   readonly directory: string;
 }
@@ -27,14 +27,14 @@ interface Held {
 }
 
 /**
- * A cache of directories that can be created again: Python environments, sets of packages. Any number of processes share them. Over
- * `bytesMax` unleased directories are deleted, the least recently used first.
+ * A cache of directories that can be created again, such as Python environments. Several processes may share it. When the cache exceeds
+ * `bytesMax`, directories without a lease are deleted, the least recently used first.
  */
-export class KeptDirectories {
-  readonly #options: KeptOptions;
+export class DirectoryCache {
+  readonly #options: DirectoryCacheOptions;
   readonly #held = new Map<string, Held>();
 
-  constructor(options: KeptOptions) {
+  constructor(options: DirectoryCacheOptions) {
     this.#options = options;
   }
 
@@ -42,16 +42,16 @@ export class KeptDirectories {
     return this.#options.directory;
   }
 
-  /** Returns the path of the files of `name`, valid during its lease. */
+  /** Returns the path of a cached directory, which is valid during a lease. */
   filesOf(name: string): string {
     return join(this.#options.directory, name, "files");
   }
 
   /**
-   * Leases a directory. One caller creates it if necessary; others wait. The remains of a failed or killed creation are replaced. Throws
-   * the error of `make`, and INVALID_ARG for a directory over the total limit.
+   * Leases a directory, and creates it if necessary; concurrent callers wait for the creation. The remains of a failed creation are
+   * replaced. Throws the error of `make`, and INVALID_ARG for a directory that exceeds the limit.
    */
-  async hold(name: string, make: MakeFiles, signal: AbortSignal): Promise<DirectoryLease> {
+  async hold(name: string, make: CreateFiles, signal: AbortSignal): Promise<DirectoryLease> {
     const root = join(this.#options.directory, name);
     for (let isNew = false; ;) {
       signal.throwIfAborted();
@@ -62,7 +62,7 @@ export class KeptDirectories {
       }
       const own = (await isMade(root)) ? null : await taken(root, lockDirectory);
       if (own === null) {
-        // Another caller creates or deletes it now.
+        // Another caller is creating or deleting the directory.
         await delay(this.#options.clock, waitMs, signal);
         continue;
       }
@@ -81,7 +81,7 @@ export class KeptDirectories {
     const lock = (await isMade(root)) ? await taken(root, shareDirectory) : null;
     if (lock === null) return null;
     const isStill = await isMade(root);
-    // Another caller of this process may have been faster.
+    // Another caller in this process may have leased the directory meanwhile.
     const known = this.#again(name);
     if (isStill && known === null) {
       const held = { lock, users: 0 };
@@ -115,11 +115,11 @@ export class KeptDirectories {
     try {
       utimesSync(join(root, stampName), now, now);
     } catch {
-      // An unknown time of the last use is not a failure.
+      // Ignored: the time of the last use only affects the order of deletion.
     }
   }
 
-  async #make(root: string, make: MakeFiles): Promise<void> {
+  async #make(root: string, make: CreateFiles): Promise<void> {
     const files = join(root, "files");
     try {
       for (const entry of await readdir(root))
@@ -139,17 +139,17 @@ export class KeptDirectories {
     }
   }
 
-  /** Deletes unleased directories until the rest is within the limit, and incomplete ones. */
+  /** Deletes incomplete directories, and unleased ones until the rest is within the limit. */
   async #bound(): Promise<void> {
     const { directory, bytesMax } = this.#options;
-    const entries: KeptEntry[] = [];
+    const entries: CachedDirectory[] = [];
     const found = await readdir(directory, { withFileTypes: true });
     for (const { name } of found.filter((entry) => entry.isDirectory())) {
       if (name.startsWith(goneMark)) await rm(join(directory, name), { recursive: true, force: true });
       else entries.push({ name, ...(await readStamp(join(directory, name))) });
     }
     let excess = entries.reduce((sum, { byteCount }) => sum + byteCount, 0) - bytesMax;
-    for (const { name, byteCount } of leastRecentFirst(entries)) {
+    for (const { name, byteCount } of evictionOrder(entries)) {
       if (excess <= 0 && byteCount > 0) break;
       const root = join(directory, name);
       const own = await taken(root, lockDirectory, { makes: false });
@@ -160,11 +160,11 @@ export class KeptDirectories {
     }
   }
 
-  /** Deletes a directory and its lock, which the caller must have. */
+  /** Deletes a directory, whose lock the caller must hold. */
   async #delete(root: string): Promise<void> {
     const gone = join(this.#options.directory, `${goneMark}${randomUUID()}`);
     await rename(root, gone);
-    // A failed creation may still be writing, which the retries allow for.
+    // A failed creation may still be writing; the removal is therefore retried.
     await rm(gone, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
   }
 }
@@ -173,21 +173,19 @@ const stampName = "bytes";
 const goneMark = ".gone-";
 const waitMs = 50;
 
-export interface KeptEntry {
+export interface CachedDirectory {
   readonly name: string;
-  /** 0 for an incomplete directory. */
+  /** Size in bytes; 0 for an incomplete directory. */
   readonly byteCount: number;
   readonly usedMs: number;
 }
 
-/** Returns the order of deletion: incomplete ones first, then the least recently used. */
-export function leastRecentFirst(entries: readonly KeptEntry[]): readonly KeptEntry[] {
+/** Returns the order of deletion: incomplete directories first, then the least recently used ones. */
+export function evictionOrder(entries: readonly CachedDirectory[]): readonly CachedDirectory[] {
   return entries.toSorted((a, b) => Number(a.byteCount > 0) - Number(b.byteCount > 0) || a.usedMs - b.usedMs);
 }
 
-/**
- * Locks an existing directory, and checks that it was not deleted and created again meanwhile; returns null when it cannot be locked now.
- */
+/** Locks an existing directory. Returns null when it is locked by another process, or was deleted and created again meanwhile. */
 async function taken(
   root: string,
   lock: (directory: string) => Disposable | null,
@@ -195,7 +193,7 @@ async function taken(
 ): Promise<Disposable | null> {
   if (makes) {
     await makeDirectory(root);
-    // Models may read files beside it, and a process that can open it can lock it.
+    // Only the server may open the lock file: a model that could open it could also lock it.
     await writeFile(join(root, "lock"), "", { flag: "a", mode: 0o600 });
   }
   const before = await inodeOf(root);
@@ -220,14 +218,14 @@ async function isMade(root: string): Promise<boolean> {
   return (await inodeOf(join(root, stampName))) !== null;
 }
 
-async function readStamp(root: string): Promise<Omit<KeptEntry, "name">> {
+async function readStamp(root: string): Promise<Omit<CachedDirectory, "name">> {
   const path = join(root, stampName);
   const text = await readFile(path, "utf8").catch(() => "0");
   const found = await stat(path).catch(() => null);
   return { byteCount: Number(text) || 0, usedMs: found?.mtimeMs ?? 0 };
 }
 
-/** Returns the disk space of the files below a directory. */
+/** Returns the disk space of all files below a directory. */
 async function bytesBelow(directory: string): Promise<number> {
   let sum = 0;
   for (const entry of await readdir(directory, { withFileTypes: true })) {

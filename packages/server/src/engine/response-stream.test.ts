@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import { noParameters, type Outcome } from "../inference/index.ts";
 import { createArena } from "../tensor/index.ts";
-import { AnswerStream } from "./answer-stream.ts";
+import { ResponseStream } from "./response-stream.ts";
 
 function watched() {
   const seen: string[] = [];
-  const stream = new AnswerStream(
+  const stream = new ResponseStream(
     {
       respond(outcome, isFinal, taken) {
         const what = outcome === null ? "nothing" : outcome instanceof InferenceError ? outcome.message : "an answer";

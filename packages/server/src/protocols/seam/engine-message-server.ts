@@ -1,26 +1,26 @@
 import { InferenceError, unreachable } from "@galatea/base";
 import type { Engine, ServedModel } from "../../engine/index.ts";
-import { newInferenceRequest, type AnswerSink, type Outcome } from "../../inference/index.ts";
-import { LentBlocks } from "./lent-blocks.ts";
+import { newInferenceRequest, type ResponseSink, type Outcome } from "../../inference/index.ts";
+import { LeasedBlocks } from "./leased-blocks.ts";
 import type { Lease, PlainMethod, ServerState, ToEngine, ToFrontEnd } from "./messages.ts";
-import { errorMessage, outcomeMessage, placeOf, tensorOf } from "./tensor-messages.ts";
+import { errorMessage, outcomeMessage, toArenaRange, fromTensorMessage } from "./tensor-messages.ts";
 
 type Infer = Extract<ToEngine, { kind: "infer" }>;
 
-/** A request that has not been answered to its end, or whose answers have not all left. */
+/** A request with responses that were not produced, or not acknowledged. */
 interface OpenRequest {
   readonly controller: AbortController;
-  /** By answer: what to call when it has left. */
+  /** Callbacks that acknowledge a response, by the response's id. */
   readonly untaken: Map<number, () => void>;
   isOver: boolean;
 }
 
-/** Verbs that take a signal behind their values. */
+/** Methods whose last argument is an abort signal. */
 const cancellable: ReadonlySet<PlainMethod> = new Set(["loadModel", "openNamespace"]);
 
-/** Serves one front end from an engine, by messages alone. */
-export class EngineSide {
-  readonly lent = new LentBlocks();
+/** Serves one front-end thread from an engine through messages. */
+export class EngineMessageServer {
+  readonly lent = new LeasedBlocks();
   readonly #engine: Engine;
   readonly #post: (message: ToFrontEnd) => void;
   readonly #leases = new Map<number, ServedModel>();
@@ -33,7 +33,7 @@ export class EngineSide {
     this.#post = post;
   }
 
-  /** What the front end has not given back or seen the end of. */
+  /** Number of resources that the front end has not released or completed. */
   get openCount(): number {
     return this.lent.count + this.#leases.size + this.#requests.size + this.#calls.size;
   }
@@ -59,7 +59,7 @@ export class EngineSide {
           const block = this.#lease(message.leaseId).arena?.allocate(message.byteLength);
           if (block === undefined) throw new InferenceError("UNAVAILABLE", "the model was unloaded");
           this.lent.lend(block);
-          return placeOf(block);
+          return toArenaRange(block);
         });
       case "release":
         return this.lent.release(message.place);
@@ -124,11 +124,11 @@ export class EngineSide {
     this.#requests.set(requestId, open);
     const request = newInferenceRequest({
       ...head,
-      inputs: inputs.map((input) => tensorOf(input, (place) => this.lent.take(place))),
+      inputs: inputs.map((input) => fromTensorMessage(input, (place) => this.lent.take(place))),
       signal: controller.signal,
     });
     const model = this.#lease(leaseId);
-    const sink: AnswerSink = {
+    const sink: ResponseSink = {
       respond: (outcome, isFinal, taken) => this.#respond(requestId, open, { outcome, isFinal, taken }),
     };
     if (isStream) await model.stream(request, sink);
@@ -148,7 +148,7 @@ export class EngineSide {
   ): void {
     const { outcome, isFinal, taken } = answer;
     const answerId = ++this.#lastId;
-    // The final flag alone is nothing that leaves.
+    // A final flag without a response is not acknowledged.
     if (outcome !== null) open.untaken.set(answerId, taken);
     if (outcome !== null && !(outcome instanceof InferenceError))
       for (const { block } of outcome.outputs) if (block !== null) this.lent.lend(block);

@@ -1,13 +1,13 @@
 import { InferenceError } from "@galatea/base";
-import { releaseResponse, type AnswerSink, type InferenceResponse, type Outcome } from "../inference/index.ts";
+import { releaseResponse, type ResponseSink, type InferenceResponse, type Outcome } from "../inference/index.ts";
 
 /** Delivers a request's responses to its sink: exactly one of them is the last, in every outcome, and none follows it. */
-export class AnswerStream implements AnswerSink {
-  readonly #sink: AnswerSink;
+export class ResponseStream implements ResponseSink {
+  readonly #sink: ResponseSink;
   readonly #reshape: ((response: InferenceResponse) => InferenceResponse) | null;
   #isOver = false;
 
-  constructor(sink: AnswerSink, reshape: ((response: InferenceResponse) => InferenceResponse) | null) {
+  constructor(sink: ResponseSink, reshape: ((response: InferenceResponse) => InferenceResponse) | null) {
     this.#sink = sink;
     this.#reshape = reshape;
   }
