@@ -240,7 +240,7 @@ export async function createEndpoint(platform: Platform, plan: EndpointPlan): Pr
 }
 
 /** Waits until the endpoint is in this status; gives its FailureReason. */
-export async function endpointIs(platform: Platform, name: string, status: string): Promise<string> {
+export async function endpointIs(platform: Pick<Platform, "sagemaker">, name: string, status: string): Promise<string> {
   return await until(`endpoint ${name} is ${status}`, async () => {
     const described = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
     if (described.EndpointStatus === status) return described.FailureReason ?? "-";

@@ -10,10 +10,20 @@ const systemError = (code: string, syscall = "write", cause?: unknown) =>
   Object.assign(new Error(`${code}: ${syscall}`, { cause }), { code, syscall });
 
 test("what a disk refuses is told from its code, also where it is the cause of another error", () => {
-  const faults = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EIO"].map((code) =>
+  const faults = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EDATABASE", "EIO"].map((code) =>
     diskFaultOf(systemError(code)),
   );
-  const told = ["full", "full", "file-too-large", "read-only", "forbidden", "forbidden", "no-directory", null];
+  const told = [
+    "full",
+    "full",
+    "file-too-large",
+    "read-only",
+    "forbidden",
+    "forbidden",
+    "no-directory",
+    "unreachable",
+    null,
+  ];
   assert.deepEqual(faults, told);
   assert.equal(diskFaultOf(new Error("not written", { cause: systemError("ENOSPC") })), "full");
   assert.equal(diskFaultOf(null), null);

@@ -62,6 +62,11 @@ test("what is no fault of a disk is the writer's, unless every error is to be ou
   const at = place();
   await assert.rejects(at.write(1, other), /no such table/);
   assert.deepEqual([at.pausesMs, at.told], [[], []]);
+  const away = () => Object.assign(new Error("away"), { code: "EDATABASE" });
+  assert.equal(await at.write(2, away), "written at try 3");
+  const onlyAway = place({ retries: "unreachable database" });
+  await assert.rejects(onlyAway.write(1, full));
+  assert.equal(await onlyAway.write(2, away), "written at try 3");
   assert.equal(await place({ retries: "every error" }).write(2, other), "written at try 3");
 });
 

@@ -17,8 +17,11 @@ export interface RetryWriteOptions {
   readonly recordDescription: string;
   /** The name of the record's owner, for the log. */
   readonly ownerName: string;
-  /** The errors to retry: disk faults only, or every error when nothing else would repeat the write before the next start. */
-  readonly retries: "disk faults" | "every error";
+  /**
+   * The errors to retry: disk faults, or only those of a database that cannot be reached, or every error when nothing else would repeat
+   * the write before the next start.
+   */
+  readonly retries: "disk faults" | "unreachable database" | "every error";
   /** Defaults to 1 s, doubled up to 30 s. */
   readonly pauses?: RetryPauses;
   readonly signal: AbortSignal;
@@ -34,10 +37,16 @@ export async function retryWrite<Result>(write: () => Promise<Result>, options: 
     try {
       return await write();
     } catch (error) {
-      if (retries === "disk faults" && diskFaultOf(error) === null) throw error;
+      if (!isRetried(error, retries)) throw error;
       signal.throwIfAborted();
       logger.error(`${what} cannot be recorded; retrying`, { name, error: String(error), pauseMs });
     }
     await delay(clock, pauseMs, signal);
   }
+}
+
+function isRetried(error: unknown, retries: RetryWriteOptions["retries"]): boolean {
+  if (retries === "every error") return true;
+  const fault = diskFaultOf(error);
+  return fault === "unreachable" || (retries === "disk faults" && fault !== null);
 }

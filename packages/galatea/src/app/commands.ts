@@ -14,6 +14,8 @@ import {
   frameworkFlags,
   frameworkOptions,
   parseFlags,
+  recordsFlags,
+  recordsOptions,
   restartFlags,
   serveFlags,
   serveOptions,
@@ -193,6 +195,14 @@ export const commands: readonly Command[] = [
     flags: backupFlags,
     positionalsMax: 1,
     run: async (parsed) => (await import("./backup.ts")).restore(backupOptions("restore", parsed)),
+  }),
+  command({
+    name: "records",
+    summary: "copy a platform's records between a data directory and a PostgreSQL database",
+    usage: "records copy --from DIR|URL --to DIR|URL",
+    flags: recordsFlags,
+    positionalsMax: 1,
+    run: async (parsed) => (await import("./copy-records.ts")).copyRecordsCommand(recordsOptions(parsed)),
   }),
   command({
     name: "env",

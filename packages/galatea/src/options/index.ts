@@ -19,12 +19,15 @@ export {
   envOptions,
   eventsFlags,
   platformDefaults,
+  recordsFlags,
+  recordsOptions,
   restartFlags,
   type BackupOptions,
   type EndpointOptions,
   type EnvOptions,
   type EventsOptions,
   type PlatformAddressOptions,
+  type RecordsCopyOptions,
   type RestartOptions,
 } from "./platform-flags.ts";
 export { serveFlags, type ServedContainerKind } from "./serve-flags.ts";

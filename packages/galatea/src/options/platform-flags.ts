@@ -94,6 +94,30 @@ export function backupOptions(
   return { ...options, file };
 }
 
+const recordsEnd = (end: string) =>
+  textFlag({ about: `${end}: a data directory, or a PostgreSQL database such as postgres://user@host/database` });
+
+export const recordsFlags = {
+  from: recordsEnd("the records to copy, of one moment; a platform may use them meanwhile"),
+  to: recordsEnd("where the copy goes, which must have no records and no running platform"),
+};
+
+/** The options of `galatea records copy`. */
+export interface RecordsCopyOptions {
+  readonly from: string;
+  readonly to: string;
+}
+
+export function recordsOptions({
+  options,
+  positionals: [verb = ""],
+}: Parsed<OptionsOf<typeof recordsFlags>>): RecordsCopyOptions {
+  const { from, to } = options;
+  if (verb !== "copy") throw new UsageError(`galatea records takes copy, not '${verb}'`);
+  if (from === null || to === null) throw new UsageError("galatea records copy takes --from and --to");
+  return { from, to };
+}
+
 export function parsedRegion(text: string): string {
   if (/^[a-z]{2,}(-[a-z]+)+-\d{1,2}$/.test(text)) return text;
   throw new UsageError(`invalid value for --region: '${text}' is not like us-east-1`);

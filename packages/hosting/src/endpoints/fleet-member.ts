@@ -1,4 +1,4 @@
-import { assert, delay, TaskGroup, unreachable } from "@galatea/base";
+import { assert, delay, retryWrite, TaskGroup, unreachable } from "@galatea/base";
 import type { AgentInstance, ContainerView, InstanceEvent } from "../instance-agent/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
 import type { InstanceUsage, Unconfined } from "../instances/index.ts";
@@ -122,7 +122,15 @@ export class FleetMember implements AsyncDisposable {
   async start(signal: AbortSignal): Promise<void> {
     try {
       // The keys are recorded before code runs with them: the platform's next run has to know them.
-      await this.#recordKeys();
+      const { clock, logger } = this.#options.fleet;
+      await retryWrite(() => this.#recordKeys(), {
+        clock,
+        logger,
+        recordDescription: "an instance's access key",
+        ownerName: this.id,
+        retries: "unreachable database",
+        signal,
+      });
       signal.throwIfAborted();
       await this.#instance.put("delete");
       await this.#instance.view.started(signal);

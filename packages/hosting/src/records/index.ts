@@ -18,6 +18,8 @@ export {
 export { allDocuments, allJson, readJson } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments } from "./memory-documents.ts";
 export { RecordedValues } from "./recorded-values.ts";
+export { copyRecords, type CopySource, type CopyTarget } from "./record-copy.ts";
 export { copyDatabase } from "./snapshot-files.ts";
+export { openSqliteSource, openSqliteTarget } from "./sqlite-copy.ts";
 export { openDocuments, restoreDocuments } from "./sqlite-documents.ts";
 export { openMetrics } from "./sqlite-metrics.ts";

@@ -1,0 +1,73 @@
+import { existsSync } from "node:fs";
+import { createLogger, makeDirectory } from "@galatea/base";
+import { lockDirectory } from "@galatea/base/processes";
+import {
+  copyRecords,
+  openSqliteSource,
+  openSqliteTarget,
+  type CopySource,
+  type CopyTarget,
+} from "@galatea/hosting/records";
+import { databasePaths, dataDirectories, platformUmask } from "../data-directory/index.ts";
+import type { RecordsCopyOptions } from "../options/index.ts";
+import { tableText } from "./platform-commands/table.ts";
+
+/**
+ * `galatea records copy`: copies the records of one moment to an empty place, and prints counts and checksums, which were
+ * compared with those of the copy. Resolves with 1 if it fails; nothing is copied then.
+ */
+export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Promise<number> {
+  process.umask(platformUmask);
+  try {
+    await using source = await openSource(from);
+    await using target = await openTarget(to);
+    const kinds = await copyRecords(source, target);
+    process.stdout.write(tableText(kinds, ["kind", "count", "bytes", "sha256"]));
+    const sum = kinds.reduce((count, each) => count + each.count, 0);
+    process.stdout.write(`${sum} documents of version ${source.version} are copied, and their checksums are equal\n`);
+    if (source.isInUse)
+      process.stdout.write("A platform uses the source: what it writes from now on is not in the copy\n");
+    return 0;
+  } catch (error) {
+    process.stderr.write(`galatea records copy: ${(error as Error).message}\n`);
+    return 1;
+  }
+}
+
+const isUrl = (place: string) => /^postgres(?:ql)?:\/\//.test(place);
+
+async function openSource(place: string): Promise<CopySource> {
+  if (isUrl(place)) {
+    const { openPostgresSource, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
+    return await openPostgresSource(parseDatabaseUrl(place));
+  }
+  const directories = dataDirectories(place, process.env);
+  const { records: path } = databasePaths(directories);
+  if (!existsSync(path)) throw new Error(`there are no records in '${directories.root}'`);
+  using lock = lockDirectory(directories.records);
+  return openSqliteSource(path, { isInUse: lock === null });
+}
+
+async function openTarget(place: string): Promise<CopyTarget> {
+  if (isUrl(place)) {
+    const { openPostgresTarget, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
+    return await openPostgresTarget(
+      parseDatabaseUrl(place),
+      createLogger((_level, line) => process.stderr.write(`${line}\n`)),
+    );
+  }
+  const directories = dataDirectories(place, process.env);
+  await makeDirectory(directories.records);
+  await using opening = new AsyncDisposableStack();
+  const lock = lockDirectory(directories.records);
+  if (lock === null) throw new Error(`a platform uses '${directories.root}'; stop it first`);
+  opening.use(lock);
+  const target = opening.use(await openSqliteTarget(databasePaths(directories).records));
+  const opened = opening.move();
+  return {
+    write: target.write.bind(target),
+    pages: target.pages.bind(target),
+    commit: target.commit.bind(target),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
