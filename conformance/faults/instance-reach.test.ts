@@ -240,6 +240,6 @@ test("CreateModel refuses grants that name nothing", async () => {
       modelDataUrl: `s3://${bucket}/m.tar.gz`,
       environment: { [name]: value },
     });
-    assert.match((await refused(made)).message, new RegExp(`^Environment has to name in ${name} `));
+    assert.match((await refused(made)).message, new RegExp(`^Environment variable ${name} must contain `));
   }
 });

@@ -1,6 +1,6 @@
 import { ByteBudget, systemClock } from "@galatea/base";
 import { createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
-import { countedMetrics } from "@galatea/hosting/exposition/endpoint-counters.ts";
+import { countedMetricNames } from "@galatea/hosting/exposition/endpoint-counters.ts";
 import { createServerMetrics } from "galatea/app/serving/server-metrics.ts";
 import { codeSpan, markdownTable, referencePage } from "./markdown.ts";
 
@@ -54,15 +54,15 @@ async function serverText(): Promise<string> {
 /** Returns what a platform prints that has recorded every metric of one endpoint. */
 function platformText(): string {
   const none = { endpoints: new Map(), instancesInServiceCount: 0 };
-  const hosting = { figures: () => none, mirrorFigures: { bytes: 0, lost: {} } };
+  const hosting = { statistics: () => none, mirrorStatistics: { bytes: 0, lost: {} } };
   const facts = { startedMs: 0, confinementKinds: ["files"], unconfined: () => ({}) };
   const counters = new EndpointCounters({ exists: () => true, rowsMax: 10 });
   const dimensions = ["EndpointName", "VariantName", "InferenceComponentName"].map((name) => ({ name, value: "x" }));
-  for (const metricName of countedMetrics)
+  for (const metricName of countedMetricNames)
     counters
-      .counting({ namespace: "AWS/SageMaker", metricName, dimensions, unit: "None" }, { record: () => {} })
+      .wrapRecorder({ namespace: "AWS/SageMaker", metricName, dimensions, unit: "None" }, { record: () => {} })
       .record(1);
-  return createPlatformMetrics(hosting as never, facts).text() + counters.print();
+  return createPlatformMetrics(hosting as never, facts).prometheusText() + counters.prometheusText();
 }
 
 function familiesTable(text: string): string {

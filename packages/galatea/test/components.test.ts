@@ -11,7 +11,7 @@ import {
   updateComponent,
 } from "../../hosting/test/components-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
-import { scalableHosting } from "@galatea/hosting/scaling-targets";
+import { hostingScalableResources } from "@galatea/hosting/scaling-targets";
 import { TrafficBench, until } from "../../hosting/test/traffic-fixture.ts";
 
 const signal = new AbortController().signal;
@@ -150,7 +150,7 @@ test("Application Auto Scaling has as many copies as it asks for, down to none, 
   await using bench = await TrafficBench.open();
   await deployShared(bench, "scaled");
   await create(bench, "scaled", "model", spec("model", 2), 0);
-  const scalable = scalableHosting(bench.hosting, owner);
+  const scalable = hostingScalableResources(bench.hosting, owner);
   const dimension = "sagemaker:inference-component:DesiredCopyCount";
   const id = { resourceId: "inference-component/model", dimension };
   assert.deepEqual(await scalable.capacity(id), { desired: 0, running: 0, isMoving: false });

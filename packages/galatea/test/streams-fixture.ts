@@ -169,7 +169,7 @@ export class StreamBench implements AsyncDisposable {
   async deployMany(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {
     await this.configure(name, instanceCount, ...containers);
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+    await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   async configure(name: string, instanceCount: number, ...containers: readonly string[]): Promise<void> {

@@ -10,7 +10,7 @@ import { HostingCatalog } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointActions, Reconciler, StateLog, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
 import { EndpointWatch } from "./operations/index.ts";
-import type { Wait } from "./waits/index.ts";
+import type { WaitLimits } from "./waits/index.ts";
 import { Endpoints } from "./operations/index.ts";
 import type {
   EndpointEvent,
@@ -20,7 +20,7 @@ import type {
   FleetDependencies,
 } from "./endpoints/index.ts";
 import type { InstanceCredentials, ModelHost, Unconfined } from "./instances/index.ts";
-import { ModelMemories } from "./capacity/index.ts";
+import { ModelMemoryEstimates } from "./capacity/index.ts";
 import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
 import {
   endpointNotFound,
@@ -39,21 +39,22 @@ import { newInstanceId } from "./operations/index.ts";
 export interface HostingOptions {
   readonly documents: Documents;
   readonly fleet: Omit<FleetOptions, "nodes" | "agentOf">;
-  /** Nodes on which the host runs instances; at least one. */
+  /** Nodes on which instances run; at least one. */
   readonly nodes: readonly NodeDescription[];
   readonly limits: HostingLimits;
-  /** Returns a number in [0, 1); chooses the instance for a request. */
+  /** Returns a random number in [0, 1). Requests are distributed over instances with it. */
   readonly random: () => number;
   readonly alarmState: ReadAlarmState;
-  /** Outbox for results of asynchronous inference; no notifications are sent without one. */
+  /** Outbox for SNS notifications of asynchronous results. Without an outbox, no notifications are sent. */
   readonly outbox?: ResultOutbox;
   readonly asyncLimits?: AsyncLimits;
-  /** Clock of recorded values, which measure queues; defaults to `clock`, the clock of instances. */
+  /** Clock for the timestamps of recorded metrics. Defaults to the fleet's clock. */
   readonly seriesClock?: Clock;
   readonly mirroring?: MirroringLimits;
 }
 
-export interface HostingFigures {
+/** Counts for the platform's metrics and its `/health` page. */
+export interface HostingStatistics {
   readonly endpoints: ReadonlyMap<EndpointState["at"], number>;
   readonly instancesInServiceCount: number;
   /** Isolation settings that nodes cannot apply to the instances in service, with the reasons. */
@@ -74,7 +75,7 @@ export class Hosting implements AsyncDisposable {
   readonly #actions: EndpointActions;
   readonly #mirrors: Mirrors;
   readonly #stateLog: StateLog;
-  readonly #memories: ModelMemories;
+  readonly #memories: ModelMemoryEstimates;
   readonly #credentials: InstanceCredentials;
   readonly #agents: ReadonlyMap<NodeId, LocalInstanceAgent>;
 
@@ -88,7 +89,7 @@ export class Hosting implements AsyncDisposable {
     this.#credentials = fleet.credentials;
     this.watch = new EndpointWatch(store, fleet.clock);
     const { store: objects, clock, logger } = fleet;
-    this.#memories = new ModelMemories({ store, objects, logger });
+    this.#memories = new ModelMemoryEstimates({ store, objects, logger });
     this.catalog = new HostingCatalog({ store, reservations, memories: this.#memories, clock });
     this.#mirrors = new Mirrors({
       ...fleet,
@@ -98,7 +99,8 @@ export class Hosting implements AsyncDisposable {
       limits: options.mirroring ?? {},
     });
     const claim: FleetDependencies["claim"] = (what, instanceType) => reservations.claim(what, instanceType);
-    const memorySeen: FleetDependencies["memorySeen"] = (model, mostBytes) => this.#memories.seen(model, mostBytes);
+    const memorySeen: FleetDependencies["memorySeen"] = (model, mostBytes) =>
+      this.#memories.recordMeasured(model, mostBytes);
     const parts: FleetDependencies = { fleet, random, newId: newInstanceId, claim, memorySeen };
     this.#actions = new EndpointActions({
       store,
@@ -123,11 +125,11 @@ export class Hosting implements AsyncDisposable {
     const { components, variants } = openComponents({
       ...records,
       reconciling,
-      parts,
+      fleetDependencies: parts,
       drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
       watch: this.watch,
-      settled: (name, wait) => this.settled(name, wait),
+      waitUntilStable: (name, wait) => this.waitUntilStable(name, wait),
       resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),
     });
     this.components = components;
@@ -155,7 +157,7 @@ export class Hosting implements AsyncDisposable {
 
   /** Continues the work of the previous run: starts the endpoints in service and resumes unfinished transitions. */
   async resume(): Promise<void> {
-    const wanted = [...(await this.endpoints.adoptable()), ...(await this.components.adoptable())];
+    const wanted = [...(await this.endpoints.adoptableOwners()), ...(await this.components.adoptableOwners())];
     await this.#credentials.keepOnly(await this.#host.resume(wanted));
     await this.endpoints.resume();
     await this.asyncInferences.resume();
@@ -163,22 +165,22 @@ export class Hosting implements AsyncDisposable {
     await this.transforms.resume();
   }
 
-  /** Returns whether an object is data of an existing model, or of a model that an endpoint still runs. */
+  /** Returns whether an S3 object is data of an existing model, or of a deleted model that an endpoint still runs. */
   isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
     return this.#store.view.isModelData(object);
   }
 
   /** Returns the owner of an output object: a capture, an asynchronous output or a transform result. Null for other objects. */
-  outputPlace(object: { readonly bucket: string; readonly key: string }): OutputOwners | null {
-    return this.#store.view.outputPlace(object);
+  outputOwners(object: { readonly bucket: string; readonly key: string }): OutputOwners | null {
+    return this.#store.view.outputOwners(object);
   }
 
-  /** Figures of the copies for shadow variants and data capture. */
-  get mirrorFigures(): MirrorFigures {
+  /** Counts of the requests that were copied for shadow variants and data capture. */
+  get mirrorStatistics(): MirrorFigures {
     return this.#mirrors.figures;
   }
 
-  figures(): HostingFigures {
+  statistics(): HostingStatistics {
     const endpoints = new Map<EndpointState["at"], number>();
     for (const at of this.#store.view.endpointStates()) endpoints.set(at, (endpoints.get(at) ?? 0) + 1);
     let instancesInServiceCount = 0;
@@ -192,9 +194,9 @@ export class Hosting implements AsyncDisposable {
     return { endpoints, instancesInServiceCount, unconfined };
   }
 
-  /** Resolves when the endpoint is in a stable state or deleted, or when the wait ends, whichever is first. */
-  settled(name: string, wait: Wait): Promise<void> {
-    return this.watch.settled(name, wait);
+  /** Resolves when the endpoint is in a stable state or deleted, or when the wait ends. */
+  waitUntilStable(name: string, wait: WaitLimits): Promise<void> {
+    return this.watch.waitUntilStable(name, wait);
   }
 
   /** Returns whether an endpoint with that name exists, in any state. */
@@ -207,7 +209,7 @@ export class Hosting implements AsyncDisposable {
     return this.#actions.running(name) !== undefined;
   }
 
-  /** Throws AwsError with the runtime's codes and messages. */
+  /** Invokes an endpoint. Throws AwsError with the error codes and messages of SageMaker Runtime. */
   async invoke(name: string, accountId: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#actions.running(name);
     if (running === undefined) throw this.#notServing(name, accountId);
@@ -220,7 +222,7 @@ export class Hosting implements AsyncDisposable {
     return await running.invoke(request);
   }
 
-  /** Stops every instance; records stay, and `resume` of a later run starts the endpoints again. */
+  /** Stops all instances. The records of endpoints stay, so that `resume` of the next process starts the endpoints again. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([

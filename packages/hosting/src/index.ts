@@ -1,39 +1,39 @@
 /**
- * Hosting: models, endpoint configurations, endpoints, and the instances that run for them. `Hosting` is the public
- * interface, with a member for each kind of record: it keeps the records, reconciles endpoints (a transition is
- * recorded before it is reported, and resumed after a restart), starts instances through the `ModelHost` that it is
- * given, and answers invocations. Multi-model endpoints have one agent per instance. Errors are AwsError with the
- * services' own codes and messages. Nothing here reads the environment or knows HTTP servers.
+ * Hosting: models, endpoint configurations, endpoints, and the instances that run for them. The class `Hosting` is the
+ * public interface, with a member for each kind of record. It stores the records, reconciles endpoints (a transition is
+ * recorded before callers see it, and resumed after a restart), starts instances through a `ModelHost`, and answers
+ * invocations. Errors are AwsError with SageMaker's codes and messages. This package neither reads environment variables
+ * nor opens an HTTP server for callers.
  */
 export {
   asyncLimits,
   type AsyncEvent,
   type AsyncLimits,
   type AsyncRequest,
-  type AsyncTicket,
+  type AsyncReceipt,
   type ResultOutbox,
 } from "./async-inference/index.ts";
 export { containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./model-cache/index.ts";
 export {
   hostingArn,
-  isFolderMark,
+  isFolderPlaceholder,
   isInvokableEndpoint,
   isPlatformsNamespace,
   parseS3Uri,
-  refusedVariable,
+  environmentVariableError,
   resolveImage,
   unsupportedImageText,
   type AsyncInferenceConfig,
   type ContainerDefinition,
-  type Containers,
+  type ModelContainers,
   type DataCaptureConfig,
   type DeploymentConfig,
   type EndpointConfigRecord,
   type HostingResource,
   type Owner,
-  serverlessRefusal,
-  weightRefusal,
-  serverlessType,
+  serverlessConfigError,
+  variantWeightError,
+  serverlessQuotaType,
   type ProductionVariant,
   type ServerlessConfig,
 } from "./definitions/index.ts";
@@ -52,13 +52,13 @@ export {
 } from "./endpoints/index.ts";
 export type { RequestedComponentSpec, ComponentUpdate } from "./operations/index.ts";
 export type { ComponentEvent, ComponentRecord, ComponentSpec } from "./components/index.ts";
-export type { EndpointUpdate, RetainedProperty, VariantSize } from "./operations/index.ts";
+export type { EndpointUpdate, RetainedProperty, VariantSizeChange } from "./operations/index.ts";
 export type { EndpointDescription } from "./operations/index.ts";
 export { Hosting, type HostingOptions } from "./hosting.ts";
 export type { TransformEvent, TransformJobRecord, TransformRequest } from "./transforms/index.ts";
 export { mirrorLosses } from "./mirrors/index.ts";
 export { hostingLimits, type HostingLimits } from "./capacity/index.ts";
-export { invalid } from "./definitions/index.ts";
+export { validationError } from "./definitions/index.ts";
 export {
   instanceLimits,
   ModelDataError,
@@ -99,4 +99,4 @@ export {
   type LogStreams,
 } from "./logs/index.ts";
 export { type ListingPage, type ListingPosition, type ListQuery, type NumberedStateChange } from "./store/index.ts";
-export type { Wait } from "./waits/index.ts";
+export type { WaitLimits } from "./waits/index.ts";

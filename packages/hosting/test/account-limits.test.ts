@@ -121,9 +121,9 @@ test("an endpoint that the node has no memory for is refused with how much is mi
     message:
       "The account-level service limit 'Memory of the nodes' is 10240 MiB, with current utilization of " +
       `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
-      "A model counts with what it took before, or else with the size of its data. " +
-      `${missing} MiB are missing: fewer instances, a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
-      "containers, or deleting other endpoints and transform jobs would free it.",
+      "The need of a model is its highest measured memory, or the size of its data if it was never measured. " +
+      `${missing} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
+      "containers, or delete other endpoints and transform jobs.",
   });
   // Two containers of 128 MiB in addition to the guaranteed memory of their models.
   await config("small", 2, 3 * gibi);

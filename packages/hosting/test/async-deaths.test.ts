@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import type { AsyncEvent, AsyncTicket } from "../src/index.ts";
+import type { AsyncEvent, AsyncReceipt } from "../src/index.ts";
 import { DocumentMemory, recordedMovesContract, type MovesRow } from "../src/records/contracts/index.ts";
 import type { DocumentChange } from "../src/records/index.ts";
 import { AsyncBench, paths } from "./async-fixture.ts";
@@ -23,7 +23,7 @@ const topics = {
 /** The store as it is at a write, and where the results are to come. */
 interface Outside {
   readonly objects: Promise<ReadonlyMap<string, string>>;
-  readonly ticket: AsyncTicket | null;
+  readonly ticket: AsyncReceipt | null;
 }
 
 interface Found {
@@ -36,9 +36,9 @@ interface Found {
 /** Hosting with one endpoint, `q`, and a request for it. */
 class World implements AsyncDisposable {
   readonly bench: AsyncBench;
-  ticket: AsyncTicket | null;
+  ticket: AsyncReceipt | null;
 
-  private constructor(bench: AsyncBench, ticket: AsyncTicket | null) {
+  private constructor(bench: AsyncBench, ticket: AsyncReceipt | null) {
     this.bench = bench;
     this.ticket = ticket;
   }

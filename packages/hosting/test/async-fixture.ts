@@ -11,7 +11,7 @@ import {
   type AsyncInferenceConfig,
   type AsyncLimits,
   type AsyncRequest,
-  type AsyncTicket,
+  type AsyncReceipt,
   type Hosting,
 } from "../src/index.ts";
 import type { InMemoryMetricStore } from "@galatea/base/metrics";
@@ -124,9 +124,9 @@ export class AsyncBench implements AsyncDisposable {
         },
         logs,
         queues: {
-          asyncLimits: { ...asyncLimits, lookMs: 20, sampleMs: 20, pauseMsMin: 20, ...options.limits },
+          asyncLimits: { ...asyncLimits, pollMs: 20, sampleMs: 20, pauseMsMin: 20, ...options.limits },
           outbox: {
-            post: async (topic, message) => {
+            prepareMessage: async (topic, message) => {
               if (topic.endsWith("absent")) return null;
               const parsed = JSON.parse(message) as Record<string, unknown>;
               const status = (parsed as { readonly invocationStatus: string }).invocationStatus;
@@ -167,11 +167,11 @@ export class AsyncBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+    await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   /** With the input in the request, where none is named. */
-  async ask(name: string, body: string, more: Partial<AsyncRequest> = {}): Promise<AsyncTicket> {
+  async ask(name: string, body: string, more: Partial<AsyncRequest> = {}): Promise<AsyncReceipt> {
     return await this.hosting.asyncInferences.accept(name, owner, {
       headers: { "content-type": "text/x-asked", accept: "text/x-said" },
       inferenceId: null,
@@ -208,7 +208,7 @@ export class AsyncBench implements AsyncDisposable {
 
   /** Resolves with the result of a request. */
   async result(
-    ticket: AsyncTicket,
+    ticket: AsyncReceipt,
   ): Promise<{ readonly ok: boolean; readonly text: string; readonly contentType: string }> {
     for (const untilMs = performance.now() + testTimeoutMs; performance.now() < untilMs;) {
       const [output, failure] = [await this.object(ticket.outputUrl), await this.object(ticket.failureUrl)];

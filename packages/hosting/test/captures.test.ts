@@ -48,7 +48,7 @@ test("what an endpoint is asked and answers is in files by variant and hour; ano
   await bench.update("watched", "plain");
   await bench.settled("watched");
   await bench.ask("watched", "after");
-  await until("all are written", () => bench.hosting.mirrorFigures.callCount === 0);
+  await until("all are written", () => bench.hosting.mirrorStatistics.callCount === 0);
   const lines = await linesBelow(bench, "of/");
   const wanted = answered.map(({ variant, container, instance, pid }, index) => {
     const request = asked[index] ?? "";
@@ -63,8 +63,8 @@ test("what an endpoint is asked and answers is in files by variant and hour; ano
   });
   assert.deepEqual(new Set(found), new Set(wanted));
   assert.equal(new Set(lines.map(([, { eventMetadata }]) => eventMetadata.eventId)).size, 20);
-  const none = { "no-room": 0, "shadow-busy": 0, "cut-short": 0, "not-written": 0 };
-  assert.deepEqual(bench.hosting.mirrorFigures, { callCount: 0, bytes: 0, lost: none });
+  const none = { "no-instance-capacity": 0, "shadow-busy": 0, "cut-short": 0, "not-written": 0 };
+  assert.deepEqual(bench.hosting.mirrorStatistics, { callCount: 0, bytes: 0, lost: none });
 });
 
 test("what was captured before an endpoint is deleted is written, and a bucket that is not there fails nobody", async () => {
@@ -97,7 +97,7 @@ test("of a pipeline what the first container is asked and the last one answers; 
     does: { first: { length: true }, last: json },
   });
   await bench.hosting.endpoints.delete("piped", owner);
-  await until("all are written", () => bench.hosting.mirrorFigures.callCount === 0);
+  await until("all are written", () => bench.hosting.mirrorStatistics.callCount === 0);
   const sides = (await linesBelow(bench, "of/piped/all/")).map(([, { captureData }]) => captureData);
   const wanted = [
     { input: "[1]", output: short.text },
@@ -110,5 +110,5 @@ test("of a pipeline what the first container is asked and the last one answers; 
   }));
   assert.equal(found.length, 3);
   for (const pair of wanted) assert.ok(found.some((each) => each.input === pair.input && each.output === pair.output));
-  assert.equal(bench.hosting.mirrorFigures.lost["cut-short"], 1);
+  assert.equal(bench.hosting.mirrorStatistics.lost["cut-short"], 1);
 });

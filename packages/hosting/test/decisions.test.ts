@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hostingArn, parseHostingArn } from "../src/definitions/arns.ts";
 import { resolveImage, unsupportedImageText } from "../src/definitions/image-names.ts";
-import { instanceType } from "../src/definitions/instance-types.ts";
-import { budgetOf, localNode } from "../src/nodes/index.ts";
+import { instanceTypeSize } from "../src/definitions/instance-types.ts";
+import { instanceTypeBudget, localNode } from "../src/nodes/index.ts";
 import { anyOf, leastBusy } from "../src/endpoints/routing.ts";
 import { parseS3Uri } from "../src/definitions/s3-uri.ts";
 
@@ -25,17 +25,17 @@ test("the least busy instance is chosen, and of equals each alike; at random eac
 });
 
 test("instance types have their published sizes, clipped to the node", () => {
-  assert.deepEqual(instanceType("ml.g4dn.4xlarge"), { vcpuCount: 16, memoryBytes: 64 * gibi });
-  assert.deepEqual(instanceType("ml.m5.large"), { vcpuCount: 2, memoryBytes: 8 * gibi });
-  assert.deepEqual(instanceType("ml.c5.18xlarge"), { vcpuCount: 72, memoryBytes: 144 * gibi });
-  assert.deepEqual(instanceType("ml.t2.medium"), { vcpuCount: 2, memoryBytes: 4 * gibi });
-  assert.deepEqual(instanceType("ml.p4d.24xlarge"), { vcpuCount: 96, memoryBytes: 1152 * gibi });
-  assert.equal(instanceType("ml.z9.large"), null);
+  assert.deepEqual(instanceTypeSize("ml.g4dn.4xlarge"), { vcpuCount: 16, memoryBytes: 64 * gibi });
+  assert.deepEqual(instanceTypeSize("ml.m5.large"), { vcpuCount: 2, memoryBytes: 8 * gibi });
+  assert.deepEqual(instanceTypeSize("ml.c5.18xlarge"), { vcpuCount: 72, memoryBytes: 144 * gibi });
+  assert.deepEqual(instanceTypeSize("ml.t2.medium"), { vcpuCount: 2, memoryBytes: 4 * gibi });
+  assert.deepEqual(instanceTypeSize("ml.p4d.24xlarge"), { vcpuCount: 96, memoryBytes: 1152 * gibi });
+  assert.equal(instanceTypeSize("ml.z9.large"), null);
   const node = localNode({ vcpuCount: 4, memoryBytes: 9 * gibi, gpuCount: 1, diskBytes: 100 * gibi });
   const shared = { acceleratorCount: 1, diskBytes: 100 * gibi };
-  assert.deepEqual(budgetOf("ml.m5.large", node), { vcpuCount: 2, memoryBytes: 8 * gibi, ...shared });
-  assert.deepEqual(budgetOf("ml.g5.48xlarge", node), { vcpuCount: 4, memoryBytes: 9 * gibi, ...shared });
-  assert.deepEqual(budgetOf("ml.z9.large", node), { vcpuCount: 4, memoryBytes: 9 * gibi, ...shared });
+  assert.deepEqual(instanceTypeBudget("ml.m5.large", node), { vcpuCount: 2, memoryBytes: 8 * gibi, ...shared });
+  assert.deepEqual(instanceTypeBudget("ml.g5.48xlarge", node), { vcpuCount: 4, memoryBytes: 9 * gibi, ...shared });
+  assert.deepEqual(instanceTypeBudget("ml.z9.large", node), { vcpuCount: 4, memoryBytes: 9 * gibi, ...shared });
 });
 
 test("images of every account, region and tag are known by their repository, others are nobody's", () => {

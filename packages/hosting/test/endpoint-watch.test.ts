@@ -75,6 +75,6 @@ test("waiting for an endpoint goes on beyond the steps of an update, until the s
   await bench.update("e", "f", {
     deploymentConfig: { BlueGreenUpdatePolicy: { TrafficRoutingConfiguration: policy } },
   });
-  await bench.hosting.settled("e", long);
+  await bench.hosting.waitUntilStable("e", long);
   assert.deepEqual(await bench.status("e"), ["InService", "f", null]);
 });

@@ -13,7 +13,7 @@ import {
   instanceLimits,
   invocationLimits,
   type ContainerDefinition,
-  type Containers,
+  type ModelContainers,
   type FleetOptions,
   type HostingLimits,
   type HostingOptions,
@@ -61,8 +61,8 @@ export interface HostingFixtureOptions {
 }
 
 /** Containers of an image that a model may name, which these are not. */
-export function imaged(containers: readonly ContainerDefinition[]): Containers {
-  return containers.map((each) => ({ Image: "sagemaker-tritonserver:test", ...each })) as unknown as Containers;
+export function imaged(containers: readonly ContainerDefinition[]): ModelContainers {
+  return containers.map((each) => ({ Image: "sagemaker-tritonserver:test", ...each })) as unknown as ModelContainers;
 }
 
 export interface HostingFixture extends AsyncDisposable {

@@ -96,7 +96,7 @@ test("a record that cannot be read is told once, is not served, and gives way to
   const logger = createLogger((_, message, fields) => told.push(`${message} ${String(fields?.["key"])}`));
   await using hosting = await open(documents, {}, logger);
   await assert.rejects(hosting.catalog.model("torn", owner), /Could not find model/);
-  assert.deepEqual(told, ["a record is damaged and left out torn"]);
+  assert.deepEqual(told, ["damaged record skipped; it stays on disk torn"]);
   await hosting.catalog.createModel(modelOf("torn"));
   assert.equal((await hosting.catalog.model("torn", owner)).name, "torn");
 });

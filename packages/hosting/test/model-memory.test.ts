@@ -29,7 +29,7 @@ createServer((_request, response) => response.end()).listen(socketPath);
 async function deploy(hosting: Hosting, name: string, instanceCount = 1): Promise<void> {
   await configure(hosting, name, instanceCount);
   await hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-  await hosting.settled(name, { waitMsMax: testTimeoutMs, signal: never });
+  await hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: never });
 }
 
 async function configure(hosting: Hosting, name: string, InitialInstanceCount: number): Promise<void> {
@@ -103,7 +103,7 @@ test("what a single model was seen to take counts: beside it, for its next endpo
     const update = hosting.endpoints.update({ ...plain, name: "first", configName: "second", owner });
     await assert.rejects(update, missing);
     await hosting.endpoints.delete("first", owner);
-    await hosting.settled("first", { waitMsMax: testTimeoutMs, signal: never });
+    await hosting.waitUntilStable("first", { waitMsMax: testTimeoutMs, signal: never });
   }
   await using fixture = await open();
   const { hosting } = fixture;

@@ -172,7 +172,7 @@ export class ModelsBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: never });
+    await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: never });
   }
 
   /** Asks a model, which answers after a while. */

@@ -299,6 +299,6 @@ test("after a restart of the platform a model is not loaded again while the inst
 test("an instance that takes too long to be taken over no longer holds requests: its models are loaded on others", async () => {
   await using adopting = await openAdopting(200);
   const { bench, quick, slow } = adopting;
-  await until("one instance is in service", () => bench.hosting.figures().instancesInServiceCount === 1);
+  await until("one instance is in service", () => bench.hosting.statistics().instancesInServiceCount === 1);
   assert.deepEqual(await bench.ask("adopted", slow.text), { ...quick, text: slow.text });
 });

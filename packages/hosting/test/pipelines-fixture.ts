@@ -168,7 +168,7 @@ export class PipelineBench implements AsyncDisposable {
     };
     await this.hosting.catalog.createConfig({ ...shared, ...more, variants: [variant] });
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+    await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   /** The answer's text, and what else came with it. */

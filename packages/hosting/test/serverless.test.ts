@@ -38,7 +38,7 @@ async function released(bench: TrafficBench, held: Promise<unknown>): Promise<vo
 }
 
 const inService = (bench: TrafficBench) =>
-  until("an instance is in service", () => bench.hosting.figures().instancesInServiceCount === 1);
+  until("an instance is in service", () => bench.hosting.statistics().instancesInServiceCount === 1);
 
 test("the first request starts the instance and is held for it, those beside it share it, and it ends when nobody asks", async () => {
   await using bench = await open({ instances: { idleMsMax: 200 } });

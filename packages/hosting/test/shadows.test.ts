@@ -6,7 +6,7 @@ import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
-const lost = (bench: TrafficBench) => bench.hosting.mirrorFigures.lost;
+const lost = (bench: TrafficBench) => bench.hosting.mirrorStatistics.lost;
 const invocations = (bench: TrafficBench, name: string) => bench.sums.get(`${name} Invocations`) ?? 0;
 
 async function ask(bench: TrafficBench, name: string, requestCount: number, body = "x"): Promise<void> {
@@ -33,7 +33,7 @@ test("a shadow is asked as many as its weight says, answers nobody, and has metr
   await bench.hosting.endpoints.resize("mirrored", [{ variantName: "s", weight: 0 }], owner);
   await bench.settled("mirrored");
   await ask(bench, "mirrored", 20);
-  await until("no copy is under way", () => bench.hosting.mirrorFigures.callCount === 0);
+  await until("no copy is under way", () => bench.hosting.mirrorStatistics.callCount === 0);
   assert.equal(invocations(bench, "mirrored s"), 20);
 });
 
@@ -46,7 +46,7 @@ test("a shadow that hangs holds nobody up: its copies are bounded, and what is m
     let highestBytes = 0;
     for (let round = 0; round < 20; round += 1) {
       await Promise.all(Array.from({ length: 10 }, () => ask(bench, "hung", 1, body)));
-      highestBytes = Math.max(highestBytes, bench.hosting.mirrorFigures.bytes);
+      highestBytes = Math.max(highestBytes, bench.hosting.mirrorStatistics.bytes);
     }
     assert.ok(highestBytes > 300_000 && highestBytes <= 400_000, `${highestBytes} bytes are held`);
     assert.ok(lost(bench)["no-room"] >= 100, `${lost(bench)["no-room"]} were given up`);
@@ -55,8 +55,8 @@ test("a shadow that hangs holds nobody up: its copies are bounded, and what is m
   } finally {
     bench.signal("SIGCONT", "s");
   }
-  await until("its copies are answered", () => bench.hosting.mirrorFigures.callCount === 0);
-  assert.deepEqual(bench.hosting.mirrorFigures.bytes, 0);
+  await until("its copies are answered", () => bench.hosting.mirrorStatistics.callCount === 0);
+  assert.deepEqual(bench.hosting.mirrorStatistics.bytes, 0);
   assert.equal(invocations(bench, "hung s") + lost(bench)["no-room"], 200);
 });
 
@@ -86,12 +86,12 @@ test("a shadow that answers without end, at once or part by part, costs its call
   await ask(bench, "flooded", 40, "flood");
   await ask(bench, "flooded", 100);
   // A stream goes on for as long as streams may; nothing of it is kept.
-  const { callCount, bytes } = bench.hosting.mirrorFigures;
+  const { callCount, bytes } = bench.hosting.mirrorStatistics;
   assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies hold ${bytes} bytes`);
   assert.equal(bench.sums.get("flooded a InvocationModelErrors"), 0);
   await bench.hosting.endpoints.delete("flooded", owner);
   await bench.settled("flooded");
-  assert.deepEqual([bench.hosting.mirrorFigures.callCount, bench.hosting.mirrorFigures.bytes], [0, 0]);
+  assert.deepEqual([bench.hosting.mirrorStatistics.callCount, bench.hosting.mirrorStatistics.bytes], [0, 0]);
   await until("nothing is left of it", () => bench.running().length === 0);
 });
 
@@ -99,7 +99,7 @@ test("a shadow that does not answer keeps neither an update without it nor a del
   await using bench = await TrafficBench.open();
   await bench.deploy("left", [{ name: "a" }, { name: "s", isShadow: true }]);
   await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
-  const underWay = () => bench.hosting.mirrorFigures.callCount;
+  const underWay = () => bench.hosting.mirrorStatistics.callCount;
   /** The production variant is told to answer, its shadow is not. */
   const held = async () => {
     let isAnswered = false;
@@ -118,7 +118,7 @@ test("a shadow that does not answer keeps neither an update without it nor a del
   await held();
   await bench.hosting.endpoints.delete("left", owner);
   await bench.settled("left");
-  assert.deepEqual([underWay(), bench.hosting.mirrorFigures.bytes], [0, 0]);
+  assert.deepEqual([underWay(), bench.hosting.mirrorStatistics.bytes], [0, 0]);
   await until("nothing is left of it", () => bench.running().length === 0);
 });
 

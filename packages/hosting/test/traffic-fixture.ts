@@ -280,7 +280,7 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   async settled(name: string): Promise<void> {
-    await this.hosting.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+    await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
   async ask(

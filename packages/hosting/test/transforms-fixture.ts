@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore, type BucketStore } from "../src/objects/index.ts";
-import type { Containers, Hosting, TransformJobRecord, TransformRequest } from "../src/index.ts";
+import type { ModelContainers, Hosting, TransformJobRecord, TransformRequest } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
 
@@ -155,7 +155,7 @@ export class TransformBench implements AsyncDisposable {
     does: string,
     more: Partial<TransformRequest> = {},
     parameters = "",
-    containers: Containers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
+    containers: ModelContainers = [{ Environment: { DOES: does, PARAMETERS: parameters } }],
   ): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     await this.hosting.catalog.createModel({
@@ -176,7 +176,7 @@ export class TransformBench implements AsyncDisposable {
   }
 
   async ended(name: string): Promise<TransformJobRecord> {
-    await this.hosting.transforms.settled(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+    await this.hosting.transforms.waitUntilEnded(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
     return await this.hosting.transforms.find(name);
   }
 

@@ -131,7 +131,7 @@ test("a rolling update for which the node has room for one batch is taken, never
   await refused(blueGreen({ Type: "CANARY", CanarySize: percent(25) }), 4, both);
   const { RollbackMaximumBatchSize: _back, ...policy } = rollingBothWays().RollingUpdatePolicy ?? assert.fail();
   await refused({ RollingUpdatePolicy: policy }, 4, /the update would need 3 instances and 384 MiB less\.$/);
-  await refused(rollingBothWays(percent(50)), 2, /would free it\.$/);
+  await refused(rollingBothWays(percent(50)), 2, /transform jobs\.$/);
   const clients = bench.clients("tight");
   await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
   await bench.settled("tight");
@@ -294,7 +294,7 @@ test("weights and numbers of instances change under load, survive an update wher
       [{ variantName: "c" }, { variantName: "d" }],
       'The variant name(s) "c", "d" is/are not present within endpoint configuration "sized".',
     ],
-    [[{ variantName: "a", instanceCount: 0 }], 'DesiredInstanceCount of variant "a" has to be 1 or more.'],
+    [[{ variantName: "a", instanceCount: 0 }], 'DesiredInstanceCount of variant "a" must be at least 1.'],
     [[{ variantName: "a", weight: 0 }], "At least one production variant needs a weight above zero."],
     [
       [{ variantName: "a", instanceCount: 80 }],

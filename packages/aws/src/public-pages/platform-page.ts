@@ -3,7 +3,7 @@ import { statusPage, statusRowsMax } from "@galatea/base/status-page";
 import { failureReason, type Hosting } from "@galatea/hosting";
 
 export interface PlatformPageOptions {
-  readonly hosting: Pick<Hosting, "endpoints" | "figures">;
+  readonly hosting: Pick<Hosting, "endpoints" | "statistics">;
   readonly version: string;
   readonly unconfined: () => Readonly<Record<string, string>>;
 }
@@ -28,7 +28,7 @@ export async function platformPage(
   { hosting, version, unconfined }: PlatformPageOptions,
   showsNames: boolean,
 ): Promise<string> {
-  const { endpoints, instancesInServiceCount } = hosting.figures();
+  const { endpoints, instancesInServiceCount } = hosting.statistics();
   const endpointCount = [...endpoints.values()].reduce((sum, count) => sum + count, 0);
   const states = [...endpoints].map(([at, count]) => `${count} ${at}`);
   const gaps = Object.keys(unconfined());

@@ -48,7 +48,7 @@ const linesMax = 500;
 export function publicPages(options: PublicPagesOptions): Gateway {
   const { gateway, metrics } = options;
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    response.once("close", () => metrics.answered(response.headersSent ? response.statusCode : 0));
+    response.once("close", () => metrics.countRequest(response.headersSent ? response.statusCode : 0));
     const found = pageOf(options, request);
     if (found === null) return gateway.handle(request, response);
     void found
@@ -93,7 +93,7 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
     return page(200, healthText(access.confinementGaps ? options.unconfined() : null), "application/json");
   }
   if (access.endpointMetrics) return allMetrics(options);
-  if (access.platformMetrics) return page(200, options.metrics.text(), prometheus);
+  if (access.platformMetrics) return page(200, options.metrics.prometheusText(), prometheus);
   return page(403, "Metrics are available to programs of this machine only.\n");
 }
 
@@ -115,7 +115,7 @@ async function topicPage({ topics }: PublicPagesOptions, url: string): Promise<P
 }
 
 async function allMetrics({ metrics, series }: PublicPagesOptions): Promise<Page> {
-  return { status: 200, type: prometheus, text: metrics.text() + (await series()) };
+  return { status: 200, type: prometheus, text: metrics.prometheusText() + (await series()) };
 }
 
 function healthText(unconfined: Readonly<Record<string, string>> | null): string {

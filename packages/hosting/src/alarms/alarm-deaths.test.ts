@@ -9,7 +9,7 @@ import {
 } from "../records/contracts/index.ts";
 import { alarmLimits, Alarms } from "./alarms.ts";
 import type { AlarmDefinition } from "./alarm.ts";
-import { alarmFacts, sumAlarm } from "./sum-alarm-fixture.ts";
+import { commonAlarmFields, sumAlarm } from "./sum-alarm-fixture.ts";
 
 const minuteMs = 60_000;
 const startMs = Date.UTC(2026, 10, 22);
@@ -18,7 +18,13 @@ const topic = "arn:aws:sns:r:1:told";
 
 const facts = { actions: { OK: [topic], ALARM: [topic], INSUFFICIENT_DATA: [] }, configuredMs: startMs };
 const errors = sumAlarm("errors", facts);
-const above: AlarmDefinition = { ...alarmFacts, ...facts, kind: "composite", name: "above", rule: 'ALARM("errors")' };
+const above: AlarmDefinition = {
+  ...commonAlarmFields,
+  ...facts,
+  kind: "composite",
+  name: "above",
+  rule: 'ALARM("errors")',
+};
 
 /** The time, what is measured, and what was told to whom, of which the last that an alarm told is what people see. */
 interface Outside {
@@ -66,8 +72,8 @@ class World implements AsyncDisposable {
   async live(): Promise<void> {
     for (let minute = 0; minute < 5; minute += 1) {
       this.nowMs += minuteMs;
-      await this.alarms.look(never);
-      await this.alarms.acted();
+      await this.alarms.evaluateAll(never);
+      await this.alarms.whenActionsEnd();
     }
   }
 

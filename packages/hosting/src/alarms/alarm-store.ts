@@ -1,13 +1,13 @@
 import type { Logger } from "@galatea/base";
 import { allJson, readJson, type DocumentChange, type Documents } from "../records/index.ts";
-import type { AlarmDefinition, AlarmRecord, HistoryItem } from "./alarm.ts";
+import type { AlarmDefinition, AlarmRecord, AlarmHistoryItem } from "./alarm.ts";
 
 const kind = "alarm";
 const historyKind = "alarm-history";
 /** Document kind for the histories of deleted alarms. */
 const deletedKind = "alarm-gone";
 
-/** A deleted alarm whose history is still kept. */
+/** A deleted alarm whose history is still stored. */
 export interface DeletedAlarm {
   readonly name: string;
   readonly kind: AlarmDefinition["kind"];
@@ -15,7 +15,7 @@ export interface DeletedAlarm {
 }
 
 interface GoneRecord extends DeletedAlarm {
-  readonly items: readonly HistoryItem[];
+  readonly items: readonly AlarmHistoryItem[];
 }
 
 export interface AlarmStoreOptions {
@@ -25,8 +25,8 @@ export interface AlarmStoreOptions {
 }
 
 /**
- * Alarms and their histories as documents, by name. Concurrent writes of one alarm lose an item of its history: callers
- * serialize them.
+ * Stores alarms and their histories as documents, by alarm name. Callers must serialize the writes of one alarm: each
+ * write reads the history and replaces it, so that concurrent writes would lose history items.
  */
 export class AlarmStore {
   readonly #options: AlarmStoreOptions;
@@ -35,41 +35,41 @@ export class AlarmStore {
     this.#options = options;
   }
 
-  async all(): Promise<readonly AlarmRecord[]> {
+  async listAlarms(): Promise<readonly AlarmRecord[]> {
     const all: AlarmRecord[] = [];
-    for await (const record of this.#listed<AlarmRecord>(kind)) all.push(record);
+    for await (const record of this.#readAll<AlarmRecord>(kind)) all.push(record);
     return all;
   }
 
-  async deleted(): Promise<readonly DeletedAlarm[]> {
+  async listDeleted(): Promise<readonly DeletedAlarm[]> {
     const all: DeletedAlarm[] = [];
-    for await (const { name, kind: of, deletedMs } of this.#listed<GoneRecord>(deletedKind)) {
+    for await (const { name, kind: of, deletedMs } of this.#readAll<GoneRecord>(deletedKind)) {
       all.push({ name, kind: of, deletedMs });
     }
     return all;
   }
 
-  /** Returns the items, oldest first, including those of a deleted alarm with the same name. */
-  async history(name: string): Promise<readonly HistoryItem[]> {
+  /** Returns the history items of an alarm, oldest first, including those of a deleted alarm with the same name. */
+  async history(name: string): Promise<readonly AlarmHistoryItem[]> {
     const gone = await this.#goneItems(name);
     return [...gone, ...(await this.#items(name))].slice(-this.#options.limits.historyMax);
   }
 
-  async put(record: AlarmRecord, items: readonly HistoryItem[]): Promise<void> {
+  async put(record: AlarmRecord, items: readonly AlarmHistoryItem[]): Promise<void> {
     const { name } = record.definition;
     const { definition, status, pendingActions } = record;
     const body = JSON.stringify({ definition, status, pendingActions });
     const change: DocumentChange = { do: "put", kind, key: name, body, expects: "any" };
-    await this.#options.documents.write([change, ...(await this.#told(name, items))]);
+    await this.#options.documents.write([change, ...(await this.#historyChanges(name, items))]);
   }
 
-  /** Deletes alarms; their histories are kept until they are forgotten. */
+  /** Deletes alarms and keeps their histories until `forgetHistories` is called. */
   async delete(records: readonly AlarmRecord[], deletedMs: number): Promise<void> {
     const { historyMax } = this.#options.limits;
     const changes: DocumentChange[] = [];
     for (const { definition } of records) {
       const { name: key, kind: of } = definition;
-      const item: HistoryItem = {
+      const item: AlarmHistoryItem = {
         atMs: deletedMs,
         kind: "ConfigurationUpdate",
         summary: `Alarm "${key}" deleted`,
@@ -86,32 +86,32 @@ export class AlarmStore {
     await this.#options.documents.write(changes);
   }
 
-  async forget(names: readonly string[]): Promise<void> {
+  async forgetHistories(names: readonly string[]): Promise<void> {
     const changes = names.map((key): DocumentChange => ({ do: "delete", kind: deletedKind, key, expects: "any" }));
     await this.#options.documents.write(changes);
   }
 
-  async #told(name: string, items: readonly HistoryItem[]): Promise<readonly DocumentChange[]> {
+  async #historyChanges(name: string, items: readonly AlarmHistoryItem[]): Promise<readonly DocumentChange[]> {
     if (items.length === 0) return [];
     const all = [...(await this.#items(name)), ...items].slice(-this.#options.limits.historyMax);
     return [{ do: "put", kind: historyKind, key: name, body: JSON.stringify(all), expects: "any" }];
   }
 
-  async #items(name: string): Promise<readonly HistoryItem[]> {
-    return ((await this.#found(historyKind, name)) as readonly HistoryItem[] | null) ?? [];
+  async #items(name: string): Promise<readonly AlarmHistoryItem[]> {
+    return ((await this.#read(historyKind, name)) as readonly AlarmHistoryItem[] | null) ?? [];
   }
 
-  async #goneItems(name: string): Promise<readonly HistoryItem[]> {
-    return ((await this.#found(deletedKind, name)) as GoneRecord | null)?.items ?? [];
+  async #goneItems(name: string): Promise<readonly AlarmHistoryItem[]> {
+    return ((await this.#read(deletedKind, name)) as GoneRecord | null)?.items ?? [];
   }
 
-  async #found(of: string, name: string): Promise<unknown> {
+  async #read(of: string, name: string): Promise<unknown> {
     const { documents, logger } = this.#options;
     const found = await documents.get(of, name);
     return found === null ? null : readJson(found, logger);
   }
 
-  async *#listed<Value>(of: string): AsyncGenerator<Value, void, void> {
+  async *#readAll<Value>(of: string): AsyncGenerator<Value, void, void> {
     const { documents, logger } = this.#options;
     for await (const { value } of allJson<Value>(documents, of, { logger })) yield value;
   }

@@ -5,7 +5,7 @@ export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
 export type AlarmState = (typeof alarmStates)[number];
 
 /** The treatment of a period without recorded values. */
-export type MissingData = "missing" | "ignore" | "breaching" | "notBreaching";
+export type MissingDataTreatment = "missing" | "ignore" | "breaching" | "notBreaching";
 
 export type ThresholdComparison =
   | "GreaterThanOrEqualToThreshold"
@@ -13,8 +13,8 @@ export type ThresholdComparison =
   | "LessThanThreshold"
   | "LessThanOrEqualToThreshold";
 
-/** The metric that an alarm evaluates, or queries as GetMetricData takes them, one of which is returned. */
-export type Watched =
+/** The input of a metric alarm: a metric with a statistic, or GetMetricData queries of which one returns the values to evaluate. */
+export type EvaluatedMetric =
   | {
       readonly kind: "metric";
       readonly metric: MetricName;
@@ -30,7 +30,8 @@ export interface AlarmTag {
   readonly value: string;
 }
 
-export interface AlarmFacts {
+/** The fields that metric alarms and composite alarms have in common. */
+export interface AlarmBase {
   readonly name: string;
   readonly arn: string;
   readonly description: string | null;
@@ -41,44 +42,44 @@ export interface AlarmFacts {
   readonly tags: readonly AlarmTag[];
 }
 
-export interface MetricAlarm extends AlarmFacts {
+export interface MetricAlarm extends AlarmBase {
   readonly kind: "metric";
-  readonly watched: Watched;
+  readonly watched: EvaluatedMetric;
   readonly threshold: number;
   readonly comparison: ThresholdComparison;
   readonly evaluationPeriods: number;
   readonly datapointsToAlarm: number;
-  /** True where the request had DatapointsToAlarm, which Describe then returns. */
+  /** True if the PutMetricAlarm request contained DatapointsToAlarm: only then does DescribeAlarms return the field. */
   readonly hasDatapointsToAlarm: boolean;
-  /** Null: not in the request, which means `missing`. */
-  readonly missing: MissingData | null;
-  /** For alarms on percentiles: true if datapoints with too few samples leave the state unchanged. Absent otherwise. */
+  /** TreatMissingData of the request. Null if the request did not contain it; CloudWatch's default is `missing`. */
+  readonly missing: MissingDataTreatment | null;
+  /** True if EvaluateLowSampleCountPercentile is `ignore`: percentiles of too few samples leave the state unchanged. Absent otherwise. */
   readonly ignoresFewSamples?: true;
 }
 
-/** The reason that a composite alarm's actions are suppressed. */
-export type SuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
+/** CloudWatch's ActionsSuppressedBy: the reason why the actions of a composite alarm are suppressed. */
+export type ActionsSuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
 
-/**
- * The suppression of a composite alarm's actions: its reason, its end (null: when the suppressor leaves ALARM), and the
- * state whose actions ran last.
- */
+/** The suppression of a composite alarm's actions. */
 export interface Suppression {
-  readonly by: SuppressedBy;
+  readonly by: ActionsSuppressedBy;
+  /** Epoch time at which the suppression ends. Null while the suppressor alarm is in ALARM. */
   readonly untilMs: number | null;
+  /** The state whose actions ran last. */
   readonly actedState: AlarmState;
 }
 
+/** CloudWatch's ActionsSuppressor: an alarm that suppresses the actions of a composite alarm while it is in ALARM. */
 export interface Suppressor {
   readonly alarm: string;
   readonly waitMs: number;
   readonly extensionMs: number;
 }
 
-export interface CompositeAlarm extends AlarmFacts {
+export interface CompositeAlarm extends AlarmBase {
   readonly kind: "composite";
   readonly rule: string;
-  /** Absent without a suppressor. */
+  /** Absent if the alarm has no ActionsSuppressor. */
   readonly suppressor?: Suppressor;
 }
 
@@ -87,16 +88,16 @@ export type AlarmDefinition = MetricAlarm | CompositeAlarm;
 export interface AlarmStatus {
   readonly state: AlarmState;
   readonly reason: string;
-  /** JSON; null before the first evaluation. */
+  /** CloudWatch's StateReasonData, as JSON text. Null before the first evaluation. */
   readonly reasonData: string | null;
   readonly updatedMs: number;
   /** Time of the last change of state. */
   readonly transitionedMs: number;
-  /** Only for a composite alarm whose actions are suppressed. */
+  /** Present while the actions of a composite alarm are suppressed. */
   readonly suppression?: Suppression;
 }
 
-/** An action of an alarm's new state that is not recorded as done. */
+/** An action of a state transition that has not finished: it runs again after a restart of the platform. */
 export interface PendingAction {
   readonly arn: string;
   readonly status: AlarmStatus;
@@ -107,21 +108,21 @@ export interface PendingAction {
 export interface AlarmRecord {
   readonly definition: AlarmDefinition;
   readonly status: AlarmStatus;
-  /** Oldest first, without repeating actions. After a crash the platform runs these at its next start. */
+  /** Actions that have not finished, oldest first, without repeating actions. After a crash the platform runs them at its next start. */
   readonly pendingActions: readonly PendingAction[];
 }
 
-export type HistoryKind = "ConfigurationUpdate" | "StateUpdate" | "Action";
+export type AlarmHistoryItemType = "ConfigurationUpdate" | "StateUpdate" | "Action";
 
-export interface HistoryItem {
+export interface AlarmHistoryItem {
   readonly atMs: number;
-  readonly kind: HistoryKind;
+  readonly kind: AlarmHistoryItemType;
   readonly summary: string;
-  /** JSON. */
+  /** Details as JSON text: CloudWatch's HistoryData. */
   readonly data: string;
 }
 
-/** An alarm that has entered a state, or, for actions that repeat, is still in it. */
+/** The transition of an alarm to a state, for which actions run. For repeating actions, `before` equals the current state. */
 export interface AlarmEvent {
   readonly definition: AlarmDefinition;
   readonly status: AlarmStatus;
@@ -129,18 +130,19 @@ export interface AlarmEvent {
   readonly atMs: number;
 }
 
-/** The action that an ARN names. Rejects with a text for the alarm's history. */
-export interface AlarmAct {
-  /** True for actions that run once a minute while the state lasts, as scaling policies do. */
+/** An alarm action, as an ARN of AlarmActions, OKActions or InsufficientDataActions names it. */
+export interface AlarmAction {
+  /** True for actions that run once a minute while the alarm stays in the state, as scaling policies do. */
   readonly repeats: boolean;
+  /** Rejects if the action fails; the error's message is written to the alarm's history. */
   run(event: AlarmEvent, signal: AbortSignal): Promise<void>;
 }
 
-/** Returns the action of an ARN; null where it is not implemented. */
-export type AlarmActions = (arn: string) => AlarmAct | null;
+/** Returns the alarm action for an ARN; null if actions of this kind are not implemented. */
+export type ResolveAlarmAction = (arn: string) => AlarmAction | null;
 
-/** Returns values by the start of their period; periods begin at `startMs`. */
-export type ReadValues = (
-  watched: Watched,
+/** Reads metric values of a time range. The keys of the result are the start times of periods; the first period starts at `startMs`. */
+export type ReadMetricValues = (
+  watched: EvaluatedMetric,
   range: { readonly startMs: number; readonly endMs: number },
 ) => Promise<ReadonlyMap<number, number>>;

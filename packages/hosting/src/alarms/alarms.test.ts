@@ -6,8 +6,8 @@ import { ChangeNotifier, silentLogger } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { DocumentChange } from "../records/index.ts";
 import { alarmLimits, Alarms } from "./alarms.ts";
-import type { AlarmActions, CompositeAlarm } from "./alarm.ts";
-import { alarmFacts, sumAlarm } from "./sum-alarm-fixture.ts";
+import type { ResolveAlarmAction, CompositeAlarm } from "./alarm.ts";
+import { commonAlarmFields, sumAlarm } from "./sum-alarm-fixture.ts";
 
 const minuteMs = 60_000;
 const never = new AbortController().signal;
@@ -16,7 +16,7 @@ const policy = "arn:aws:autoscaling:r:1:scalingPolicy:x:resource/sagemaker/endpo
 const actions = { OK: [], ALARM: [policy], INSUFFICIENT_DATA: [] };
 const errors = sumAlarm("errors", { actions });
 const composite = (name: string, rule: string): CompositeAlarm => ({
-  ...alarmFacts,
+  ...commonAlarmFields,
   actions,
   kind: "composite",
   name,
@@ -43,7 +43,7 @@ class Bench implements AsyncDisposable {
         return super.write(changes);
       }
     })(bench.memory);
-    const actions: AlarmActions = (arn) => ({
+    const actions: ResolveAlarmAction = (arn) => ({
       repeats: true,
       run: ({ status }) => Promise.resolve(void bench.ran.push(`${arn === policy ? "policy" : arn} ${status.state}`)),
     });
@@ -82,7 +82,7 @@ test("an alarm that is deleted while its history is written stays deleted", asyn
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   held.notify();
   await deleted;
-  await bench.alarms.acted();
+  await bench.alarms.whenActionsEnd();
   assert.equal(bench.alarms.get("errors"), null);
   assert.deepEqual(
     [...bench.memory.held.values()].map(({ kind }) => kind),
@@ -103,7 +103,7 @@ test("what a disk does not take is no error of an evaluation, and changes no sta
     return Promise.reject(new Error("the disk is full"));
   };
   bench.clock.advance(minuteMs);
-  for (let look = 0; look < 2; look += 1) await bench.alarms.look(never);
+  for (let look = 0; look < 2; look += 1) await bench.alarms.evaluateAll(never);
   assert.equal(bench.alarms.get("errors")?.status.state, "OK");
   const told = await bench.alarms.history("errors");
   assert.deepEqual(
@@ -115,13 +115,13 @@ test("what a disk does not take is no error of an evaluation, and changes no sta
 test("actions that repeat go on when the clock is set back", async () => {
   await using bench = await Bench.open();
   await bench.alarms.put(errors);
-  await bench.alarms.acted();
+  await bench.alarms.whenActionsEnd();
   assert.deepEqual(bench.ran, ["policy ALARM"]);
   bench.clock.advance(-86_400_000);
-  await bench.alarms.look(never);
+  await bench.alarms.evaluateAll(never);
   bench.clock.advance(minuteMs);
-  await bench.alarms.look(never);
-  await bench.alarms.acted();
+  await bench.alarms.evaluateAll(never);
+  await bench.alarms.whenActionsEnd();
   assert.equal(bench.ran.length, 3);
 });
 

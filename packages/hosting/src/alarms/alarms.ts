@@ -1,35 +1,36 @@
 import { AwsError, delay, KeyedLock, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import type { Documents } from "../records/index.ts";
 import type {
-  AlarmActions,
+  ResolveAlarmAction,
   AlarmDefinition,
   AlarmEvent,
   AlarmRecord,
   AlarmState,
   AlarmStatus,
   CompositeAlarm,
-  HistoryItem,
+  AlarmHistoryItem,
   MetricAlarm,
-  ReadValues,
+  ReadMetricValues,
 } from "./alarm.ts";
-import { AlarmActing } from "./alarm-acting.ts";
+import { AlarmActionRunner } from "./alarm-action-runner.ts";
 import { AlarmStore, type DeletedAlarm } from "./alarm-store.ts";
-import { alarmsOfRule, parseRule, ruleHolds, type AlarmRule } from "./composite-rule.ts";
-import { evaluateWindow, samplesNeeded, windowPeriods, type EvaluationRule } from "./evaluation.ts";
+import { alarmNamesInRule, parseAlarmRule, isRuleTrue, type AlarmRule } from "./composite-rule.ts";
+import { evaluateWindow, percentileSamplesMin, periodsToRead, type EvaluationRule } from "./evaluation.ts";
 import { nextSuppression, suppressedReason } from "./suppression.ts";
-import { reasonDataOf, reasonOf, reasonOfNew, type EvaluationInput } from "./reasons.ts";
+import { stateReasonData, stateReason, initialStateReason, type EvaluationInput } from "./reasons.ts";
 
 export interface AlarmLimits {
   /** Maximum number of alarms. */
   readonly alarmsMax: number;
   /** Maximum number of items in an alarm's history; the newest are kept. */
   readonly historyMax: number;
-  /** Interval between evaluations. */
+  /** Interval between evaluations of an alarm, in milliseconds. */
   readonly tickMs: number;
+  /** Time limit of one alarm action, in milliseconds. */
   readonly actionMs: number;
   /** Maximum number of concurrent actions. */
   readonly actionsMax: number;
-  /** Retention of deleted alarms' histories: time and number. */
+  /** Retention of the histories of deleted alarms: maximum age in milliseconds and maximum number. */
   readonly deletedKeptMs: number;
   readonly deletedKeptMax: number;
 }
@@ -46,29 +47,29 @@ export const alarmLimits: AlarmLimits = {
 
 export interface AlarmsOptions {
   readonly documents: Documents;
-  readonly readValues: ReadValues;
-  readonly actions: AlarmActions;
+  readonly readValues: ReadMetricValues;
+  readonly actions: ResolveAlarmAction;
   readonly limits: AlarmLimits;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 interface Entry extends AlarmRecord {
-  /** Null for a metric alarm. */
+  /** The parsed AlarmRule of a composite alarm; null for a metric alarm. */
   readonly rule: AlarmRule | null;
-  /** The alarms that the rule names. */
+  /** Names of the alarms in the rule. */
   readonly named: ReadonlySet<string>;
-  /** For a composite alarm: the alarms of its rule, and its suppressor. */
+  /** Names of all alarms whose states a composite alarm depends on: those in the rule and the suppressor. */
   readonly reads: ReadonlySet<string>;
 }
 
-/** Delay after the end of a minute, so that its metrics are recorded before they are evaluated. */
+/** Delay of evaluations after each interval, so that the interval's metrics are recorded before they are evaluated. */
 const afterTickMs = 500;
 const rulesDeep = 10;
-/** Maximum number of pending actions of one alarm; further ones replace the oldest. */
+/** Maximum number of pending actions of one alarm; each action above the limit replaces the oldest one. */
 const pendingActionsMax = 50;
 
-/** All alarms. Every change is on disk before it is returned to a caller or acted on. */
+/** All CloudWatch alarms of the platform. Each change is written to disk before a caller sees it and before actions run. */
 export class Alarms implements AsyncDisposable {
   readonly #options: AlarmsOptions;
   readonly #store: AlarmStore;
@@ -78,35 +79,43 @@ export class Alarms implements AsyncDisposable {
   readonly #locks = new KeyedLock();
   readonly #tasks: TaskGroup;
   readonly #actions: TaskGroup;
-  readonly #acting: AlarmActing;
+  readonly #actionRunner: AlarmActionRunner;
 
   private constructor(options: AlarmsOptions) {
     this.#options = options;
     this.#store = new AlarmStore(options);
     const { logger } = options;
-    this.#tasks = new TaskGroup((error) => logger.error("alarm evaluation has stopped", { error: String(error) }));
-    this.#actions = new TaskGroup((error) =>
-      logger.error("an alarm's action could not be recorded", { error: String(error) }),
+    this.#tasks = new TaskGroup((error) =>
+      logger.error("alarm evaluation has stopped until the platform restarts", { error: String(error) }),
     );
-    this.#acting = new AlarmActing({ ...options, tasks: this.#actions, done: (...of) => this.#done(...of) });
+    this.#actions = new TaskGroup((error) =>
+      logger.error("failed to record the result of an alarm action; the action runs again after a restart", {
+        error: String(error),
+      }),
+    );
+    this.#actionRunner = new AlarmActionRunner({
+      ...options,
+      tasks: this.#actions,
+      recordResult: (...of) => this.#recordActionResult(...of),
+    });
   }
 
   static async open(options: AlarmsOptions): Promise<Alarms> {
     const alarms = new Alarms(options);
-    for (const record of await alarms.#store.all()) {
+    for (const record of await alarms.#store.listAlarms()) {
       const { definition } = record;
-      const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
+      const rule = definition.kind === "composite" ? parseAlarmRule(definition.rule) : null;
       alarms.#entries.set(definition.name, entryOf(record, rule));
     }
-    const gone = await alarms.#store.deleted();
+    const gone = await alarms.#store.listDeleted();
     for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#deleted.set(each.name, each);
     alarms.#tasks.run((closing) => alarms.#watch(closing));
     return alarms;
   }
 
-  /** Runs the pending actions of the previous run; call it when the targets of actions are open. */
+  /** Runs the actions that were pending when the previous process ended. Call it after the services that the actions call are open. */
   resume(): void {
-    for (const entry of this.#entries.values()) this.#acting.resume(entry);
+    for (const entry of this.#entries.values()) this.#actionRunner.resume(entry);
   }
 
   get(name: string): AlarmRecord | null {
@@ -118,25 +127,25 @@ export class Alarms implements AsyncDisposable {
     return [...this.#entries.values()].toSorted((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
 
-  /** Returns the composite alarms whose rules name an alarm. */
+  /** Returns the names of the composite alarms whose rules contain the alarm. */
   parentsOf(name: string): readonly string[] {
     const parents = [...this.#entries.values()].filter(({ named }) => named.has(name));
     return parents.map(({ definition }) => definition.name);
   }
 
-  /** Returns the existing alarms, and the deleted ones whose history is kept. */
-  remembered(): readonly Pick<AlarmDefinition, "name" | "kind">[] {
+  /** Returns the existing alarms, and the deleted alarms whose history is still stored. */
+  listWithDeleted(): readonly Pick<AlarmDefinition, "name" | "kind">[] {
     const gone = [...this.#deleted.values()].filter(({ name }) => !this.#entries.has(name));
     return [...this.list().map(({ definition }) => definition), ...gone];
   }
 
-  history(name: string): Promise<readonly HistoryItem[]> {
+  history(name: string): Promise<readonly AlarmHistoryItem[]> {
     return this.#store.history(name);
   }
 
-  /** Creates an alarm, or reconfigures one, which keeps its state until its next evaluation. Throws AwsError. */
+  /** Creates an alarm or reconfigures an existing one. A reconfigured alarm keeps its state until its next evaluation. Throws AwsError. */
   async put(definition: AlarmDefinition): Promise<void> {
-    const rule = definition.kind === "composite" ? parseRule(definition.rule) : null;
+    const rule = definition.kind === "composite" ? parseAlarmRule(definition.rule) : null;
     await this.#locks.run(definition.name, async () => {
       const known = this.#entries.get(definition.name);
       if (known !== undefined && known.definition.kind !== definition.kind) {
@@ -151,17 +160,17 @@ export class Alarms implements AsyncDisposable {
       const atMs = this.#options.clock.epochMs();
       const fresh: AlarmStatus = {
         state: "INSUFFICIENT_DATA",
-        reason: reasonOfNew,
+        reason: initialStateReason,
         reasonData: null,
         updatedMs: atMs,
         transitionedMs: atMs,
       };
       const { suppression: _suppression, ...status } = known?.status ?? fresh;
-      // A reconfigured alarm loses the suppression of its former configuration.
+      // The new record has no suppression: a suppression belongs to the previous configuration.
       const record = { definition, status, pendingActions: known?.pendingActions ?? [] };
       const did = known === undefined ? "created" : "updated";
       const data = JSON.stringify({ version: "1.0", type: known === undefined ? "Create" : "Update" });
-      const item: HistoryItem = {
+      const item: AlarmHistoryItem = {
         atMs,
         kind: "ConfigurationUpdate",
         summary: `Alarm "${definition.name}" ${did}`,
@@ -173,7 +182,7 @@ export class Alarms implements AsyncDisposable {
     await this.#evaluate(definition.name);
   }
 
-  /** Changes an alarm's description or tags and keeps its state. */
+  /** Changes the description or the tags of an alarm. The state of the alarm stays unchanged. */
   async amend(name: string, change: (definition: AlarmDefinition) => AlarmDefinition): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
@@ -185,14 +194,14 @@ export class Alarms implements AsyncDisposable {
   }
 
   /**
-   * Deletes all of the alarms or none. Throws AwsError for an unknown alarm, and for one that a remaining composite
-   * alarm reads.
+   * Deletes either all of the named alarms or none. Throws AwsError if an alarm does not exist, or if a composite alarm
+   * that is not deleted depends on one of them.
    */
   async delete(names: readonly string[]): Promise<void> {
     const going = [...new Set(names)].toSorted();
-    // The locks delay the deletion until current writers end: a later write would restore a deleted alarm.
-    await this.#locked(going, () => this.#delete(going));
-    await this.#forgetGone();
+    // The locks delay the deletion until current writes end. Without them, a write after the deletion would restore the alarm.
+    await this.#withLocks(going, () => this.#delete(going));
+    await this.#removeOldHistories();
   }
 
   async #delete(names: readonly string[]): Promise<void> {
@@ -202,7 +211,7 @@ export class Alarms implements AsyncDisposable {
       const isGoing = names.includes(entry.definition.name);
       const held = isGoing ? undefined : names.find((name) => entry.reads.has(name));
       if (held === undefined) continue;
-      const text = `${held} cannot be deleted: the composite alarm ${entry.definition.name} reads it.`;
+      const text = `${held} cannot be deleted: composite alarm ${entry.definition.name} depends on it. Delete or change that alarm first.`;
       throw new AwsError("ValidationError", text);
     }
     const records = names.flatMap((name) => this.#entries.get(name) ?? []);
@@ -211,41 +220,46 @@ export class Alarms implements AsyncDisposable {
     for (const { definition } of records) {
       const { name, kind } = definition;
       this.#entries.delete(name);
-      this.#acting.forget(name);
-      // Reinserted, so that the map stays ordered by time of deletion.
+      this.#actionRunner.forget(name);
+      // The entry is removed and inserted again so that the map stays ordered by time of deletion.
       this.#deleted.delete(name);
       this.#deleted.set(name, { name, kind, deletedMs });
     }
   }
 
-  /** Takes the locks in the order of the names: callers that take several in different orders could deadlock. */
-  #locked<T>([first, ...others]: readonly string[], work: () => Promise<T>): Promise<T> {
-    return first === undefined ? work() : this.#locks.run(first, () => this.#locked(others, work));
+  /** Acquires the locks of all names, in sorted order. Without a fixed order, two callers could deadlock. */
+  #withLocks<T>([first, ...others]: readonly string[], work: () => Promise<T>): Promise<T> {
+    return first === undefined ? work() : this.#locks.run(first, () => this.#withLocks(others, work));
   }
 
   /** Sets a state that lasts until the alarm's next evaluation. */
   async setState(name: string, state: AlarmState, reason: string, reasonData: string | null): Promise<void> {
     const entry = this.#entries.get(name);
     if (entry === undefined) throw absentAlarm([name]);
-    await this.#move(entry.definition, { state, reason, reasonData });
+    await this.#changeState(entry.definition, { state, reason, reasonData });
   }
 
   /** Evaluates all alarms now. Rejects with the signal's reason. */
-  async look(signal: AbortSignal): Promise<void> {
-    await this.#forgetGone().catch((error: unknown) => {
-      this.#options.logger.error("histories of deleted alarms could not be removed", { error: String(error) });
+  async evaluateAll(signal: AbortSignal): Promise<void> {
+    await this.#removeOldHistories().catch((error: unknown) => {
+      this.#options.logger.error("failed to remove the histories of deleted alarms; the next evaluation retries", {
+        error: String(error),
+      });
     });
     for (const name of this.#entries.keys()) {
       signal.throwIfAborted();
-      // An alarm that cannot be written now, on a full disk, is evaluated again at the next tick.
+      // If the state cannot be written, for example on a full disk, the next tick evaluates the alarm again.
       await this.#evaluate(name).catch((error: unknown) => {
-        this.#options.logger.error("an alarm could not be evaluated", { alarm: name, error: String(error) });
+        this.#options.logger.error("failed to evaluate an alarm; the next evaluation retries", {
+          alarm: name,
+          error: String(error),
+        });
       });
     }
   }
 
-  /** Resolves when no action is running. */
-  async acted(): Promise<void> {
+  /** Resolves when no alarm action is running. */
+  async whenActionsEnd(): Promise<void> {
     await this.#actions.waitForTasks();
   }
 
@@ -260,7 +274,7 @@ export class Alarms implements AsyncDisposable {
     for (;;) {
       const sinceTickMs = (clock.epochMs() - afterTickMs) % limits.tickMs;
       await delay(clock, limits.tickMs - sinceTickMs, closing);
-      await this.look(closing);
+      await this.evaluateAll(closing);
     }
   }
 
@@ -269,24 +283,24 @@ export class Alarms implements AsyncDisposable {
     if (entry === undefined) return;
     if (entry.rule !== null) return this.#evaluateRule(entry, entry.rule);
     const definition = entry.definition as MetricAlarm;
-    const looked = await this.#lookAt(definition).catch((error: unknown) => ({ error }));
-    // A failed write on a full disk is no error of the evaluation: it is logged by the caller, and the next tick
+    const looked = await this.#readInput(definition).catch((error: unknown) => ({ error }));
+    // Outside of the error handling above: a failed write is no evaluation error. The caller logs it, and the next tick
     // evaluates the alarm again.
     if (!("error" in looked)) return this.#evaluateMetric(definition, looked);
-    // An evaluation error is shown in the alarm's reason.
+    // Users see an evaluation error as the StateReason of the alarm.
     const reason = `Evaluation error: ${looked.error instanceof Error ? looked.error.message : String(looked.error)}`;
     if (entry.status.reason !== reason) {
-      await this.#move(definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
+      await this.#changeState(definition, { state: "INSUFFICIENT_DATA", reason, reasonData: null });
     }
   }
 
-  async #lookAt(definition: MetricAlarm): Promise<EvaluationInput> {
+  async #readInput(definition: MetricAlarm): Promise<EvaluationInput> {
     const { clock, readValues } = this.#options;
     const { periodMs } = definition.watched;
     const queriedMs = clock.epochMs();
-    // Periods end on full minutes; short ones, every ten seconds.
+    // Periods of a minute or more end on full minutes. Shorter periods end on multiples of their own length.
     const stepMs = Math.min(periodMs, 60_000);
-    const length = windowPeriods(definition);
+    const length = periodsToRead(definition);
     const endMs = Math.floor(queriedMs / stepMs) * stepMs;
     const startMs = endMs - length * periodMs;
     const found = await readValues(definition.watched, { startMs, endMs });
@@ -299,19 +313,19 @@ export class Alarms implements AsyncDisposable {
     const { periodMs } = definition.watched;
     const rule: EvaluationRule = { ...definition, missing: definition.missing ?? "missing" };
     const now = this.#entries.get(definition.name);
-    // The alarm was reconfigured meanwhile, and is evaluated again.
+    // The alarm was reconfigured during the evaluation: its new definition is evaluated at the next tick.
     if (now?.definition !== definition) return;
     const evaluation = evaluateWindow(values, rule, now.status.state);
     const decidedMs = evaluation.decided.map((place) => startMs + place * periodMs);
-    if (await this.#hasFewSamples(definition, decidedMs)) return this.#acting.repeatActions(now, queriedMs);
-    if (evaluation.state === now.status.state && now.status.reason !== reasonOfNew) {
-      return this.#acting.repeatActions(now, queriedMs);
+    if (await this.#hasFewSamples(definition, decidedMs)) return this.#actionRunner.repeatActions(now, queriedMs);
+    if (evaluation.state === now.status.state && now.status.reason !== initialStateReason) {
+      return this.#actionRunner.repeatActions(now, queriedMs);
     }
-    const reason = reasonOf(definition, evaluation, looked, now.status.state);
-    await this.#move(definition, {
+    const reason = stateReason(definition, evaluation, looked, now.status.state);
+    await this.#changeState(definition, {
       state: evaluation.state,
       reason,
-      reasonData: reasonDataOf(definition, evaluation, looked),
+      reasonData: stateReasonData(definition, evaluation, looked),
     });
   }
 
@@ -320,31 +334,38 @@ export class Alarms implements AsyncDisposable {
     const [firstMs, lastMs] = [decidedMs[0], decidedMs.at(-1)];
     if (ignoresFewSamples !== true || watched.kind !== "metric" || firstMs === undefined || lastMs === undefined)
       return false;
-    const needed = samplesNeeded(Number(watched.statistic.slice(1)));
+    const needed = percentileSamplesMin(Number(watched.statistic.slice(1)));
     const range = { startMs: firstMs, endMs: lastMs + watched.periodMs };
     const counts = await this.#options.readValues({ ...watched, statistic: "SampleCount" }, range);
     return decidedMs.some((atMs) => (counts.get(atMs) ?? 0) < needed);
   }
 
   async #evaluateRule(entry: Entry, rule: AlarmRule): Promise<void> {
-    const state = ruleHolds(rule, (name) => this.#entries.get(name)?.status.state ?? "INSUFFICIENT_DATA")
+    const state = isRuleTrue(rule, (name) => this.#entries.get(name)?.status.state ?? "INSUFFICIENT_DATA")
       ? "ALARM"
       : "OK";
     if (state === entry.status.state) return this.#suppress(entry.definition as CompositeAlarm);
     const reason = `The alarm rule is ${state === "ALARM" ? "true" : "false"} for the states of its alarms.`;
-    const states = alarmsOfRule(rule).map((name) => {
+    const states = alarmNamesInRule(rule).map((name) => {
       const of = this.#entries.get(name);
       return of === undefined ? { name } : { arn: of.definition.arn, state: { value: of.status.state } };
     });
-    await this.#move(entry.definition, { state, reason, reasonData: JSON.stringify({ triggeringAlarms: states }) });
+    await this.#changeState(entry.definition, {
+      state,
+      reason,
+      reasonData: JSON.stringify({ triggeringAlarms: states }),
+    });
   }
 
   /** Writes a new state to disk and memory, runs its actions, and evaluates the composite alarms that read it. */
-  async #move(definition: AlarmDefinition, found: Pick<AlarmStatus, "state" | "reason" | "reasonData">): Promise<void> {
+  async #changeState(
+    definition: AlarmDefinition,
+    found: Pick<AlarmStatus, "state" | "reason" | "reasonData">,
+  ): Promise<void> {
     const { name } = definition;
     const moved = await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
-      // The alarm was reconfigured or deleted meanwhile.
+      // The alarm was reconfigured or deleted during the evaluation.
       if (entry?.definition !== definition) return null;
       const atMs = this.#options.clock.epochMs();
       const before = entry.status.state;
@@ -358,22 +379,23 @@ export class Alarms implements AsyncDisposable {
         ...(suppression === null ? {} : { suppression }),
       };
       const event = { definition, status, before, atMs };
-      const pendingActions = [...entry.pendingActions, ...(acts ? this.#acting.pendingActionsOf(event) : [])].slice(
-        -pendingActionsMax,
-      );
+      const pendingActions = [
+        ...entry.pendingActions,
+        ...(acts ? this.#actionRunner.pendingActionsOf(event) : []),
+      ].slice(-pendingActionsMax);
       const record = { definition, status, pendingActions };
       await this.#store.put(record, isNew ? [stateUpdate(record, entry.status), ...suppressed(status)] : []);
       this.#entries.set(name, { ...entry, status, pendingActions });
       return isNew ? { event, acts } : null;
     });
     if (moved === null) return;
-    if (moved.acts) this.#acting.begins(moved.event);
+    if (moved.acts) this.#actionRunner.startActions(moved.event);
     for (const above of this.#entries.values()) {
       if (above.reads.has(name)) await this.#evaluate(above.definition.name);
     }
   }
 
-  /** Updates the suppression of a composite alarm in an unchanged state: its suppressor or a period may have changed. */
+  /** Updates the suppression of a composite alarm whose state is unchanged: its suppressor may have changed state, or a period may have ended. */
   async #suppress(definition: CompositeAlarm): Promise<void> {
     const { name } = definition;
     if (definition.suppressor === undefined) return;
@@ -386,14 +408,15 @@ export class Alarms implements AsyncDisposable {
       const next: AlarmStatus = suppression === null ? status : { ...status, suppression };
       const before = held?.actedState ?? status.state;
       const acting = { definition, status: next, before, atMs: this.#options.clock.epochMs() };
-      const pendingActions = [...entry.pendingActions, ...(acts ? this.#acting.pendingActionsOf(acting) : [])].slice(
-        -pendingActionsMax,
-      );
+      const pendingActions = [
+        ...entry.pendingActions,
+        ...(acts ? this.#actionRunner.pendingActionsOf(acting) : []),
+      ].slice(-pendingActionsMax);
       await this.#store.put({ definition, status: next, pendingActions }, []);
       this.#entries.set(name, { ...entry, status: next, pendingActions });
       return acts ? acting : null;
     });
-    if (event !== null) this.#acting.begins(event);
+    if (event !== null) this.#actionRunner.startActions(event);
   }
 
   #suppressionOf(definition: AlarmDefinition, { state: before, suppression }: AlarmStatus, state: AlarmState) {
@@ -404,8 +427,8 @@ export class Alarms implements AsyncDisposable {
     return nextSuppression(suppression ?? null, { suppressor, isSuppressing, state, before, nowMs });
   }
 
-  /** Forgets deleted alarms after the retention time, and the oldest above the maximum number. */
-  async #forgetGone(): Promise<void> {
+  /** Removes the histories of deleted alarms that are older than the retention time or above the maximum number. */
+  async #removeOldHistories(): Promise<void> {
     const { clock, limits } = this.#options;
     const sinceMs = clock.epochMs() - limits.deletedKeptMs;
     let left = this.#deleted.size;
@@ -416,24 +439,30 @@ export class Alarms implements AsyncDisposable {
       left -= 1;
     }
     if (names.length === 0) return;
-    await this.#store.forget(names);
+    await this.#store.forgetHistories(names);
     for (const name of names) this.#deleted.delete(name);
   }
 
   #checkRule(name: string, rule: AlarmRule): void {
-    const absent = alarmsOfRule(rule).filter((each) => each !== name && !this.#entries.has(each));
+    const absent = alarmNamesInRule(rule).filter((each) => each !== name && !this.#entries.has(each));
     if (absent.length > 0) {
-      throw new AwsError("ValidationError", `AlarmRule names unknown alarms: ${absent.join(", ")}.`);
+      throw new AwsError(
+        "ValidationError",
+        `AlarmRule contains alarms that do not exist: ${absent.join(", ")}. Create them first.`,
+      );
     }
-    // An alarm is visited again only at a greater depth: otherwise the time grows with the number of paths to each
-    // alarm.
+    // An alarm is visited again only at a greater depth. Otherwise, the time would grow with the number of paths
+    // between alarms, which can be exponential.
     const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)
         throw new AwsError("ValidationError", `Composite alarms can be nested at most ${rulesDeep} levels deep.`);
-      for (const read of alarmsOfRule(each)) {
+      for (const read of alarmNamesInRule(each)) {
         if (read === name)
-          throw new AwsError("ValidationError", `AlarmRule reads ${name} itself, through the alarms that it names.`);
+          throw new AwsError(
+            "ValidationError",
+            `AlarmRule forms a cycle: ${name} depends on itself through the alarms in its rule.`,
+          );
         const next = this.#entries.get(read)?.rule ?? null;
         if (next === null || depth <= (deepest.get(read) ?? -1)) continue;
         deepest.set(read, depth);
@@ -447,10 +476,17 @@ export class Alarms implements AsyncDisposable {
     if (suppressor === undefined) return;
     if (suppressor.alarm === name) throw new AwsError("ValidationError", "An alarm cannot suppress its own actions.");
     if (this.#entries.has(suppressor.alarm)) return;
-    throw new AwsError("ValidationError", `ActionsSuppressor names an unknown alarm: ${suppressor.alarm}.`);
+    throw new AwsError(
+      "ValidationError",
+      `ActionsSuppressor alarm ${suppressor.alarm} does not exist. Create it first.`,
+    );
   }
 
-  async #done({ definition: { name }, atMs }: AlarmEvent, arn: string, item: HistoryItem): Promise<void> {
+  async #recordActionResult(
+    { definition: { name }, atMs }: AlarmEvent,
+    arn: string,
+    item: AlarmHistoryItem,
+  ): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
       if (entry === undefined) return;
@@ -461,22 +497,22 @@ export class Alarms implements AsyncDisposable {
   }
 }
 
-function suppressed({ suppression, updatedMs }: AlarmStatus): readonly HistoryItem[] {
+function suppressed({ suppression, updatedMs }: AlarmStatus): readonly AlarmHistoryItem[] {
   if (suppression === undefined) return [];
   const summary = suppressedReason(suppression.by);
   const data = JSON.stringify({ actionState: "Suppressed", stateUpdateTimestamp: updatedMs });
   return [{ atMs: updatedMs, kind: "Action", summary, data }];
 }
 
-/** Parses a rule's alarm names once: each change of an alarm looks them up in all composite alarms. */
+/** Returns the entry of an alarm. It contains the alarm names of the rule because each state change looks them up in all entries. */
 function entryOf(record: AlarmRecord, rule: AlarmRule | null): Entry {
   const { definition } = record;
-  const named = new Set(rule === null ? [] : alarmsOfRule(rule));
+  const named = new Set(rule === null ? [] : alarmNamesInRule(rule));
   const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
   return { ...record, rule, named, reads: suppressor === undefined ? named : new Set([...named, suppressor.alarm]) };
 }
 
-function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): HistoryItem {
+function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): AlarmHistoryItem {
   const told = ({ state, reason, reasonData }: AlarmStatus) => ({
     stateValue: state,
     stateReason: reason,
@@ -491,5 +527,5 @@ function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): HistoryItem 
 }
 
 function absentAlarm(names: readonly string[]): AwsError {
-  return new AwsError("ResourceNotFound", `There is no alarm ${names.join(", ")}.`);
+  return new AwsError("ResourceNotFound", `Alarm not found: ${names.join(", ")}.`);
 }

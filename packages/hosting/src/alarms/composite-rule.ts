@@ -8,26 +8,27 @@ export type AlarmRule =
   | { readonly is: "not"; readonly of: AlarmRule }
   | { readonly is: "and" | "or"; readonly of: readonly AlarmRule[] };
 
-/** A syntax error in a rule, with its position. */
-export class RuleError extends Error {}
+/** A syntax error in a composite alarm's rule. The message quotes the unexpected text. */
+export class AlarmRuleError extends Error {}
 
 const depthMax = 100;
 const alarmsMax = 100;
 
 /**
- * Reads `ALARM(name)`, `OK("a name")`, `INSUFFICIENT_DATA(arn)`, TRUE, FALSE, NOT, AND, OR and parentheses; NOT binds closest, then AND.
+ * Parses a rule of `ALARM(name)`, `OK("a name")`, `INSUFFICIENT_DATA(arn)`, TRUE, FALSE, NOT, AND, OR and parentheses. NOT binds closest, then AND.
  * Throws RuleError.
  */
-export function parseRule(text: string): AlarmRule {
+export function parseAlarmRule(text: string): AlarmRule {
   const reader = new RuleReader(text);
   const rule = reader.either(0);
   reader.end();
-  if (alarmsOfRule(rule).length > alarmsMax) throw new RuleError(`a rule names ${alarmsMax} alarms at most`);
+  if (alarmNamesInRule(rule).length > alarmsMax)
+    throw new AlarmRuleError(`the rule contains more than ${alarmsMax} alarms`);
   return rule;
 }
 
-/** Returns the alarms that a rule names, each once. */
-export function alarmsOfRule(rule: AlarmRule): readonly string[] {
+/** Returns the distinct alarm names in a rule. */
+export function alarmNamesInRule(rule: AlarmRule): readonly string[] {
   const names = new Set<string>();
   const visit = (each: AlarmRule): void => {
     if (each.is === "state") names.add(each.alarm);
@@ -38,25 +39,25 @@ export function alarmsOfRule(rule: AlarmRule): readonly string[] {
   return [...names];
 }
 
-export function ruleHolds(rule: AlarmRule, stateOf: (alarm: string) => AlarmState): boolean {
+export function isRuleTrue(rule: AlarmRule, stateOf: (alarm: string) => AlarmState): boolean {
   switch (rule.is) {
     case "constant":
       return rule.value;
     case "state":
       return stateOf(rule.alarm) === rule.state;
     case "not":
-      return !ruleHolds(rule.of, stateOf);
+      return !isRuleTrue(rule.of, stateOf);
     case "and":
-      return rule.of.every((each) => ruleHolds(each, stateOf));
+      return rule.of.every((each) => isRuleTrue(each, stateOf));
     case "or":
-      return rule.of.some((each) => ruleHolds(each, stateOf));
+      return rule.of.some((each) => isRuleTrue(each, stateOf));
     default:
       return unreachable(rule);
   }
 }
 
-/** Returns the name in an alarm's ARN; a text that is no ARN is returned as it is. */
-export function alarmNameOf(given: string): string {
+/** Returns the alarm name in an alarm's ARN. A text that is no ARN is taken as a name and returned unchanged. */
+export function alarmNameFromArn(given: string): string {
   return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(given)?.[1] ?? given;
 }
 
@@ -84,7 +85,7 @@ class RuleReader {
   }
 
   #negated(depth: number): AlarmRule {
-    if (depth > depthMax) throw new RuleError(`a rule is ${depthMax} levels deep at most`);
+    if (depth > depthMax) throw new AlarmRuleError(`the rule is nested more than ${depthMax} levels deep`);
     if (this.#word("not")) return { is: "not", of: this.#negated(depth + 1) };
     if (this.#sign("(")) {
       const rule = this.either(depth + 1);
@@ -109,10 +110,10 @@ class RuleReader {
     if (match === null) throw this.#unexpected();
     this.#at = found.lastIndex;
     if (!this.#sign(")")) throw this.#unexpected();
-    return alarmNameOf(match[1] ?? match[0]);
+    return alarmNameFromArn(match[1] ?? match[0]);
   }
 
-  /** Consumes a word, in any case, that no letter follows; returns whether it was there. */
+  /** Consumes a keyword, in any case, if the text continues with it. Returns whether it did. */
   #word(word: string): boolean {
     this.#skipSpace();
     const found = this.#text.slice(this.#at, this.#at + word.length);
@@ -133,8 +134,8 @@ class RuleReader {
     while (/\s/.test(this.#text[this.#at] ?? "")) this.#at += 1;
   }
 
-  #unexpected(): RuleError {
+  #unexpected(): AlarmRuleError {
     const rest = this.#text.slice(this.#at, this.#at + 40);
-    return new RuleError(rest === "" ? "the rule ends too early" : `'${rest}' is not expected there`);
+    return new AlarmRuleError(rest === "" ? "unexpected end of the rule" : `unexpected text '${rest}'`);
   }
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { AlarmState, MissingData } from "./alarm.ts";
-import { evaluateWindow, samplesNeeded, type EvaluationRule } from "./evaluation.ts";
+import type { AlarmState, MissingDataTreatment } from "./alarm.ts";
+import { evaluateWindow, percentileSamplesMin, type EvaluationRule } from "./evaluation.ts";
 
-const rule = (datapointsToAlarm: number, missing: MissingData): EvaluationRule => ({
+const rule = (datapointsToAlarm: number, missing: MissingDataTreatment): EvaluationRule => ({
   threshold: 1,
   comparison: "GreaterThanThreshold",
   evaluationPeriods: 3,
@@ -58,7 +58,7 @@ test("without missing datapoints an alarm is off exactly when enough of the last
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 1, max: 4 }),
       fc.constantFrom(...(Object.keys(comparisons) as (keyof typeof comparisons)[])),
-      fc.constantFrom<MissingData>("missing", "ignore", "breaching", "notBreaching"),
+      fc.constantFrom<MissingDataTreatment>("missing", "ignore", "breaching", "notBreaching"),
       fc.constantFrom<AlarmState>(OK, ALARM, UNKNOWN),
       (values, periods, datapoints, comparison, missing, current) => {
         fc.pre(datapoints <= periods);
@@ -82,7 +82,8 @@ test("what is missing is never worse than if it breached, nor better than if it 
       fc.integer({ min: 1, max: 3 }),
       fc.constantFrom<AlarmState>(OK, ALARM),
       (values, datapoints, current) => {
-        const state = (missing: MissingData) => evaluateWindow(values, rule(datapoints, missing), current).state;
+        const state = (missing: MissingDataTreatment) =>
+          evaluateWindow(values, rule(datapoints, missing), current).state;
         if (state("notBreaching") === ALARM) assert.equal(state("missing"), ALARM);
         if (state("breaching") === OK) assert.notEqual(state("missing"), ALARM);
         if (state("missing") === UNKNOWN) assert.ok(values.every((each) => each === null));
@@ -92,5 +93,5 @@ test("what is missing is never worse than if it breached, nor better than if it 
 });
 
 test("a percentile takes ten samples beyond it on its shorter side", () => {
-  assert.deepEqual([50, 90, 99, 10, 1, 99.9].map(samplesNeeded), [20, 100, 1000, 100, 1000, 10_000]);
+  assert.deepEqual([50, 90, 99, 10, 1, 99.9].map(percentileSamplesMin), [20, 100, 1000, 100, 1000, 10_000]);
 });

@@ -1,17 +1,17 @@
 import { unreachable } from "@galatea/base";
-import type { AlarmState, ThresholdComparison, MissingData } from "./alarm.ts";
+import type { AlarmState, ThresholdComparison, MissingDataTreatment } from "./alarm.ts";
 
 export interface EvaluationRule {
   readonly threshold: number;
   readonly comparison: ThresholdComparison;
   readonly evaluationPeriods: number;
   readonly datapointsToAlarm: number;
-  readonly missing: MissingData;
+  readonly missing: MissingDataTreatment;
 }
 
-export interface Evaluation {
+export interface AlarmEvaluation {
   readonly state: AlarmState;
-  /** Positions in the window of the datapoints that decided, oldest first. */
+  /** Indexes, in the evaluated window, of the datapoints that determined the state, oldest first. */
   readonly decided: readonly number[];
   readonly breachingCount: number;
   /** Number of missing datapoints that were replaced by values. */
@@ -25,28 +25,28 @@ const breaches: Readonly<Record<ThresholdComparison, (value: number, threshold: 
   LessThanOrEqualToThreshold: (value, threshold) => value <= threshold,
 };
 
-/** Returns the number of periods to read: some more than are evaluated, because datapoints may be late or missing. */
-export function windowPeriods({ evaluationPeriods }: Pick<EvaluationRule, "evaluationPeriods">): number {
+/** Returns the number of periods to read. It is larger than EvaluationPeriods because recent datapoints may be missing. */
+export function periodsToRead({ evaluationPeriods }: Pick<EvaluationRule, "evaluationPeriods">): number {
   return evaluationPeriods + 2;
 }
 
 /**
- * Returns the state for the values of the last periods, oldest first, null where nothing was recorded. Missing values
- * do not matter where the window has enough others; otherwise the rule's setting replaces them. An alarm goes off
- * before it has all its datapoints when every existing one breaches and the oldest is old enough: later datapoints
- * could not change the result.
+ * Returns the alarm state for a window of values, oldest first; null is a period without a value. Missing values are
+ * ignored if the window has enough other values. Otherwise, they are replaced as TreatMissingData says. The alarm enters
+ * ALARM with fewer values than EvaluationPeriods if all of them breach and the oldest is old enough: later values could
+ * not change the result.
  */
 export function evaluateWindow(
   window: readonly (number | null)[],
   rule: EvaluationRule,
   current: AlarmState,
-): Evaluation {
+): AlarmEvaluation {
   const { evaluationPeriods: needed, datapointsToAlarm } = rule;
   const isBreach = (place: number): boolean => breaches[rule.comparison](window[place] as number, rule.threshold);
   const there = window.flatMap((value, place) => (value === null ? [] : [place]));
   const decided = there.slice(-needed);
   const breachingCount = decided.filter(isBreach).length;
-  const evaluated = (state: AlarmState, filledCount = 0): Evaluation => ({
+  const evaluated = (state: AlarmState, filledCount = 0): AlarmEvaluation => ({
     state,
     decided,
     breachingCount,
@@ -75,8 +75,8 @@ export function evaluateWindow(
   }
 }
 
-/** Returns the number of samples that a percentile needs, by CloudWatch's rule: ten outside it on its shorter side. */
-export function samplesNeeded(percentile: number): number {
+/** Returns the minimum number of samples for a percentile. CloudWatch requires ten samples beyond the percentile: 100 for p90, 1,000 for p99. */
+export function percentileSamplesMin(percentile: number): number {
   const fraction = percentile / 100;
   if (fraction === 0 || fraction === 1) return 1;
   return Math.ceil(10 / (fraction < 0.5 ? fraction : 1 - fraction) - 1e-6);

@@ -1,24 +1,24 @@
 /**
- * CloudWatch's alarms: their definitions, their evaluation as pure functions, and the `Alarms` that stores them,
- * evaluates their metrics and runs their actions. Nothing here knows AWS's wire or how a metric is computed: the caller
- * of `Alarms.open` passes in a reader of values and a table of actions.
+ * CloudWatch's alarms: their definitions, their evaluation as pure functions, and the class `Alarms`, which stores alarms,
+ * evaluates their metrics and runs their actions. This module contains neither AWS's wire format nor the computation of
+ * metrics: the caller of `Alarms.open` passes a function that reads metric values and one that resolves actions.
  */
 export type {
-  AlarmAct,
-  AlarmActions,
+  AlarmAction,
+  ResolveAlarmAction,
   AlarmDefinition,
   AlarmEvent,
-  AlarmFacts,
+  AlarmBase,
   AlarmRecord,
   CompositeAlarm,
   ThresholdComparison,
-  HistoryItem,
+  AlarmHistoryItem,
   MetricAlarm,
-  MissingData,
-  ReadValues,
+  MissingDataTreatment,
+  ReadMetricValues,
   Suppressor,
-  Watched,
+  EvaluatedMetric,
 } from "./alarm.ts";
 export { Alarms, alarmLimits } from "./alarms.ts";
-export { alarmNameOf, alarmsOfRule, parseRule, RuleError } from "./composite-rule.ts";
+export { alarmNameFromArn, alarmNamesInRule, parseAlarmRule, AlarmRuleError } from "./composite-rule.ts";
 export { suppressedReason } from "./suppression.ts";

@@ -1,8 +1,8 @@
 import { unreachable } from "@galatea/base";
 import type { AlarmState, ThresholdComparison, MetricAlarm } from "./alarm.ts";
-import type { Evaluation } from "./evaluation.ts";
+import type { AlarmEvaluation } from "./evaluation.ts";
 
-/** Values of the evaluated window, oldest first, null where nothing was recorded. */
+/** The values that an evaluation reads, oldest first; null is a period without a value. */
 export interface EvaluationInput {
   readonly values: readonly (number | null)[];
   readonly startMs: number;
@@ -17,10 +17,10 @@ const comparisonWords: Readonly<Record<ThresholdComparison, string>> = {
 };
 const datapointsNamedMax = 20;
 
-/** Returns CloudWatch's sentence for the state that an evaluation found. */
-export function reasonOf(
+/** Returns CloudWatch's StateReason for the result of an evaluation. */
+export function stateReason(
   alarm: MetricAlarm,
-  evaluation: Evaluation,
+  evaluation: AlarmEvaluation,
   looked: EvaluationInput,
   before: AlarmState,
 ): string {
@@ -53,8 +53,8 @@ export function reasonOf(
   );
 }
 
-/** Returns the same reason as JSON, for programs. */
-export function reasonDataOf(alarm: MetricAlarm, evaluation: Evaluation, looked: EvaluationInput): string {
+/** Returns CloudWatch's StateReasonData: the reason of an evaluation as JSON text. */
+export function stateReasonData(alarm: MetricAlarm, evaluation: AlarmEvaluation, looked: EvaluationInput): string {
   const { watched } = alarm;
   return JSON.stringify({
     version: "1.0",
@@ -74,7 +74,8 @@ export function reasonDataOf(alarm: MetricAlarm, evaluation: Evaluation, looked:
   });
 }
 
-export const reasonOfNew = "Unchecked: Initial alarm creation";
+/** CloudWatch's StateReason of an alarm before its first evaluation. */
+export const initialStateReason = "Unchecked: Initial alarm creation";
 
 function fillWord({ missing }: MetricAlarm): string {
   switch (missing) {

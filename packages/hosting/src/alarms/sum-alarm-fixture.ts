@@ -1,6 +1,6 @@
-import type { MetricAlarm, Watched } from "./alarm.ts";
+import type { MetricAlarm, EvaluatedMetric } from "./alarm.ts";
 
-export const watchedSum: Extract<Watched, { readonly kind: "metric" }> = {
+export const sumMetric: Extract<EvaluatedMetric, { readonly kind: "metric" }> = {
   kind: "metric",
   metric: { namespace: "n", metricName: "m", dimensions: [] },
   statistic: "Sum",
@@ -8,7 +8,7 @@ export const watchedSum: Extract<Watched, { readonly kind: "metric" }> = {
   periodMs: 60_000,
 };
 
-/** An alarm for tests, which goes off where the sum of one minute is above ten, unless `more` changes it. */
+/** An alarm for tests that enters ALARM if the sum of one minute is above ten, unless `more` changes the definition. */
 export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricAlarm => ({
   kind: "metric",
   name,
@@ -18,7 +18,7 @@ export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricA
   actions: { OK: [], ALARM: [], INSUFFICIENT_DATA: [] },
   configuredMs: 0,
   tags: [],
-  watched: watchedSum,
+  watched: sumMetric,
   threshold: 10,
   comparison: "GreaterThanThreshold",
   evaluationPeriods: 1,
@@ -31,4 +31,4 @@ export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricA
 const { arn, description, actionsEnabled, actions, configuredMs, tags } = sumAlarm("a");
 
 /** The fields that metric and composite alarms share. */
-export const alarmFacts = { arn, description, actionsEnabled, actions, configuredMs, tags };
+export const commonAlarmFields = { arn, description, actionsEnabled, actions, configuredMs, tags };

@@ -1,52 +1,56 @@
-import type { AlarmState, SuppressedBy, Suppression, Suppressor } from "./alarm.ts";
+import type { AlarmState, ActionsSuppressedBy, Suppression, Suppressor } from "./alarm.ts";
 
-export interface SuppressionFacts {
+export interface SuppressionInput {
   readonly suppressor: Pick<Suppressor, "waitMs" | "extensionMs">;
   /** True while the suppressor is in ALARM. */
   readonly isSuppressing: boolean;
-  /** State of the composite alarm, now and before its evaluation. */
+  /** State of the composite alarm after its evaluation; `before` is the state before the evaluation. */
   readonly state: AlarmState;
   readonly before: AlarmState;
   readonly nowMs: number;
 }
 
 /**
- * Returns the suppression of an alarm's actions, and whether the actions of its state are to run now.
+ * Returns the next suppression of an alarm's actions, and whether the actions of the alarm's state must run now.
  *
- * | suppressed by | the suppressor is in ALARM | it is not |
+ * | current suppression | next, if the suppressor is in ALARM | next, if the suppressor is not in ALARM |
  * | --- | --- | --- |
- * | nothing | by Alarm | a new state waits for the suppressor: by WaitPeriod |
- * | WaitPeriod | by Alarm | when the period is over the alarm acts |
- * | Alarm | by Alarm | by ExtensionPeriod |
- * | ExtensionPeriod | by Alarm | when the period is over the alarm acts |
+ * | none | Alarm | WaitPeriod after a change of state, else none |
+ * | WaitPeriod | Alarm | WaitPeriod until its end, then none: the actions run |
+ * | Alarm | Alarm | ExtensionPeriod |
+ * | ExtensionPeriod | Alarm | ExtensionPeriod until its end, then none: the actions run |
  *
- * An alarm that acts after a period runs the actions of its state, unless they ran before the suppression. A further change of state does
- * not restart a period.
+ * After a suppression, the actions run only if the state differs from the one whose actions ran last. A change of state
+ * during a period does not restart the period.
  */
 export function nextSuppression(
   held: Suppression | null,
-  { suppressor, isSuppressing, state, before, nowMs }: SuppressionFacts,
+  { suppressor, isSuppressing, state, before, nowMs }: SuppressionInput,
 ): { readonly suppression: Suppression | null; readonly acts: boolean } {
   const actedState = held?.actedState ?? before;
   if (isSuppressing) return { suppression: { by: "Alarm", untilMs: null, actedState }, acts: false };
-  const next = held === null ? waiting(state, { suppressor, before, nowMs }) : left(held, { suppressor, nowMs });
+  const next =
+    held === null ? waitPeriod(state, { suppressor, before, nowMs }) : extensionPeriod(held, { suppressor, nowMs });
   if (next?.untilMs !== null && next !== null && next.untilMs > nowMs) return { suppression: next, acts: false };
   return { suppression: null, acts: state !== actedState };
 }
 
-function waiting(
+function waitPeriod(
   state: AlarmState,
-  { suppressor, before, nowMs }: Pick<SuppressionFacts, "suppressor" | "before" | "nowMs">,
+  { suppressor, before, nowMs }: Pick<SuppressionInput, "suppressor" | "before" | "nowMs">,
 ): Suppression | null {
   if (state === before) return null;
   return { by: "WaitPeriod", untilMs: nowMs + suppressor.waitMs, actedState: before };
 }
 
 /** Returns the suppression while the suppressor is not in ALARM. */
-function left(held: Suppression, { suppressor, nowMs }: Pick<SuppressionFacts, "suppressor" | "nowMs">): Suppression {
+function extensionPeriod(
+  held: Suppression,
+  { suppressor, nowMs }: Pick<SuppressionInput, "suppressor" | "nowMs">,
+): Suppression {
   if (held.by !== "Alarm") return held;
   return { by: "ExtensionPeriod", untilMs: nowMs + suppressor.extensionMs, actedState: held.actedState };
 }
 
-/** Returns CloudWatch's text for a suppressed action. */
-export const suppressedReason = (by: SuppressedBy) => `Actions suppressed by ${by}`;
+/** Returns CloudWatch's history text for suppressed actions. */
+export const suppressedReason = (by: ActionsSuppressedBy) => `Actions suppressed by ${by}`;

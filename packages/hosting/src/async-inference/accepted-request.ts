@@ -4,9 +4,9 @@ import type { EndpointRecord } from "../endpoints/index.ts";
 import { endpointNotFound } from "../invocations/index.ts";
 import type { AsyncInput, AsyncInvocation } from "./async-invocation.ts";
 import { timeLimitSecondsDefault, ttlSecondsDefault } from "./async-limits.ts";
-import { outputLocationsOf } from "./output-locations.ts";
+import { chooseOutputLocations } from "./output-locations.ts";
 
-/** A request for a queue. Either `inputUrl` or `body` is set. */
+/** An InvokeEndpointAsync request. Either `inputUrl` or `body` is set. */
 export interface AsyncRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly inferenceId: string | null;
@@ -18,18 +18,18 @@ export interface AsyncRequest {
   readonly fileName: string | null;
 }
 
-/** The response to an accepted request. */
-export interface AsyncTicket {
+/** The response of InvokeEndpointAsync to an accepted request. */
+export interface AsyncReceipt {
   readonly inferenceId: string;
   readonly outputUrl: string | null;
   readonly failureUrl: string | null;
 }
 
 /**
- * Returns the invocation for a request. Throws AwsError for an endpoint that has no queue now, and for an invalid
- * request.
+ * Returns the invocation to queue for a request. Throws AwsError if the endpoint is not an asynchronous one or the
+ * request is invalid.
  */
-export function invocationOf(
+export function newAsyncInvocation(
   { name, createdMs, owner, state, generations }: EndpointRecord,
   request: AsyncRequest,
   { id, nowMs }: { readonly id: string; readonly nowMs: number },
@@ -54,7 +54,7 @@ export function invocationOf(
     timeLimitMs: 1000 * (request.timeLimitSeconds ?? timeLimitSecondsDefault),
     headers: { ...headers, "x-amzn-sagemaker-inference-id": inferenceId },
     input: inputOf(request),
-    ...outputLocationsOf(config, { id, extension, fileName }),
+    ...chooseOutputLocations(config, { id, extension, fileName }),
     topics: {
       success: notified.SuccessTopic ?? null,
       error: notified.ErrorTopic ?? null,
@@ -71,7 +71,10 @@ function inputOf({ inputUrl, body }: AsyncRequest): AsyncInput {
   if (inputUrl === null) return { at: "record", byteLength: body?.length ?? 0 };
   const place = parseS3Uri(inputUrl);
   if (place === null || place.key === "") {
-    throw new AwsError("ValidationError", `${inputUrl} is not an object in Amazon S3.`);
+    throw new AwsError(
+      "ValidationError",
+      `InputLocation ${inputUrl} is not the URL of an S3 object. Use the form s3://bucket/key.`,
+    );
   }
   return { at: "object", url: inputUrl, location: place };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lostCountMax, nextAsyncState, type AsyncEvent, type AsyncState } from "./async-invocation.ts";
+import { containerLossesMax, nextAsyncState, type AsyncEvent, type AsyncState } from "./async-invocation.ts";
 
 const failure = { reason: "r", text: "t" };
 const waiting: AsyncState = { at: "waiting", lostCount: 0 };
@@ -36,7 +36,7 @@ for (const { from, event, to } of moves) {
 }
 
 test("a request that is lost too often fails, and one of an endpoint that is gone", () => {
-  const last: AsyncState = { at: "running", lostCount: lostCountMax - 1, sinceMs: 5 };
+  const last: AsyncState = { at: "running", lostCount: containerLossesMax - 1, sinceMs: 5 };
   assert.deepEqual(nextAsyncState(last, { kind: "lost", failure }), { at: "failed", failure });
   assert.equal(nextAsyncState(waiting, { kind: "orphaned" }).at, "failed");
   assert.throws(() => nextAsyncState(running, { kind: "orphaned" }), /bug/);

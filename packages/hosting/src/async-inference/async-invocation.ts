@@ -8,10 +8,10 @@ export interface S3ObjectLocation {
 
 export type AsyncInput =
   | { readonly at: "object"; readonly url: string; readonly location: S3ObjectLocation }
-  /** An input that came with the request and is kept in a record of its own. */
+  /** An input in the body of the request. It is stored in a separate record. */
   | { readonly at: "record"; readonly byteLength: number };
 
-/** The endpoint that accepted the request; a later endpoint with the same name has another creation time. */
+/** The endpoint that accepted a request. The creation time distinguishes it from a later endpoint with the same name. */
 export interface QueuedEndpoint {
   readonly name: string;
   readonly createdMs: number;
@@ -19,21 +19,22 @@ export interface QueuedEndpoint {
   readonly region: string;
 }
 
+/** The SNS topics for the results of a request; null if the endpoint configuration has none. */
 export interface ResultTopics {
   readonly success: string | null;
   readonly error: string | null;
-  /** Topics whose messages include the response itself. */
+  /** True for each topic whose messages include the response body (IncludeInferenceResponseIn). */
   readonly includesIn: { readonly success: boolean; readonly error: boolean };
 }
 
-/** An accepted request, with everything that is needed after its endpoint was replaced or deleted. */
+/** An accepted asynchronous request. It contains all data needed to complete it after its endpoint was updated or deleted. */
 export interface AsyncInvocation {
   readonly inferenceId: string;
   readonly endpoint: QueuedEndpoint;
   /** The endpoint's variant at the time of acceptance. */
   readonly variantName: string;
   readonly receivedMs: number;
-  /** A request that has not started by then fails. */
+  /** Epoch time at which the request fails if it has not started. */
   readonly expiresMs: number;
   readonly timeLimitMs: number;
   /** Headers for the container, by lower-case names. */
@@ -42,15 +43,15 @@ export interface AsyncInvocation {
   readonly output: S3ObjectLocation | null;
   readonly failure: S3ObjectLocation | null;
   readonly topics: ResultTopics;
-  /** Number of containers that ended while they ran the request. */
+  /** Number of containers that terminated while they processed this request. */
   readonly lostCount: number;
 }
 
-/** The reason of a failure, in the words of its notification, and the text of its failure object. */
+/** A failed request: `reason` is sent in the SNS notification, and `text` is written to the failure location in S3. */
 export interface AsyncFailure {
   readonly reason: string;
   readonly text: string;
-  /** Text for the log, where it is longer than `text`. */
+  /** Text for the endpoint's log, if it differs from `text`. */
   readonly logged?: string;
 }
 
@@ -67,20 +68,20 @@ export type AsyncState =
 
 export type AsyncEvent =
   | { readonly kind: "taken"; readonly nowMs: number; readonly expiresMs: number }
-  /** The response is stored. */
+  /** The response was stored. */
   | { readonly kind: "answered" }
   | { readonly kind: "refused"; readonly failure: AsyncFailure }
-  /** The container ended while it ran the request. */
+  /** The container terminated while it processed the request. */
   | { readonly kind: "lost"; readonly failure: AsyncFailure }
-  /** The request itself is valid: the platform ends, a disk is full for a while, or memory is short for the moment. */
+  /** A temporary fault: the platform shuts down, the disk is full, or memory is short. The request runs again later. */
   | { readonly kind: "interrupted" }
-  /** The endpoint was deleted: no instance will run the request. */
+  /** The endpoint was deleted, so no instance can process the request. */
   | { readonly kind: "orphaned" };
 
-/** Maximum number of containers that one request may end before it fails. */
-export const lostCountMax = 3;
+/** Number of containers that may terminate during one request before the request fails. */
+export const containerLossesMax = 3;
 
-/** Returns the state after an event. Throws on an event that the state does not allow, which is a bug of the caller. */
+/** Returns the next state of a request. Throws if the event is not allowed in the state, which is a bug of the caller. */
 export function nextAsyncState(state: AsyncState, event: AsyncEvent): AsyncState {
   switch (event.kind) {
     case "taken":
@@ -96,7 +97,7 @@ export function nextAsyncState(state: AsyncState, event: AsyncEvent): AsyncState
     case "lost": {
       assert(state.at === "running", `lost while ${state.at}`);
       const lostCount = state.lostCount + 1;
-      return lostCount >= lostCountMax ? { at: "failed", failure: event.failure } : { at: "waiting", lostCount };
+      return lostCount >= containerLossesMax ? { at: "failed", failure: event.failure } : { at: "waiting", lostCount };
     }
     case "interrupted":
       assert(state.at === "running", `interrupted while ${state.at}`);

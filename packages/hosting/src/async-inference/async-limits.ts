@@ -1,17 +1,19 @@
+/** The limits of asynchronous inference. */
 export interface AsyncLimits {
-  /** Waiting and running requests of one endpoint, and the bytes of their inputs that are not in S3. */
+  /** Maximum number of waiting and running requests of one endpoint, and the maximum bytes of their inputs that are not in S3. */
   readonly requestsMax: number;
   readonly inlineBytesMax: number;
-  /** Limits over all endpoints. */
+  /** The same limits for all endpoints together. */
   readonly allRequestsMax: number;
   readonly allInlineBytesMax: number;
   readonly runningMax: number;
-  /** Maximum size of each input and response. */
+  /** Maximum bytes of each input and of each response. */
   readonly bodyBytesMax: number;
-  /** Polling interval for changes without an event: instances that start, requests that expire. */
-  readonly lookMs: number;
+  /** Interval at which queues check for expired requests and for instances that have started, in milliseconds. */
+  readonly pollMs: number;
+  /** Interval between samples of the queue metrics, in milliseconds. */
   readonly sampleMs: number;
-  /** Pause after a full disk or a lack of memory; doubled each time, up to a maximum. */
+  /** Minimum and maximum pause of a queue after a temporary failure, such as a full disk. Each repeated failure doubles the pause. */
   readonly pauseMsMin: number;
   readonly pauseMsMax: number;
 }
@@ -23,13 +25,13 @@ export const asyncLimits: AsyncLimits = {
   allInlineBytesMax: 2 ** 30,
   runningMax: 512,
   bodyBytesMax: 2 ** 30,
-  lookMs: 1000,
+  pollMs: 1000,
   sampleMs: 20_000,
   pauseMsMin: 1000,
   pauseMsMax: 30_000,
 };
 
-/** Concurrent requests per instance where the endpoint configuration sets none. */
-export const concurrencyDefault = 4;
+/** Default of MaxConcurrentInvocationsPerInstance. */
+export const invocationsPerInstanceDefault = 4;
 export const ttlSecondsDefault = 21_600;
 export const timeLimitSecondsDefault = 900;

@@ -1,7 +1,7 @@
 import type { SeriesRecorder } from "@galatea/base/metrics";
 import type { OpenSeries } from "../series/index.ts";
 
-/** Units of the metrics of an endpoint's queue, with the service's spellings and the dimension EndpointName. */
+/** Units of SageMaker's queue metrics, which have the dimension EndpointName. */
 const backlogUnits = {
   ApproximateBacklogSize: "Count",
   ApproximateBacklogSizePerInstance: "Count",
@@ -9,7 +9,7 @@ const backlogUnits = {
   HasBacklogWithoutCapacity: "Count",
 } as const;
 
-/** Units of the metrics of requests, with the dimensions EndpointName and VariantName. */
+/** Units of SageMaker's metrics of asynchronous requests, which have the dimensions EndpointName and VariantName. */
 const requestUnits = {
   InvocationsProcessed: "Count",
   InvocationFailures: "Count",
@@ -23,17 +23,17 @@ const requestUnits = {
   NotificationFailures: "Count",
 } as const;
 
-export type RequestMetric = keyof typeof requestUnits;
+export type AsyncRequestMetric = keyof typeof requestUnits;
 
-/** The size of a queue at one moment. */
-export interface Backlog {
+/** A sample of an endpoint's queue. */
+export interface QueueBacklog {
   /** Number of requests that wait or run. */
   readonly requestCount: number;
   readonly instanceCount: number;
   readonly oldestAgeMs: number;
 }
 
-/** The metrics of one endpoint's queue. */
+/** Records the CloudWatch metrics of one asynchronous endpoint. */
 export class AsyncMetrics {
   readonly #open: OpenSeries;
   readonly #endpoint: string;
@@ -44,15 +44,15 @@ export class AsyncMetrics {
     this.#endpoint = endpoint;
   }
 
-  backlog({ requestCount, instanceCount, oldestAgeMs }: Backlog): void {
+  backlog({ requestCount, instanceCount, oldestAgeMs }: QueueBacklog): void {
     this.#backlog("ApproximateBacklogSize", requestCount);
-    // The metric is undefined without an instance: policies on it are woken by HasBacklogWithoutCapacity.
+    // Not recorded without an instance, as in SageMaker: scaling from zero uses HasBacklogWithoutCapacity instead.
     if (instanceCount > 0) this.#backlog("ApproximateBacklogSizePerInstance", requestCount / instanceCount);
     this.#backlog("ApproximateAgeOfOldestRequest", oldestAgeMs / 1000);
     this.#backlog("HasBacklogWithoutCapacity", requestCount > 0 && instanceCount === 0 ? 1 : 0);
   }
 
-  record(variant: string, metric: RequestMetric, value: number): void {
+  record(variant: string, metric: AsyncRequestMetric, value: number): void {
     this.#recorder(metric, requestUnits[metric], variant).record(value);
   }
 

@@ -19,45 +19,46 @@ import {
   type InvocationRequest,
 } from "../invocations/index.ts";
 import type { AsyncFailure, AsyncInvocation } from "./async-invocation.ts";
-import type { RequestMetric } from "./async-metrics.ts";
-import { instanceOfLog, type RunTrace } from "./data-log.ts";
-import { urlOf } from "./output-locations.ts";
-import { includedBytesMax, type AsyncResult } from "./result-message.ts";
+import type { AsyncRequestMetric } from "./async-metrics.ts";
+import { instanceFromLogStream, type AsyncRunTrace } from "./data-log.ts";
+import { s3Url } from "./output-locations.ts";
+import { messageResponseBytesMax, type AsyncResult } from "./result-message.ts";
 
 export interface AsyncRunOptions {
   readonly store: Pick<ObjectStore, "get" | "put">;
-  /** Reads an input that came with the request; null if its record is gone. */
+  /** Reads an input that was in the body of the request; resolves with null if its record does not exist. */
   readonly inline: () => Promise<Buffer | null>;
   readonly invoke: (request: InvocationRequest) => Promise<InvocationReply>;
-  readonly record: (metric: RequestMetric, value: number) => void;
-  /** Data of the run for its line in the log; filled while it runs. */
-  readonly trace: RunTrace;
+  readonly record: (metric: AsyncRequestMetric, value: number) => void;
+  /** Data for the log line of this run. The run fills it in. */
+  readonly trace: AsyncRunTrace;
   readonly memory: ByteBudget;
   readonly bodyBytesMax: number;
   readonly clock: Clock;
 }
 
 /** The outcome of one run of a request. */
-export type RunEnd =
+export type AsyncRunOutcome =
   | { readonly kind: "answered"; readonly result: Extract<AsyncResult, { readonly is: "completed" }> }
   | { readonly kind: "refused" | "lost"; readonly failure: AsyncFailure }
-  /** The run is to be repeated later. */
+  /** A temporary failure: the request must run again later. */
   | { readonly kind: "interrupted"; readonly why: unknown };
 
-class TimeOver extends Error {}
-/** An error of an input or an output location, which a further run would meet again. */
-class Unusable extends Error {}
+class RunTimeout extends Error {}
+/** A fault of the input or of the output location that would also fail a further attempt. */
+class PermanentFault extends Error {}
 
 /**
- * Reads the input, invokes an instance and stores the response. Throws only on bugs; closes everything that it opens.
+ * Processes an asynchronous request once: reads the input, invokes an instance and stores the response. Failures are
+ * returned as an outcome.
  */
-export async function runInvocation(
+export async function runAsyncInvocation(
   invocation: AsyncInvocation,
   options: AsyncRunOptions,
   closing: AbortSignal,
-): Promise<RunEnd> {
+): Promise<AsyncRunOutcome> {
   const { clock, memory } = options;
-  const late = () => new TimeOver(timeoutText("primary"));
+  const late = () => new RunTimeout(timeoutText("primary"));
   using limit = openDeadline({ clock, afterMs: invocation.timeLimitMs, signal: closing, createError: late });
   using lease = new ByteLease(memory);
   let input: OpenedInput | null = null;
@@ -75,17 +76,17 @@ export async function runInvocation(
     }
   } catch (error) {
     const isLate = limit.hasExpired;
-    return endOf(isLate ? (limit.signal.reason as Error) : error, closing);
+    return outcomeOfError(isLate ? (limit.signal.reason as Error) : error, closing);
   } finally {
     if (input?.body instanceof Readable) input.body.destroy();
   }
 }
 
-/** The bytes of a request's input. */
+/** The opened input of a request. */
 interface OpenedInput {
   readonly body: Buffer | Readable;
   readonly byteLength: number;
-  /** The type that the input's object was stored with. Null for an input that came with its request. */
+  /** Content type of the input's S3 object. Null for an input in the body of the request. */
   readonly contentType: string | null;
 }
 
@@ -112,37 +113,38 @@ function requestOf(
     isStreamed: false,
     body: () => Promise.resolve(input.body),
     memory,
-    // The limit of the run itself ends it first, with its own error.
+    // One second longer than the limit of the run, so that the limit of the run aborts first with its specific error.
     bounds: {
       answerMsMax: timeLimitMs + 1000,
       answerBytesMax: parts.bodyBytesMax,
-      onContainer: (logStreamArn) => (parts.trace.instance = instanceOfLog(logStreamArn)),
+      onContainer: (logStreamArn) => (parts.trace.instance = instanceFromLogStream(logStreamArn)),
     },
     receivedNs: clock.monotonicNs(),
     signal,
   };
 }
 
-/** The type that S3 gives to an object that was stored without one. */
-const unnamedType = "binary/octet-stream";
+/** The content type that S3 returns for an object that was stored without one. */
+const s3DefaultContentType = "binary/octet-stream";
 
-/** Returns the content type for the container: the call's, else the object's, else none. */
+/** Returns the content type for the container: the request's ContentType, or else the type of the input's S3 object, or else null. */
 function contentTypeOf(
   headers: AsyncInvocation["headers"],
   { contentType }: OpenedInput,
 ): { readonly "content-type"?: string } {
   const named = headers["content-type"] ?? "";
-  if (named !== "" || contentType === null || contentType === unnamedType) return {};
+  if (named !== "" || contentType === null || contentType === s3DefaultContentType) return {};
   return { "content-type": contentType };
 }
 
-/** Opens the input. Short inputs are buffered, so that the request can be sent to another instance. */
+/** Opens the input. Short inputs are buffered so that the request can be retried on another instance. */
 async function openInput(invocation: AsyncInvocation, parts: AsyncRunOptions, lease: ByteLease): Promise<OpenedInput> {
   const { input } = invocation;
   if (input.at === "record") {
     reserveCallMemory(lease, input.byteLength);
     const held = await parts.inline();
-    if (held === null) throw new Unusable("The request's input cannot be read any more.");
+    if (held === null)
+      throw new PermanentFault("The input in the request's body is damaged or deleted. Send the request again.");
     return { body: held, byteLength: held.length, contentType: null };
   }
   const beganNs = parts.clock.monotonicNs();
@@ -153,7 +155,7 @@ async function openInput(invocation: AsyncInvocation, parts: AsyncRunOptions, le
   } catch (error) {
     if (error instanceof AwsError && error.code !== "ServiceUnavailable") {
       parts.record("RequestDownloadFailures", 1);
-      throw new Unusable(`Unable to download the input ${input.url}: ${error.code}: ${error.message}`, {
+      throw new PermanentFault(`Unable to download the input ${input.url}: ${error.code}: ${error.message}`, {
         cause: error,
       });
     }
@@ -190,7 +192,7 @@ async function store(
   signal: AbortSignal,
 ): Promise<Extract<AsyncResult, { readonly is: "completed" }>> {
   const { contentType, variantName } = reply;
-  const answer = new AnswerBytes(bodyBytesMax, topics.includesIn.success ? includedBytesMax : 0);
+  const answer = new ResponseBytes(bodyBytesMax, topics.includesIn.success ? messageResponseBytesMax : 0);
   const source = Buffer.isBuffer(reply.body) ? Readable.from(reply.body) : reply.body;
   source.once("error", (error) => answer.destroy(error));
   source.pipe(answer);
@@ -204,33 +206,33 @@ async function store(
     }
   } catch (error) {
     source.destroy();
-    // An error of the response itself is no error of the store.
+    // A broken or oversized response is an error of the container, not of the upload.
     if (answer.fault !== null) throw answer.fault;
-    // A full disk is not reported: the run is repeated later.
+    // A disk fault such as a full disk is temporary: the request runs again later.
     if (output !== null && error instanceof AwsError && diskFaultOf(error) === null) {
       record("ResponseUploadFailures", 1);
-      const text = `Unable to upload the output to ${urlOf(output)}: ${error.code}: ${error.message}`;
-      throw new Unusable(text, { cause: error });
+      const text = `Unable to upload the output to ${s3Url(output)}: ${error.code}: ${error.message}`;
+      throw new PermanentFault(text, { cause: error });
     }
     throw error;
   }
   return { is: "completed", variantName, contentType, answer: answer.kept };
 }
 
-async function drained(answer: AnswerBytes, signal: AbortSignal): Promise<void> {
+async function drained(answer: ResponseBytes, signal: AbortSignal): Promise<void> {
   for await (const piece of answer) {
     signal.throwIfAborted();
     void piece;
   }
 }
 
-/** A response in transit, up to a maximum size; a short one is also buffered. */
-class AnswerBytes extends Transform {
+/** A stream of the response's bytes with a maximum size. Responses of at most `keptBytesMax` bytes are also kept in memory. */
+class ResponseBytes extends Transform {
   readonly #bytesMax: number;
   readonly #keptBytesMax: number;
   readonly #pieces: Buffer[] = [];
   #byteLength = 0;
-  /** The error that ended the response early. */
+  /** The error that aborted the response. */
   fault: Error | null = null;
 
   constructor(bytesMax: number, keptBytesMax: number) {
@@ -257,19 +259,20 @@ class AnswerBytes extends Transform {
   }
 }
 
-/** Returns the outcome of a run that threw. */
-function endOf(error: unknown, closing: AbortSignal): RunEnd {
+/** Returns the outcome of a run that failed with the error. */
+function outcomeOfError(error: unknown, closing: AbortSignal): AsyncRunOutcome {
   if (closing.aborted) return { kind: "interrupted", why: closing.reason };
   const message = error instanceof Error ? error.message : String(error);
-  const refused = (reason: string, text: string, logged = text): RunEnd => ({
+  const refused = (reason: string, text: string, logged = text): AsyncRunOutcome => ({
     kind: "refused",
     failure: { reason, text, logged },
   });
-  if (error instanceof TimeOver || error instanceof Unusable) return refused(`ClientError: ${message}`, message);
+  if (error instanceof RunTimeout || error instanceof PermanentFault)
+    return refused(`ClientError: ${message}`, message);
   if (diskFaultOf(error) !== null) return { kind: "interrupted", why: error };
   const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerConnectionLost;
   if (isGone) return { kind: "lost", failure: { reason: `InternalServerError: ${message}`, text: message } };
-  // Memory is short for the moment, or the instance has too many requests.
+  // The platform has too little memory now, or the instance has too many requests.
   if (error.code === "ServiceUnavailable") return { kind: "interrupted", why: error };
   const { OriginalStatusCode: status, OriginalMessage: said } = error.members;
   if (typeof status !== "number" || status === 0) return refused(`ClientError: ${message}`, message);

@@ -1,18 +1,18 @@
 import type { Clock } from "@galatea/base";
 import type { AsyncInvocation } from "./async-invocation.ts";
-import type { RequestMetric } from "./async-metrics.ts";
+import type { AsyncRequestMetric } from "./async-metrics.ts";
 
-/** The instance of a run and the durations of its steps, by the names and in the units of their metrics. */
-export interface RunTrace {
-  /** `variant/instance`; null for a run that reached no instance. */
+/** The instance that processed a request, and the durations of its steps. The keys are metric names; the metrics define the units. */
+export interface AsyncRunTrace {
+  /** `variant/instance`. Null if the request has not reached an instance. */
   instance: string | null;
-  readonly times: Partial<Record<"ModelLatency" | RequestMetric, number>>;
+  readonly times: Partial<Record<"ModelLatency" | AsyncRequestMetric, number>>;
 }
 
-export const emptyTrace = (): RunTrace => ({ instance: null, times: {} });
+export const newRunTrace = (): AsyncRunTrace => ({ instance: null, times: {} });
 
 /** Returns `variant/instance` from the ARN of a container's log stream. */
-export function instanceOfLog(logStreamArn: string): string | null {
+export function instanceFromLogStream(logStreamArn: string): string | null {
   const [variant, instance] = (logStreamArn.split(":log-stream:")[1] ?? "").split("/");
   return variant === undefined || instance === undefined ? null : `${variant}/${instance}`;
 }
@@ -20,13 +20,12 @@ export function instanceOfLog(logStreamArn: string): string | null {
 type OpenLog = (group: string, stream: string) => (chunk: Uint8Array) => void;
 
 const streamsMax = 64;
-/** Maximum number of characters of a model's text; the failure object has all of it. */
+/** Maximum number of characters of a model's error text in the log. The failure object in S3 contains the full text. */
 const textCharsMax = 4096;
 
 /**
- * The lines that SageMaker writes about asynchronous invocations in addition to containers' output: to the stream
- * `variant/instance/data-log` of the endpoint's log group, or `variant/data-log` for a request that reached no
- * instance.
+ * Writes SageMaker's log lines about asynchronous invocations. They go to the stream `variant/instance/data-log` of the
+ * endpoint's log group, or to `variant/data-log` if the request has not reached an instance.
  */
 export class DataLog {
   readonly #group: string;
@@ -41,7 +40,7 @@ export class DataLog {
     this.#clock = clock;
   }
 
-  succeeded(invocation: AsyncInvocation, trace: RunTrace, totalMs: number): void {
+  succeeded(invocation: AsyncInvocation, trace: AsyncRunTrace, totalMs: number): void {
     const { times } = trace;
     const us = (name: keyof typeof times) => `${name}: ${Math.round(times[name] ?? 0)} us`;
     const text =
@@ -50,8 +49,8 @@ export class DataLog {
     this.write(invocation, trace, text);
   }
 
-  /** Writes one line; line breaks in the text are replaced. */
-  write({ inferenceId, variantName }: AsyncInvocation, { instance }: RunTrace, text: string): void {
+  /** Writes one log line. Line breaks in the text are replaced by spaces. */
+  write({ inferenceId, variantName }: AsyncInvocation, { instance }: AsyncRunTrace, text: string): void {
     const stream = `${instance ?? variantName}/data-log`;
     const write = this.#streams.get(stream) ?? this.#open(this.#group, stream);
     this.#streams.delete(stream);

@@ -1,7 +1,7 @@
 import type { FleetOptions, RunningEndpoint } from "../endpoints/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import type { QueuedEndpoint } from "./async-invocation.ts";
-import { concurrencyDefault, type AsyncLimits } from "./async-limits.ts";
+import { invocationsPerInstanceDefault, type AsyncLimits } from "./async-limits.ts";
 import { AsyncMetrics } from "./async-metrics.ts";
 import { DataLog } from "./data-log.ts";
 import { InvocationQueue } from "./invocation-queue.ts";
@@ -10,14 +10,14 @@ export const queueKey = ({ name, createdMs }: QueuedEndpoint): string => `${name
 
 type QueueParts = Pick<FleetOptions, "openSeries" | "openLog" | "clock">;
 
-/** The queue of one endpoint, and its use of the limits. */
+/** The request queue of one asynchronous endpoint. It counts the requests and bytes that the limits restrict. */
 export class EndpointQueue {
   readonly endpoint: QueuedEndpoint;
   readonly waiting = new InvocationQueue();
   readonly metrics: AsyncMetrics;
   readonly log: DataLog;
   readonly pause = new QueuePause();
-  /** Number of requests that instances run now. */
+  /** Number of requests that instances process now. */
   runningCount = 0;
   #reservedCount = 0;
   #reservedBytes = 0;
@@ -28,7 +28,7 @@ export class EndpointQueue {
     this.log = new DataLog(endpoint.name, openLog, clock);
   }
 
-  /** Number of waiting and running requests, and of those that are being recorded. */
+  /** Number of requests that wait, run, or are being written to disk. */
   get count(): number {
     return this.waiting.count + this.#reservedCount;
   }
@@ -37,7 +37,7 @@ export class EndpointQueue {
     return this.waiting.inlineBytes + this.#reservedBytes;
   }
 
-  /** Reserves a place for a request that is being recorded. */
+  /** Reserves a queue slot for a request that is being written to disk. Dispose the result when the write has ended. */
   reserve(bytes: number): Disposable {
     this.#reservedCount += 1;
     this.#reservedBytes += bytes;
@@ -49,9 +49,9 @@ export class EndpointQueue {
     };
   }
 
-  /** Returns whether an instance is free for the next request. */
-  mayBegin({ asyncInference, inServiceCount }: RunningEndpoint, nowMs: number): boolean {
-    const each = asyncInference?.ClientConfig?.MaxConcurrentInvocationsPerInstance ?? concurrencyDefault;
+  /** Returns whether a request waits, an instance has a free slot for it, and the queue is not paused. */
+  canStartNext({ asyncInference, inServiceCount }: RunningEndpoint, nowMs: number): boolean {
+    const each = asyncInference?.ClientConfig?.MaxConcurrentInvocationsPerInstance ?? invocationsPerInstanceDefault;
     return this.waiting.waitingCount > 0 && this.runningCount < each * inServiceCount && !this.pause.isOn(nowMs);
   }
 
@@ -65,7 +65,7 @@ export class EndpointQueue {
   }
 }
 
-/** A pause after a temporary failure; each time twice as long. */
+/** The pause of a queue after a temporary failure. Each further failure doubles the pause. */
 class QueuePause {
   #untilMs = -Infinity;
   #forMs = 0;
@@ -75,7 +75,7 @@ class QueuePause {
   }
 
   begin(nowMs: number, { pauseMsMin, pauseMsMax }: AsyncLimits): number {
-    // Concurrent runs that met the same failure lengthen the pause once.
+    // Several concurrent requests can fail for one cause: only the first of them starts a pause.
     if (this.isOn(nowMs)) return this.#forMs;
     this.#forMs = Math.min(pauseMsMax, Math.max(pauseMsMin, 2 * this.#forMs));
     this.#untilMs = nowMs + this.#forMs;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { array, assert as check, constant, constantFrom, integer, oneof, property, record } from "fast-check";
-import { InvocationQueue, type QueuedEntry } from "./invocation-queue.ts";
+import { InvocationQueue, type QueuedRequest } from "./invocation-queue.ts";
 
-const entry = (index: number, expiresMs: number): QueuedEntry => {
+const entry = (index: number, expiresMs: number): QueuedRequest => {
   return { key: String(index), receivedMs: index, expiresMs, inlineBytes: index % 7 };
 };
 
@@ -17,20 +17,20 @@ test("a queue gives what came first, what was put back before it, and counts wha
   check(
     property(array(step, { maxLength: 300 }), (steps) => {
       const queue = new InvocationQueue();
-      let list: QueuedEntry[] = [];
-      let taken: QueuedEntry[] = [];
+      let list: QueuedRequest[] = [];
+      let taken: QueuedRequest[] = [];
       for (const [index, each] of steps.entries()) {
         if (each.do === "push") {
           const made = entry(index, each.expiresMs);
           queue.push(made);
           list.push(made);
         } else if (each.do === "take") {
-          const next = queue.take();
+          const next = queue.dequeue();
           assert.equal(next, list[0] ?? null);
           list = list.slice(1);
           if (next !== null) taken.push(next);
         } else if (each.do === "expire") {
-          const over = queue.takeExpired(each.nowMs);
+          const over = queue.dequeueExpired(each.nowMs);
           assert.deepEqual(
             over,
             list.filter(({ expiresMs }) => expiresMs <= each.nowMs),
@@ -41,9 +41,9 @@ test("a queue gives what came first, what was put back before it, and counts wha
           const last = taken.at(-1);
           if (last === undefined) continue;
           taken = taken.slice(0, -1);
-          if (each.do === "end") queue.end(last);
+          if (each.do === "end") queue.complete(last);
           else {
-            queue.putBack(last);
+            queue.requeue(last);
             list = [last, ...list];
           }
         }
@@ -60,8 +60,8 @@ test("a queue gives what came first, what was put back before it, and counts wha
 test("a long queue is cut where it was worked off", () => {
   const queue = new InvocationQueue();
   for (let index = 0; index < 5000; index += 1) queue.push(entry(index, 1e9));
-  for (let index = 0; index < 5000; index += 1) assert.equal(queue.take()?.key, String(index));
-  assert.equal(queue.take(), null);
+  for (let index = 0; index < 5000; index += 1) assert.equal(queue.dequeue()?.key, String(index));
+  assert.equal(queue.dequeue(), null);
   queue.push(entry(7, 1e9));
   assert.equal(queue.waitingCount, 1);
 });

@@ -1,24 +1,24 @@
-/** The part of a waiting request that is kept in memory. */
-export interface QueuedEntry {
+/** The fields of a queued request that are kept in memory. The full request is a record on disk. */
+export interface QueuedRequest {
   readonly key: string;
   readonly receivedMs: number;
   readonly expiresMs: number;
-  /** Bytes of an input that is kept in a record. */
+  /** Bytes of the input if it was in the request's body; 0 for an input in S3. */
   readonly inlineBytes: number;
 }
 
-/** The array is compacted after this many taken entries, if they are half of it. */
-const takenMax = 1024;
+/** The array is compacted when at least this many entries, and at least half of the array, have been dequeued. */
+const compactAfter = 1024;
 
-/** The requests of one endpoint, first in, first out. */
+/** A first-in, first-out queue of one endpoint's requests. */
 export class InvocationQueue {
-  #entries: QueuedEntry[] = [];
+  #entries: QueuedRequest[] = [];
   #head = 0;
   #inlineBytes = 0;
   #runningInlineBytes = 0;
-  /** The earliest expiry of any entry. */
+  /** The earliest expiry time of any entry, as epoch milliseconds. */
   #expiresMs = Infinity;
-  readonly #running = new Set<QueuedEntry>();
+  readonly #running = new Set<QueuedRequest>();
 
   get waitingCount(): number {
     return this.#entries.length - this.#head;
@@ -28,7 +28,7 @@ export class InvocationQueue {
     return this.#running.size;
   }
 
-  /** Number of entries, including running ones. */
+  /** Number of waiting and running entries. */
   get count(): number {
     return this.waitingCount + this.runningCount;
   }
@@ -37,63 +37,63 @@ export class InvocationQueue {
     return this.#inlineBytes + this.#runningInlineBytes;
   }
 
-  /** Time of the oldest waiting entry. */
+  /** Time at which the oldest waiting request was received; null if none waits. */
   get oldestMs(): number | null {
     return this.#entries[this.#head]?.receivedMs ?? null;
   }
 
-  push(entry: QueuedEntry): void {
+  push(entry: QueuedRequest): void {
     this.#entries.push(entry);
     this.#inlineBytes += entry.inlineBytes;
     this.#expiresMs = Math.min(this.#expiresMs, entry.expiresMs);
   }
 
-  /** Takes the next entry, which is running from now on. */
-  take(): QueuedEntry | null {
+  /** Removes and returns the oldest entry, which counts as running until `complete` or `requeue`. Returns null if the queue is empty. */
+  dequeue(): QueuedRequest | null {
     const entry = this.#entries[this.#head];
     if (entry === undefined) return null;
     this.#head += 1;
     this.#inlineBytes -= entry.inlineBytes;
     this.#begin(entry);
-    if (this.#head > takenMax && this.#head > this.waitingCount) {
+    if (this.#head > compactAfter && this.#head > this.waitingCount) {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;
     }
     return entry;
   }
 
-  /** Takes the expired entries; each is running until `end`. */
-  takeExpired(nowMs: number): readonly QueuedEntry[] {
+  /** Removes and returns the expired entries. Each counts as running until `complete`. */
+  dequeueExpired(nowMs: number): readonly QueuedRequest[] {
     if (nowMs < this.#expiresMs) return [];
     return this.#takeWhere(({ expiresMs }) => expiresMs <= nowMs);
   }
 
-  takeAll(): readonly QueuedEntry[] {
+  dequeueAll(): readonly QueuedRequest[] {
     return this.#takeWhere(() => true);
   }
 
-  /** Puts a taken entry back to the head. */
-  putBack(entry: QueuedEntry): void {
-    this.end(entry);
+  /** Puts a running entry back to the head of the queue. */
+  requeue(entry: QueuedRequest): void {
+    this.complete(entry);
     if (this.#head === 0) this.#entries.unshift(entry);
     else this.#entries[(this.#head -= 1)] = entry;
     this.#inlineBytes += entry.inlineBytes;
     this.#expiresMs = Math.min(this.#expiresMs, entry.expiresMs);
   }
 
-  /** Ends a taken entry. */
-  end(entry: QueuedEntry): void {
+  /** Removes a running entry for good. */
+  complete(entry: QueuedRequest): void {
     if (this.#running.delete(entry)) this.#runningInlineBytes -= entry.inlineBytes;
   }
 
-  #begin(entry: QueuedEntry): void {
+  #begin(entry: QueuedRequest): void {
     this.#running.add(entry);
     this.#runningInlineBytes += entry.inlineBytes;
   }
 
-  #takeWhere(isTaken: (entry: QueuedEntry) => boolean): readonly QueuedEntry[] {
-    const taken: QueuedEntry[] = [];
-    const left: QueuedEntry[] = [];
+  #takeWhere(isTaken: (entry: QueuedRequest) => boolean): readonly QueuedRequest[] {
+    const taken: QueuedRequest[] = [];
+    const left: QueuedRequest[] = [];
     this.#expiresMs = Infinity;
     for (const entry of this.#entries.slice(this.#head)) {
       if (isTaken(entry)) {

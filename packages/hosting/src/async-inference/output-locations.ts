@@ -4,7 +4,7 @@ import type { S3ObjectLocation } from "./async-invocation.ts";
 
 /** The names of a request's output objects. */
 export interface OutputNames {
-  /** Unique for each request. */
+  /** Unique identifier of the request. */
   readonly id: string;
   readonly extension: string | null;
   readonly fileName: string | null;
@@ -15,8 +15,11 @@ export interface OutputLocations {
   readonly failure: S3ObjectLocation | null;
 }
 
-/** Returns the locations of a request's response and of its failure object, of which one is written. */
-export function outputLocationsOf({ OutputConfig: config }: AsyncInferenceConfig, names: OutputNames): OutputLocations {
+/** Returns the S3 locations of a request's response and of its failure object. Only one of the two is written. */
+export function chooseOutputLocations(
+  { OutputConfig: config }: AsyncInferenceConfig,
+  names: OutputNames,
+): OutputLocations {
   const { id, extension, fileName } = names;
   const failed = fileName === null ? id : fileName.replace(/\.[^.]*$/, "");
   return {
@@ -25,12 +28,16 @@ export function outputLocationsOf({ OutputConfig: config }: AsyncInferenceConfig
   };
 }
 
-export const urlOf = ({ bucket, key }: S3ObjectLocation): string => `s3://${bucket}/${key}`;
+export const s3Url = ({ bucket, key }: S3ObjectLocation): string => `s3://${bucket}/${key}`;
 
 function locationBelow(path: string | undefined, extension: string | null, name: string): S3ObjectLocation | null {
   if (path === undefined || path === "") return null;
   const parsed = parseS3Uri(path);
-  if (parsed === null) throw new AwsError("ValidationError", `${path} is not a location in Amazon S3.`);
+  if (parsed === null)
+    throw new AwsError(
+      "ValidationError",
+      `The output path ${path} of the endpoint configuration is not an S3 URL. Use the form s3://bucket/prefix.`,
+    );
   const key = [parsed.key, extension ?? "", name]
     .map((part) => part.replace(/^\/+|\/+$/g, ""))
     .filter((part) => part !== "");

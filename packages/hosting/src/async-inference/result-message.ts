@@ -1,16 +1,16 @@
 import type { AsyncFailure, AsyncInvocation } from "./async-invocation.ts";
-import { urlOf } from "./output-locations.ts";
+import { s3Url } from "./output-locations.ts";
 
-/** Maximum size of a response that is included in a message. */
-export const includedBytesMax = 128 * 1024;
+/** Maximum bytes of a response that is included in an SNS message. */
+export const messageResponseBytesMax = 128 * 1024;
 
-/** The result of an invocation. */
+/** The result of an asynchronous request. */
 export type AsyncResult =
   | {
       readonly is: "completed";
       readonly variantName: string;
       readonly contentType: string | null;
-      /** Null for a response that is too long for a message. */
+      /** The response body; null if it is too long for an SNS message. */
       readonly answer: Buffer | null;
     }
   | { readonly is: "failed"; readonly failure: AsyncFailure };
@@ -48,7 +48,7 @@ function responseOf({ output }: AsyncInvocation, result: AsyncResult): object {
   return {
     responseParameters: {
       ...(contentType === null ? {} : { contentType }),
-      ...(output === null ? {} : { outputLocation: urlOf(output) }),
+      ...(output === null ? {} : { outputLocation: s3Url(output) }),
     },
   };
 }
@@ -57,7 +57,7 @@ function includedOf({ topics }: AsyncInvocation, result: AsyncResult): object {
   if (result.is === "failed") {
     if (!topics.includesIn.error) return {};
     const text = Buffer.from(result.failure.text);
-    if (text.length > includedBytesMax) return {};
+    if (text.length > messageResponseBytesMax) return {};
     return { responseBody: { content: text.toString("base64"), message: seeElsewhere, encoding: "BASE64" } };
   }
   if (!topics.includesIn.success || result.answer === null) return {};

@@ -1,14 +1,14 @@
 import type { DocumentChange } from "../records/index.ts";
 
-/** A message that is sent once its changes are written, in one transaction with other changes. */
-export interface PostedMessage {
+/** A message that is sent after its document changes are written. The caller writes them in one transaction with its own changes. */
+export interface PreparedMessage {
   readonly changes: readonly DocumentChange[];
-  /** Reports that the changes are written. */
+  /** The caller calls this after the changes are written; the message is then sent. */
   readonly written: () => void;
 }
 
-/** Publishes the results of invocations. */
+/** Sends the results of asynchronous requests to SNS topics. */
 export interface ResultOutbox {
-  /** Returns null where the topic does not exist. */
-  post(topicArn: string, message: string): Promise<PostedMessage | null>;
+  /** Prepares a message for a topic. Resolves with null if the topic does not exist. */
+  prepareMessage(topicArn: string, message: string): Promise<PreparedMessage | null>;
 }

@@ -1,14 +1,14 @@
 import { delay, openDeadline, type Clock, type Deadline } from "@galatea/base";
 
 export interface DrainLimits {
-  /** The longest drain of deleted or stopped instances: longer than any request that is not streamed. */
+  /** Maximum drain time of deleted or stopped instances, in milliseconds. It is longer than any request without a response stream. */
   readonly deletionDrainMsMax: number;
   /**
-   * The longest drain of instances that an update or a smaller count removes: longer than any stream and any
-   * asynchronous invocation.
+   * Maximum drain time of instances that an update or a scale-in removes, in milliseconds. It is longer than any response
+   * stream and any asynchronous invocation.
    */
   readonly updateDrainMsMax: number;
-  /** Concurrent drains of updates; above this number the oldest get the bound of a deletion. */
+  /** Maximum number of concurrent drains by updates. Above it, the oldest drains are limited to `deletionDrainMsMax`. */
   readonly updateDrainsMax: number;
 }
 
@@ -18,9 +18,9 @@ interface UpdateDrain {
 }
 
 /**
- * Bounds how long instances without new requests drain. Each request has a limit of its own, so a drain ends with the last request. These
- * bounds protect the nodes' memory: without them, a client that holds streams open during repeated updates of its endpoint would fill the
- * nodes with draining instances.
+ * Limits how long instances drain. A drain ends when the instance's last request has ended, and each request has a time limit. The limits
+ * protect the memory of the nodes: without them, a client that keeps response streams open while it updates its endpoint repeatedly would
+ * fill the nodes with draining instances.
  */
 export class DrainLimiter {
   readonly #clock: Clock;
@@ -33,14 +33,14 @@ export class DrainLimiter {
     this.#limits = limits;
   }
 
-  /** Drains instances that are deleted or stopped; shortens the other drains of the key. Resolves when `drain` has ended; its signal aborts at the bound. */
+  /** Runs a drain of deleted or stopped instances, and shortens the other drains of the key to the same limit. The signal of `drain` aborts at the limit. */
   async drainDeleted(key: string, closing: AbortSignal, drain: (signal: AbortSignal) => Promise<void>): Promise<void> {
     using limit = this.shorten(key, closing);
     await drain(limit.signal);
   }
 
   /**
-   * Limits the drains of a key to the time of a deletion, unless the result is disposed or the signal aborts before.
+   * Shortens the drains of a key to `deletionDrainMsMax` from now, unless the result is disposed or the signal aborts before.
    */
   shorten(key: string, signal: AbortSignal): Deadline {
     const limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.deletionDrainMsMax, signal });
@@ -52,7 +52,7 @@ export class DrainLimiter {
     return limit;
   }
 
-  /** Drains instances that an update or a smaller count removes. */
+  /** Runs a drain of instances that an update or a scale-in removes. The signal of `drain` aborts at the limit. */
   async drainUpdated(key: string, closing: AbortSignal, drain: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { updateDrainMsMax, deletionDrainMsMax, updateDrainsMax } = this.#limits;
     const aborter = new AbortController();
@@ -66,7 +66,8 @@ export class DrainLimiter {
       while (!over.signal.aborted) {
         await delay(this.#clock, deletionDrainMsMax, over.signal).catch(() => {});
         const newerCount = this.#updateDrains.size - 1 - [...this.#updateDrains].indexOf(entry);
-        if (newerCount >= updateDrainsMax) aborter.abort(new Error("too many instances drain"));
+        if (newerCount >= updateDrainsMax)
+          aborter.abort(new Error("drain shortened: too many updates drain instances at the same time"));
       }
       await ended;
     } finally {

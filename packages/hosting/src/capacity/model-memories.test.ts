@@ -4,14 +4,14 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { AwsError, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { ContainerDefinition, ModelRecord } from "../definitions/index.ts";
-import { grown, ModelMemories, type ModelMemoriesOptions } from "./model-memories.ts";
+import { significantGrowth, ModelMemoryEstimates, type ModelMemoryEstimatesOptions } from "./model-memories.ts";
 import { HostingStore } from "../store/index.ts";
 
 const mebi = 2 ** 20;
 const owner = { accountId: "000000000000", region: "us-east-1" };
 
 /** A bucket of objects by their lengths; a listing has two to a page. */
-function objectsOf(lengths: Readonly<Record<string, number>>): ModelMemoriesOptions["objects"] {
+function objectsOf(lengths: Readonly<Record<string, number>>): ModelMemoryEstimatesOptions["objects"] {
   return {
     head: (_bucket: string, key: string) => {
       const byteLength = lengths[key];
@@ -23,7 +23,7 @@ function objectsOf(lengths: Readonly<Record<string, number>>): ModelMemoriesOpti
       const objects = keys.slice(0, 2).map((key) => ({ key, byteLength: lengths[key] }));
       return Promise.resolve({ objects, nextStartAfter: keys.length > 2 ? keys[1] : null });
     },
-  } as unknown as ModelMemoriesOptions["objects"];
+  } as unknown as ModelMemoryEstimatesOptions["objects"];
 }
 
 async function opened(lengths: Readonly<Record<string, number>>) {
@@ -31,7 +31,7 @@ async function opened(lengths: Readonly<Record<string, number>>) {
     clock: systemClock,
     logger: silentLogger,
   });
-  return { store, memories: new ModelMemories({ store, objects: objectsOf(lengths), logger: silentLogger }) };
+  return { store, memories: new ModelMemoryEstimates({ store, objects: objectsOf(lengths), logger: silentLogger }) };
 }
 
 function modelOf(containers: readonly ContainerDefinition[], createdMs = 1): ModelRecord {
@@ -63,27 +63,27 @@ test("what a container was seen to take is remembered, also by the next run; ano
   await using _memories = memories;
   const model = modelOf([{ ModelDataUrl: "s3://b/a.tar.gz" }, { Mode: "MultiModel", ModelDataUrl: "s3://b/" }]);
   const { models, modelMemories } = store.kinds;
-  await store.write([models.put("model", model, "absent")]);
+  await store.write([models.putChange("model", model, "absent")]);
   const known = async () => (await memories.expectedBytes(model)).map((bytes) => bytes / mebi);
-  memories.seen(model, [500 * mebi, 0]);
+  memories.recordMeasured(model, [500 * mebi, 0]);
   await eventually(async () => (await known())[0] === 372);
   // Less, or a little more, is no reason to write.
   const before = await modelMemories.find("model");
-  memories.seen(model, [400 * mebi, 0]);
+  memories.recordMeasured(model, [400 * mebi, 0]);
   await eventually(async () => {
-    memories.seen(model, [510 * mebi, 0]);
+    memories.recordMeasured(model, [510 * mebi, 0]);
     await new Promise((resolve) => setImmediate(resolve));
     return true;
   });
-  memories.seen(model, [900 * mebi, 0]);
+  memories.recordMeasured(model, [900 * mebi, 0]);
   await eventually(async () => {
-    memories.seen(model, [900 * mebi, 0]);
+    memories.recordMeasured(model, [900 * mebi, 0]);
     return (await known())[0] === 772;
   });
   const after = await modelMemories.find("model");
   assert(before.at === "found" && after.at === "found");
   assert.equal(after.version, before.version + 1);
-  const next = new ModelMemories({ store, objects: objectsOf({}), logger: silentLogger });
+  const next = new ModelMemoryEstimates({ store, objects: objectsOf({}), logger: silentLogger });
   await using _next = next;
   assert.deepEqual(await next.expectedBytes(model), [772 * mebi, 0]);
   assert.deepEqual(await memories.expectedBytes({ ...model, createdMs: 2 }), [7, 0]);
@@ -95,7 +95,7 @@ test("what is known to be written is not looked up again, and what could not be 
   await using _memories = memories;
   const model = modelOf([{}]);
   const { models, modelMemories } = store.kinds;
-  await store.write([models.put("model", model, "absent")]);
+  await store.write([models.putChange("model", model, "absent")]);
   let [readCount, isFull] = [0, true];
   const find = models.find.bind(models);
   models.find = (key) => {
@@ -103,15 +103,15 @@ test("what is known to be written is not looked up again, and what could not be 
     return isFull ? Promise.reject(new Error("database or disk is full")) : find(key);
   };
   const written = async () => (await modelMemories.find("model")).at === "found";
-  memories.seen(model, [100 * mebi]);
+  memories.recordMeasured(model, [100 * mebi]);
   await eventually(() => readCount === 1);
   isFull = false;
   await eventually(async () => {
-    memories.seen(model, [100 * mebi]);
+    memories.recordMeasured(model, [100 * mebi]);
     return await written();
   });
   const before = readCount;
-  for (let again = 0; again < 100; again += 1) memories.seen(model, [101 * mebi]);
+  for (let again = 0; again < 100; again += 1) memories.recordMeasured(model, [101 * mebi]);
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(readCount, before);
 });
@@ -119,16 +119,16 @@ test("what is known to be written is not looked up again, and what could not be 
 test("nothing is written of a model that is gone meanwhile", async () => {
   const { store, memories } = await opened({});
   await using _store = store;
-  memories.seen(modelOf([{}]), [mebi]);
+  memories.recordMeasured(modelOf([{}]), [mebi]);
   await memories[Symbol.asyncDispose]();
   assert.equal((await store.kinds.modelMemories.find("model")).at, "absent");
 });
 
 test("only what is a good part more than before is worth a write", () => {
-  assert.deepEqual(grown([], [5]), [5]);
-  assert.equal(grown([], [0]), null);
-  assert.equal(grown([100 * mebi], [107 * mebi]), null);
-  assert.deepEqual(grown([100 * mebi, 300], [109 * mebi, 200]), [109 * mebi, 300]);
-  assert.equal(grown([1000 * mebi], [1060 * mebi]), null);
-  assert.deepEqual(grown([1000 * mebi], [1063 * mebi]), [1063 * mebi]);
+  assert.deepEqual(significantGrowth([], [5]), [5]);
+  assert.equal(significantGrowth([], [0]), null);
+  assert.equal(significantGrowth([100 * mebi], [107 * mebi]), null);
+  assert.deepEqual(significantGrowth([100 * mebi, 300], [109 * mebi, 200]), [109 * mebi, 300]);
+  assert.equal(significantGrowth([1000 * mebi], [1060 * mebi]), null);
+  assert.deepEqual(significantGrowth([1000 * mebi], [1063 * mebi]), [1063 * mebi]);
 });

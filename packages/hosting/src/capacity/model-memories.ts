@@ -4,41 +4,43 @@ import { nameKey, parseS3Uri, type ContainerDefinition, type ModelRecord } from 
 import { containerOwnBytes } from "../endpoints/index.ts";
 import type { HostingStore, ModelMemoryRecord } from "../store/index.ts";
 
-export interface ModelMemoriesOptions {
+export interface ModelMemoryEstimatesOptions {
   readonly store: HostingStore;
-  /** The objects with the models' data. */
+  /** The object store that contains the models' data. */
   readonly objects: Pick<ObjectStore, "head" | "list">;
   readonly logger: Logger;
 }
 
-/** Minimum growth of a container's memory that is recorded. */
+/** Minimum growth of a container's memory that is written to disk, as a share and in bytes. */
 const growthShare = 1 / 16;
 const growthBytesMin = 8 * 2 ** 20;
-/** Maximum number of listing pages (1,000 objects each) that are added up for a model whose data is a prefix. */
+/** Maximum number of ListObjects pages (1,000 objects each) that are read to sum up the size of a model's data. */
 const pagesMax = 10;
 
 /**
- * Memory that models need: as measured in their containers, and before the first measurement the size of their data.
+ * Estimates of the memory that models need: the measured memory of their containers, or the size of the model data before
+ * the first measurement.
  */
-export class ModelMemories implements AsyncDisposable {
-  readonly #options: ModelMemoriesOptions;
+export class ModelMemoryEstimates implements AsyncDisposable {
+  readonly #options: ModelMemoryEstimatesOptions;
   readonly #tasks: TaskGroup;
   /** Keys of models whose memory is being recorded. */
   readonly #writing = new Set<string>();
-  /** Recorded values by model object: values are reported every few seconds, and this saves a read. */
+  /** Cache of the values on disk. Containers report their memory every few seconds, and the cache saves a read for each report. */
   readonly #known = new WeakMap<ModelRecord, readonly number[]>();
 
-  constructor(options: ModelMemoriesOptions) {
+  constructor(options: ModelMemoryEstimatesOptions) {
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("a model's memory could not be recorded", { error: String(error) });
+      options.logger.error("failed to record the measured memory of a model; the next measurement retries", {
+        error: String(error),
+      });
     });
   }
 
   /**
-   * Returns the memory to reserve for each container of a model, in the order of the containers: the most that a
-   * container took before, or else the size of its data, which has to be loaded at least. Zero for multi-model
-   * containers.
+   * Returns the memory to reserve for each container of a model, in the order of the containers: the maximum measured
+   * memory of the container, or else the size of its model data. Zero for multi-model containers, which load models later.
    */
   async expectedBytes(model: ModelRecord): Promise<readonly number[]> {
     const found = await this.#options.store.kinds.modelMemories.find(nameKey(model.name));
@@ -51,10 +53,10 @@ export class ModelMemories implements AsyncDisposable {
     return await Promise.all(each);
   }
 
-  /** Records memory that exceeds the known values. A failed write is retried at the next measurement. */
-  seen(model: ModelRecord, mostBytes: readonly number[]): void {
+  /** Records the measured maximum memory of each container if it exceeds the recorded values. The next measurement retries a failed write. */
+  recordMeasured(model: ModelRecord, mostBytes: readonly number[]): void {
     const key = nameKey(model.name);
-    if (this.#writing.has(key) || grown(this.#known.get(model) ?? [], mostBytes) === null) return;
+    if (this.#writing.has(key) || significantGrowth(this.#known.get(model) ?? [], mostBytes) === null) return;
     this.#writing.add(key);
     this.#tasks.run(async () => {
       try {
@@ -69,21 +71,21 @@ export class ModelMemories implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** Returns the recorded values. */
+  /** Writes the larger of the recorded and the measured values. Resolves with the values that are now on disk. */
   async #remember(model: ModelRecord, seenBytes: readonly number[]): Promise<readonly number[]> {
     const { store } = this.#options;
     const { modelMemories, models } = store.kinds;
     const key = nameKey(model.name);
     return await store.attempt(async () => {
       const [recorded, found] = [await models.find(key), await modelMemories.find(key)];
-      // The model was deleted, or another model has its name.
+      // The model was deleted, or replaced by another model of the same name.
       if (recorded.at !== "found" || recorded.value.createdMs !== model.createdMs) return seenBytes;
       const before = found.at === "found" && isOf(found.value, model) ? found.value.mostBytes : [];
-      const mostBytes = grown(before, seenBytes);
+      const mostBytes = significantGrowth(before, seenBytes);
       if (mostBytes === null) return before;
       const record = { modelCreatedMs: model.createdMs, mostBytes };
       const expects = found.at === "absent" ? "absent" : found.version;
-      await store.write([modelMemories.put(key, record, expects), models.check(key, recorded.version)]);
+      await store.write([modelMemories.putChange(key, record, expects), models.versionCheck(key, recorded.version)]);
       return mostBytes;
     });
   }
@@ -94,7 +96,7 @@ export class ModelMemories implements AsyncDisposable {
     if (place === null) return 0;
     const { objects } = this.#options;
     const isPrefix = source !== undefined && source.CompressionType !== "Gzip" && source.S3DataType === "S3Prefix";
-    // A missing object is reported when it is downloaded.
+    // A missing object counts as 0 bytes here; the download of the model reports the error.
     if (!isPrefix) return (await absentAsNull(objects.head(place.bucket, place.key)))?.byteLength ?? 0;
     let [bytes, startAfter] = [0, ""];
     for (let pageCount = 0; pageCount < pagesMax; pageCount += 1) {
@@ -110,8 +112,8 @@ export class ModelMemories implements AsyncDisposable {
 
 const isOf = (record: ModelMemoryRecord, model: ModelRecord) => record.modelCreatedMs === model.createdMs;
 
-/** Returns the larger of each pair; null where none has grown enough for a write. */
-export function grown(before: readonly number[], seen: readonly number[]): readonly number[] | null {
+/** Returns the element-wise maximum. Returns null if no value has grown enough to be written. */
+export function significantGrowth(before: readonly number[], seen: readonly number[]): readonly number[] | null {
   const isMore = seen.some((bytes, index) => {
     const known = before[index] ?? 0;
     return bytes > known + (known === 0 ? 0 : Math.max(growthBytesMin, known * growthShare));

@@ -84,11 +84,11 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
         const usedMebi = [...there.values()].reduce((sum, one) => sum + one, beyondMebi);
         if (each.do === "take") {
           beyondMebi = each.beyondMebi;
-          placed.measured(beyondMebi * mebi);
+          placed.setExcessBytes(beyondMebi * mebi);
         } else if (each.do === "delete") {
           const name = [...there.keys()][each.which] ?? "";
           if (store.view.endpointState(name) === null) continue;
-          await store.write([endpoints.delete(name, "any")]);
+          await store.write([endpoints.deleteChange(name, "any")]);
           there.delete(name);
         } else {
           const name = `e${index}`;
@@ -106,7 +106,7 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
           there.set(name, wantedMebi);
           if (each.isHeld) held.use(reserved);
           else {
-            await store.write([endpoints.put(name, record, "absent")]);
+            await store.write([endpoints.putChange(name, record, "absent")]);
             reserved[Symbol.dispose]();
           }
         }
@@ -130,14 +130,14 @@ test("property: after each write the view has the sum over all records, and the 
         const name = `e${which}`;
         const before = store.view.endpointState(name);
         if (to !== null)
-          await store.write([endpoints.put(name, endpointOf(name, to), before === null ? "absent" : "any")]);
-        else if (before !== null) await store.write([endpoints.delete(name, "any")]);
+          await store.write([endpoints.putChange(name, endpointOf(name, to), before === null ? "absent" : "any")]);
+        else if (before !== null) await store.write([endpoints.deleteChange(name, "any")]);
         drainingMebi.set(name, draining.drainingMebi);
-        const look = () => ({ of: name, bytes: (drainingMebi.get(name) ?? 0) * mebi, sinceMs: 0, isEnding: false });
+        const look = () => ({ owner: name, bytes: (drainingMebi.get(name) ?? 0) * mebi, sinceMs: 0, isEnding: false });
         if (to === null) {
           counted.get(name)?.[Symbol.dispose]();
           counted.delete(name);
-        } else if (counted.has(name)) counted.get(name)?.changed();
+        } else if (counted.has(name)) counted.get(name)?.update();
         else counted.set(name, nodes.countDraining(look));
         const all = Array.from({ length: 6 }, (_, index) => store.view.endpointFootprint(`e${index}`));
         const sum = (of: (footprint: Footprint) => number) => all.reduce((total, each) => total + of(each), 0);
@@ -182,7 +182,7 @@ test("what needs nothing more is not refused while more is taken than there is; 
   const reservations = reservationsOf(store, 1024);
   const drains = (name: string, drainingMebi: number, isEnding: boolean) =>
     reservations.nodes.countDraining(() => ({
-      of: `endpoint "${name}"`,
+      owner: `endpoint "${name}"`,
       bytes: drainingMebi * mebi,
       sinceMs: 0,
       isEnding,

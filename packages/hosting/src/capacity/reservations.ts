@@ -1,7 +1,7 @@
 import {
-  limitExceeded,
-  memoryMissing,
-  noNodeLargeEnough,
+  quotaExceeded,
+  insufficientNodeMemory,
+  instanceTooLarge,
   noNodeWithCapacity,
   type DrainingMemory,
 } from "../definitions/index.ts";
@@ -10,18 +10,18 @@ import { Nodes, type NodeDescription } from "../nodes/index.ts";
 import type { HostingKinds, HostingStore } from "../store/index.ts";
 import type { DrainLimits } from "./drain-limiter.ts";
 
-/** The quotas of an account, independent of the nodes. */
+/** The quotas of an account. They do not depend on the nodes. */
 interface AccountLimits {
   readonly modelsMax: number;
   readonly configsMax: number;
   readonly endpointsMax: number;
-  /** Includes ended jobs: the oldest of these are removed first. */
+  /** Maximum number of transform jobs, including ended ones. A new job above the maximum removes the oldest ended job. */
   readonly transformJobsMax: number;
   readonly componentsMax: number;
   readonly instancesMax: number;
   /**
-   * The limit over all instances: each container is a server with processes of its own, and an instance has up to
-   * fifteen.
+   * Maximum number of containers of all instances together. An instance has up to fifteen containers, and each container
+   * is a server with its own processes.
    */
   readonly containersMax: number;
 }
@@ -43,7 +43,7 @@ export const hostingLimits: HostingLimits = {
 
 type CountedKind = "models" | "configs" | "endpoints" | "transformJobs" | "components";
 
-/** Names and units of the quotas, in the words of SageMaker's quotas. */
+/** Quota names and units for error messages, as SageMaker spells them. */
 const countQuotas = {
   models: { what: "Number of models", unit: "Models", limit: "modelsMax" },
   configs: { what: "Number of endpoint configurations", unit: "Endpoint Configurations", limit: "configsMax" },
@@ -54,9 +54,9 @@ const countQuotas = {
 
 interface PendingFootprint {
   readonly footprint: Footprint;
-  /** Returns the recorded use of the endpoint or job. */
+  /** Returns the footprint that is now recorded for the endpoint, job or component. */
   readonly recorded: () => Footprint;
-  /** The recorded use before the change: once the record differs, it includes this change. */
+  /** The recorded footprint before the change. When `recorded` returns another value, the record includes the change. */
   readonly before: Footprint;
 }
 
@@ -67,8 +67,8 @@ export interface ReservationsOptions {
 }
 
 /**
- * Reserves the account's quotas, SageMaker's service quotas, for records and instances, and the nodes' memory for instances. A change is
- * reserved from before it is checked until its record is written, so that calls at the same time do not exceed a limit together.
+ * Reserves account quotas (SageMaker's service quotas) for records and instances, and node memory for instances. A change is reserved until
+ * its record is written. Without reservations, concurrent calls could exceed a limit together.
  */
 export class Reservations {
   readonly nodes: Nodes;
@@ -76,7 +76,7 @@ export class Reservations {
   /** Records that are being written. */
   readonly #pendingRecords = new Set<{ readonly kind: CountedKind; readonly key: string }>();
   readonly #pending = new Set<PendingFootprint>();
-  /** Use without a record, evaluated at each check. */
+  /** Footprints of claims without a record; each function is called at every check. */
   readonly #claimed = new Set<() => Footprint>();
 
   constructor(options: ReservationsOptions) {
@@ -92,14 +92,14 @@ export class Reservations {
     });
   }
 
-  hasRoom(kind: CountedKind): boolean {
+  isBelowQuota(kind: CountedKind): boolean {
     const { store, limits } = this.#options;
     return store.view.count(store.kinds[kind]) < limits[countQuotas[kind].limit];
   }
 
   /**
-   * Reserves a record. Throws ResourceLimitExceeded. The caller disposes the result when the record is written or given
-   * up.
+   * Reserves quota for one record. Throws ResourceLimitExceeded. The caller disposes the result when the record is
+   * written or the write has failed.
    */
   reserveRecord(kind: CountedKind, key: string): Disposable {
     const { store, limits } = this.#options;
@@ -108,34 +108,34 @@ export class Reservations {
     const pendingKeys = [...this.#pendingRecords].filter((each) => each.kind === kind).map((each) => each.key);
     const newKeys = new Set(pendingKeys.filter((each) => each !== key && !view.has(kinds[kind], each)));
     const [limit, used] = [limits[name], view.count(kinds[kind]) + newKeys.size];
-    if (used >= limit) throw limitExceeded({ what, unit }, { limit, used, wanted: 1 });
+    if (used >= limit) throw quotaExceeded({ what, unit }, { limit, used, wanted: 1 });
     return held(this.#pendingRecords, { kind, key });
   }
 
   /**
    * Reserves the instances of a new endpoint, or the additional ones of an update. Throws ResourceLimitExceeded. The
-   * caller disposes the result when the record is written or given up.
+   * caller disposes the result when the record is written or the write has failed.
    */
   reserveEndpoint(key: string, footprint: Footprint, instanceType: string): Disposable {
     const recorded = () => this.#options.store.view.endpointFootprint(key);
     return this.#reserve(recorded, footprint, `${instanceType} for endpoint usage`);
   }
 
-  /** Reserves the instances of a new transform job; errors and lifetime as in `reserveEndpoint`. */
+  /** Reserves the instances of a new transform job. Errors and the lifetime of the result are as in `reserveEndpoint`. */
   reserveTransform(key: string, footprint: Footprint, instanceType: string): Disposable {
     const recorded = () => this.#options.store.view.transformFootprint(key);
     return this.#reserve(recorded, footprint, `${instanceType} for transform job usage`);
   }
 
-  /** Reserves the copies of an inference component; errors and lifetime as in `reserveEndpoint`. */
+  /** Reserves the copies of an inference component. Errors and the lifetime of the result are as in `reserveEndpoint`. */
   reserveComponent(key: string, footprint: Footprint): Disposable {
     const recorded = () => this.#options.store.view.componentFootprint(key);
     return this.#reserve(recorded, footprint, "inference component usage");
   }
 
   /**
-   * Claims use that has no record and may change. Throws ResourceLimitExceeded. The caller disposes the result when the
-   * use has ended.
+   * Reserves a footprint that has no record and may change: `what` returns its current value. Throws
+   * ResourceLimitExceeded. The caller disposes the result when the resources are no longer used.
    */
   claim(what: () => Footprint, instanceType: string): Disposable {
     this.#check(what(), `${instanceType} for endpoint usage`, "now");
@@ -146,7 +146,7 @@ export class Reservations {
     for (const look of this.#claimed) yield look();
   }
 
-  /** Footprints of the reservations that no record includes yet. */
+  /** Yields the footprints of reservations whose records are not written yet. */
   *#unwritten(): Iterable<Footprint> {
     for (const { footprint, recorded, before } of this.#pending) if (isSame(recorded(), before)) yield footprint;
   }
@@ -157,16 +157,16 @@ export class Reservations {
     return held(this.#pending, { footprint, recorded, before });
   }
 
-  /** `what`: the quota of instances. `when`: whether the instances start now, or when earlier ones of their owner have drained. */
+  /** Throws if the footprint does not fit. `what` is the quota's name. `when` is `drained` if the instances start only after the owner's earlier instances have drained. */
   #check(footprint: Footprint, what: string, when: "now" | "drained"): void {
     this.#checkQuotas(footprint, what);
-    const { memoryBytes: limit, takenBytes: used } = this.nodes;
+    const { memoryBytes: limit, committedBytes: used } = this.nodes;
     const memory = { limit, used, wanted: footprintBytes(footprint) };
-    if (isBeyond(memory)) throw memoryMissing(memory, this.#drainingMemory());
+    if (exceedsLimit(memory)) throw insufficientNodeMemory(memory, this.#drainingMemory());
     const counts = [...(footprint.countsByBytes ?? [])].filter(([, count]) => count > 0);
-    const tooLarge = this.nodes.tooLarge(counts.map(([bytes]) => bytes));
-    if (tooLarge !== null) throw noNodeLargeEnough(tooLarge);
-    const withoutRoom = this.nodes.withoutRoom(addedInstances(footprint), when);
+    const tooLarge = this.nodes.firstTooLarge(counts.map(([bytes]) => bytes));
+    if (tooLarge !== null) throw instanceTooLarge(tooLarge);
+    const withoutRoom = this.nodes.firstWithoutCapacity(addedInstances(footprint), when);
     if (withoutRoom !== null) throw noNodeWithCapacity(withoutRoom);
   }
 
@@ -175,26 +175,26 @@ export class Reservations {
     const reserved = [this.#options.store.view.footprint, ...this.#claims(), ...this.#unwritten()];
     const used = (of: "instanceCount" | "containerCount") => reserved.reduce((sum, each) => sum + each[of], 0);
     const instances = { limit: instancesMax, used: used("instanceCount"), wanted: footprint.instanceCount };
-    if (isBeyond(instances)) throw limitExceeded({ what, unit: "Instances" }, instances);
+    if (exceedsLimit(instances)) throw quotaExceeded({ what, unit: "Instances" }, instances);
     const containers = { limit: containersMax, used: used("containerCount"), wanted: footprint.containerCount };
-    if (isBeyond(containers)) {
-      throw limitExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
+    if (exceedsLimit(containers)) {
+      throw quotaExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
     }
   }
 
   #drainingMemory(): readonly DrainingMemory[] {
     const { deletionDrainMsMax, updateDrainMsMax } = this.#options.limits;
-    return this.nodes.draining.map(({ of, bytes, sinceMs, isEnding }) => {
-      return { of, bytes, untilMs: sinceMs + (isEnding ? deletionDrainMsMax : updateDrainMsMax) };
+    return this.nodes.draining.map(({ owner, bytes, sinceMs, isEnding }) => {
+      return { owner, bytes, untilMs: sinceMs + (isEnding ? deletionDrainMsMax : updateDrainMsMax) };
     });
   }
 }
 
-/** The reservation of a write that may be retried: each attempt replaces the one before. */
+/** The reservation of a write that may be retried: each attempt replaces the reservation of the previous attempt. */
 export class WriteReservation implements Disposable {
   #held: Disposable | null = null;
 
-  /** Throws ResourceLimitExceeded as `reserve` does; nothing is reserved then. */
+  /** Releases the current reservation and calls `reserve` for a new one. If `reserve` throws ResourceLimitExceeded, nothing is reserved. */
   replace(reserve: () => Disposable): void {
     this[Symbol.dispose]();
     this.#held = reserve();
@@ -212,8 +212,8 @@ interface Use {
   readonly wanted: number;
 }
 
-/** A change that needs nothing more is never rejected, even above the limit. */
-const isBeyond = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used + wanted > limit;
+/** Returns whether a change exceeds a limit. A change that needs no additional resources is allowed even above the limit. */
+const exceedsLimit = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used + wanted > limit;
 
 function bytesOf(footprints: Iterable<Footprint>): number {
   let bytes = 0;
@@ -222,8 +222,8 @@ function bytesOf(footprints: Iterable<Footprint>): number {
 }
 
 /**
- * Yields the size of each instance of a footprint, up to its bytes: further instances of an update start only when
- * earlier ones have ended.
+ * Yields the size of each instance that starts at once, until the sum reaches the footprint's bytes. The other instances
+ * of an update start only after earlier ones have ended.
  */
 function* addedInstances(footprint: Footprint): Iterable<number> {
   let leftBytes = footprintBytes(footprint);

@@ -11,7 +11,8 @@ import {
 } from "./component-record.ts";
 
 /**
- * The running copies of a component: one fleet for each of its specs on each node; the instances of a fleet are copies.
+ * The running copies of an inference component. There is one fleet for each spec and node, and each instance of such a
+ * fleet is one copy.
  */
 export class ComponentCopies implements AsyncDisposable {
   readonly #dependencies: FleetDependencies;
@@ -31,8 +32,8 @@ export class ComponentCopies implements AsyncDisposable {
     this.#variant = of.variant;
     this.#configName = of.configName;
     const { nodes, clock } = parts.fleet;
-    this.#ledger = new OwnerLedger({ of: `inference component "${record.name}"`, nodes, clock });
-    this.countBy(record);
+    this.#ledger = new OwnerLedger({ ownerName: `inference component "${record.name}"`, nodes, clock });
+    this.reserveForRecord(record);
   }
 
   get endpointName(): string {
@@ -47,34 +48,35 @@ export class ComponentCopies implements AsyncDisposable {
     return this.#fleets.values().map(({ fleet }) => fleet);
   }
 
-  /** Starts the copies that were in service before the platform ended; retries until they are. */
+  /** Starts the copies that were in service before the platform stopped. A copy that fails to start is retried until it is in service. */
   resume(record: ComponentRecord): void {
     for (const { copy, copyCount } of groupsOf(record.copies).values()) this.#fleetOf(record, copy).resume(copyCount);
   }
 
   /**
-   * Counts the component's record: it reserves the memory of its running copies; draining copies above that are counted
-   * on their nodes.
+   * Sets the memory that the component reserves to that of its record. Draining copies that are no longer in the record
+   * are counted separately on their nodes.
    */
-  countBy(record: ComponentRecord): void {
+  reserveForRecord(record: ComponentRecord): void {
     const { at } = record.state;
-    this.#ledger.recorded(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
+    this.#ledger.setReservation(footprintBytes(componentFootprint(record)), at === "Creating" || at === "Updating");
   }
 
   /**
-   * Resolves when the nodes have capacity for the record, or after the component's own draining instances have ended.
+   * Resolves when the nodes have free memory for the record's copies, or when the component's own draining copies have
+   * ended.
    */
-  untilCapacity(signal: AbortSignal): Promise<void> {
-    return this.#ledger.untilCapacity(signal);
+  waitForCapacity(signal: AbortSignal): Promise<void> {
+    return this.#ledger.waitForCapacity(signal);
   }
 
-  /** Resolves when a draining copy has freed memory of its node; null where no copy drains. */
-  freed(): Promise<void> | null {
-    return this.#ledger.isDraining ? this.#dependencies.fleet.nodes.freed() : null;
+  /** Resolves when a draining copy has freed memory of its node. Returns null if no copy drains. */
+  whenMemoryFreed(): Promise<void> | null {
+    return this.#ledger.isDraining ? this.#dependencies.fleet.nodes.whenFreed() : null;
   }
 
-  /** Resolves when all recorded copies are in service; rejects where one does not start. */
-  async bringUp(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+  /** Starts the recorded copies. Resolves when all of them are in service; rejects if one fails to start. */
+  async start(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     await Promise.all(
       [...groupsOf(record.copies).values()].map(async ({ copy, copyCount }) => {
         const fleet = this.#fleetOf(record, copy);
@@ -96,9 +98,9 @@ export class ComponentCopies implements AsyncDisposable {
   }
 
   /** Reduces each fleet to its recorded count. Resolves when removed copies have drained, or the signal aborts. */
-  async follow(record: ComponentRecord, signal: AbortSignal): Promise<void> {
+  async reduceTo(record: ComponentRecord, signal: AbortSignal): Promise<void> {
     this.#record = record;
-    this.countBy(record);
+    this.reserveForRecord(record);
     const groups = groupsOf(record.copies);
     const wanted = new Set(record.specs.map(({ number }) => number));
     await Promise.all(
@@ -119,7 +121,7 @@ export class ComponentCopies implements AsyncDisposable {
     const serving = [...this.fleets].filter((fleet) => fleet.instanceCount > 0);
     const copyCount = serving.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
     if (copyCount === 0) throw this.#noCapacity();
-    // Each fleet gets its share of the requests; a fleet without a copy in service is skipped where another has one.
+    // Fleets without a copy in service are skipped, unless no fleet has one: then the request waits for a copy to start.
     const ready = serving.filter((fleet) => fleet.canServe);
     const candidates = ready.length === 0 ? serving : ready;
     let at = this.#dependencies.random() * candidates.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
@@ -130,14 +132,14 @@ export class ComponentCopies implements AsyncDisposable {
 
   /** Drains a component that is deleted or has failed. */
   async drain(record: ComponentRecord, signal: AbortSignal): Promise<void> {
-    this.countBy(record);
-    this.#ledger.ends();
+    this.reserveForRecord(record);
+    this.#ledger.markEnding();
     await Promise.all([...this.fleets].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
     this.#ledger[Symbol.dispose]();
   }
 
-  /** Stops everything when the platform ends; records stay. */
+  /** Stops all copies because the platform shuts down. The component's record stays. */
   async shutDown(): Promise<void> {
     this.#ledger[Symbol.dispose]();
     await Promise.all([...this.fleets].map((fleet) => fleet.shutDown()));
@@ -149,7 +151,7 @@ export class ComponentCopies implements AsyncDisposable {
     this.#fleets.clear();
   }
 
-  /** Returns SageMaker's error, by whose text autoscaling from zero is recognised. */
+  /** Returns SageMaker's error for a component without copies. Clients recognise scaling from zero by its text. */
   #noCapacity(): AwsError {
     const [spec] = this.#record.specs;
     const own = [...this.#fleets.values()].find((each) => each.spec === spec.number)?.fleet;
@@ -171,7 +173,7 @@ export class ComponentCopies implements AsyncDisposable {
     const names = {
       endpointName: record.endpointName,
       configName: this.#configName,
-      fleetKey: copiesKey(record, copy),
+      fleetKey: copyFleetKey(record, copy),
       ...record.owner,
       placementKey: placementKeyOf(`${record.arn} ${record.createdMs}`),
       component: {
@@ -199,11 +201,11 @@ export class ComponentCopies implements AsyncDisposable {
   }
 }
 
-/** Copies of one spec on one node; the node is null without copies. */
+/** The spec and the node that a fleet of copies has in common. The node is null if the component has no copies. */
 type CopyGroup = Pick<ComponentCopy, "spec"> & { readonly node: ComponentCopy["node"] | null };
 
-/** Returns the key of a group's fleet among the fleets of the component's endpoint. */
-export const copiesKey = ({ name }: Pick<ComponentRecord, "name">, { spec, node }: CopyGroup): string =>
+/** Returns the key of a group's fleet, which is unique among the fleets of the endpoint. */
+export const copyFleetKey = ({ name }: Pick<ComponentRecord, "name">, { spec, node }: CopyGroup): string =>
   `component ${name} ${spec} ${node ?? ""}`;
 
 interface CopyFleet {

@@ -3,29 +3,29 @@ import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 import type { ComponentClaim, CopyNode, PlacementStrategy } from "./placement.ts";
 
-/** The model and the claim of a component's copies, from its creation or an update. */
+/** One version of a component's Specification: its model and the resources that each copy requires. Each update with a Specification adds one. */
 export interface ComponentSpec {
   readonly number: number;
-  /** A copy, because models may be deleted while copies run. It has one container. */
+  /** A snapshot of the model, because the model may be deleted while copies run. The model has one container. */
   readonly model: ModelRecord;
-  /** True where the request named the model; false where it described a container. */
+  /** True if the request contained a ModelName; false if it contained a Container. */
   readonly isNamed: boolean;
   readonly claim: ComponentClaim;
-  /** Maximum memory of a copy, where it exceeds the claim. */
+  /** Maximum memory of a copy in bytes, if it is larger than the claimed minimum; else null. */
   readonly memoryBytesMax: number | null;
   readonly strategy: PlacementStrategy;
   readonly startSeconds: number | null;
   readonly downloadSeconds: number | null;
-  /** The Specification of the request, which Describe returns. */
+  /** The Specification of the request, which DescribeInferenceComponent returns. */
   readonly request: Readonly<Record<string, unknown>>;
   /**
-   * The Specifications of the request, where it had several: one for each instance type. This spec is the one for its
-   * variant's type.
+   * All Specifications of a request that had one for each instance type. This spec was made from the one that matches
+   * the variant's instance type.
    */
   readonly alternatives?: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** A copy that runs or is to run: its spec, and the instance of its variant. */
+/** A copy of a component: the number of its spec, and the instance of the variant on which it runs or will run. */
 export interface ComponentCopy {
   readonly spec: number;
   readonly instance: number;
@@ -33,16 +33,16 @@ export interface ComponentCopy {
   readonly node: NodeId;
 }
 
-/** The goal of a transition. */
+/** The desired state of a component whose copies are being changed. */
 export interface ComponentGoal {
   readonly spec: number;
   readonly copyCount: number;
-  /** Number of copies that are replaced at once; null for all. */
+  /** Number of copies that are replaced at the same time; null for all copies. */
   readonly batch: CapacitySize | null;
   readonly rollbackBatch: CapacitySize | null;
   readonly waitMs: number;
   readonly deadlineMs: number | null;
-  /** The CloudWatch alarms that roll the update back. */
+  /** Names of the CloudWatch alarms that cause a rollback of the update. */
   readonly alarms?: readonly string[];
 }
 
@@ -51,7 +51,7 @@ interface CopiesSize {
   readonly Value: number;
 }
 
-/** The DeploymentConfig of an update. */
+/** DeploymentConfig of an UpdateInferenceComponent request. */
 export interface ComponentDeployment {
   readonly RollingUpdatePolicy: {
     readonly MaximumBatchSize: CopiesSize;
@@ -62,11 +62,11 @@ export interface ComponentDeployment {
   readonly AutoRollbackConfiguration?: { readonly Alarms?: readonly { readonly AlarmName?: string }[] };
 }
 
-/** SageMaker's statuses of inference components, each with its own fields. */
+/** The status of an inference component, with SageMaker's status names in `at`. */
 export type ComponentState =
   | { readonly at: "Creating"; readonly goal: ComponentGoal }
   | { readonly at: "InService"; readonly lastFailure: string | null }
-  /** `undoing`: the reason for rolling back. */
+  /** `undoing` is the reason for the rollback; null while the update proceeds. */
   | {
       readonly at: "Updating";
       readonly goal: ComponentGoal;
@@ -85,37 +85,37 @@ export interface ComponentRecord {
   readonly endpointName: string;
   readonly variantName: string;
   readonly state: ComponentState;
-  /** The first is the current spec, to which a rollback returns; a second is the target of an update. */
+  /** The current spec, to which a rollback returns. During an update, the second spec is the new one. */
   readonly specs: readonly [ComponentSpec, ...ComponentSpec[]];
-  /** The number of copies outside of transitions. */
+  /** The desired number of copies of the last completed change. */
   readonly copyCount: number;
   readonly copies: readonly ComponentCopy[];
-  /** The DeploymentConfig of the last update that had one, which Describe returns. */
+  /** DeploymentConfig of the last update that had one. DescribeInferenceComponent returns it. */
   readonly lastDeployment?: ComponentDeployment;
 }
 
-/** Returns whether a state ends by itself. */
-export function isMoving({ at }: Pick<ComponentState, "at">): boolean {
+/** Returns whether a component is being changed: the reconciler will move it to another state. */
+export function isComponentInTransition({ at }: Pick<ComponentState, "at">): boolean {
   return at === "Creating" || at === "Updating" || at === "Deleting";
 }
 
 /**
- * Returns the account's use by a component's copies, including those of its goal; their instances belong to the
- * endpoint.
+ * Returns the resources that a component's copies use, including those of the desired state. The instances below the
+ * copies count for the endpoint, not for the component.
  */
 export function componentFootprint(record: ComponentRecord): Footprint {
   return copiesFootprint(largestClaimBytes(record), countedCopies(record));
 }
 
-/** Returns the memory that a copy of a component takes of its node. */
+/** Returns the memory that a copy of a component uses on its node, in bytes. */
 export const copyBytes = ({ specs }: Pick<ComponentRecord, "specs">): number =>
   footprintBytes(copiesFootprint(largestClaimBytes({ specs }), 1));
 
 /**
- * Returns a node with the memory that is free for more copies of a component, including what the component has reserved
- * for copies not placed yet.
+ * Returns the node with the memory that is available for more copies of this component: the free memory, plus the memory
+ * that the component has reserved for copies that have no node yet.
  */
-export function copyNode(record: ComponentRecord, { freeBytes, ...node }: CopyNode): CopyNode {
+export function nodeForCopies(record: ComponentRecord, { freeBytes, ...node }: CopyNode): CopyNode {
   const ownBytes = (countedCopies(record) - record.copies.length) * copyBytes(record);
   return { ...node, freeBytes: Math.max(0, freeBytes) + ownBytes };
 }
@@ -125,11 +125,11 @@ function countedCopies({ state, copyCount, copies }: ComponentRecord): number {
   return Math.max(copyCount, "goal" in state ? state.goal.copyCount : 0, copies.length);
 }
 
-/** The larger claim of the current and the target spec. */
+/** Returns the memory claim of the current or of the new spec, whichever is larger. */
 const largestClaimBytes = ({ specs }: Pick<ComponentRecord, "specs">) =>
   Math.max(...specs.map(({ claim }) => claim.memoryBytes));
 
-/** Returns the footprint of copies; each is guaranteed the memory that it claims. */
+/** Returns the footprint of a number of copies. The claimed memory of each copy is reserved for it. */
 export function copiesFootprint(memoryBytes: number, copyCount: number): Footprint {
   const countsByBytes = new Map([[footprintBytes({ containerCount: 1, modelBytes: memoryBytes }), copyCount]]);
   return { instanceCount: 0, containerCount: copyCount, modelBytes: copyCount * memoryBytes, countsByBytes };

@@ -5,8 +5,8 @@ import * as fc from "fast-check";
 import type { CapacitySize } from "../definitions/index.ts";
 import { nodeWith } from "../nodes/node-fixture.ts";
 import { copyBytes, type ComponentGoal, type ComponentRecord, type ComponentSpec } from "./component-record.ts";
-import { moveComponent, nextComponentAction } from "./component-state.ts";
-import { claimSum, fits, noClaim, type CopyNode, type SharedInstance } from "./placement.ts";
+import { applyComponentEvent, nextComponentAction } from "./component-state.ts";
+import { addClaims, claimFits, noClaim, type CopyNode, type SharedInstance } from "./placement.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
 const has = { cpuCores: 4, acceleratorCount: 0, memoryBytes: 100 };
@@ -48,7 +48,7 @@ function instancesWith({ copies, specs }: ComponentRecord, instanceCount: number
   return Array.from({ length: instanceCount }, (_, index) => {
     const own = copies.filter(({ instance }) => instance === index);
     const claims = own.map((copy) => specs.find(({ number }) => number === copy.spec)?.claim ?? noClaim);
-    return { node: own[0]?.node ?? null, taken: claims.reduce(claimSum, noClaim), ownCount: own.length };
+    return { node: own[0]?.node ?? null, taken: claims.reduce(addClaims, noClaim), ownCount: own.length };
   });
 }
 
@@ -67,13 +67,14 @@ function run(
   let nowMs = 0;
   for (let moveCount = 0; moveCount < 500; moveCount++) {
     const instances = instancesWith(record, instanceCount);
-    for (const { taken } of instances) assert.ok(fits({ has, taken: noClaim }, taken), "an instance is over-committed");
+    for (const { taken } of instances)
+      assert.ok(claimFits({ has, taken: noClaim }, taken), "an instance is over-committed");
     record = look(record, moveCount) ?? record;
     const { state } = record;
     if (!("goal" in state)) return record;
     const action = nextComponentAction(
       { ...record, state },
-      { instances, nodes: [nodeFor(record, Infinity)], isMade: false },
+      { instances, nodes: [nodeFor(record, Infinity)], isDraining: false },
       nowMs,
     );
     switch (action.do) {
@@ -81,14 +82,14 @@ function run(
         nowMs = action.untilMs;
         break;
       case "place":
-        record = moveComponent(record, { kind: "placed", copies: action.copies, nowMs });
+        record = applyComponentEvent(record, { kind: "placed", copies: action.copies, nowMs });
         break;
       case "settle":
-        record = moveComponent(record, { kind: "settled" });
+        record = applyComponentEvent(record, { kind: "settled" });
         break;
-      case "no-memory":
-      case "no-room":
-        record = moveComponent(record, { kind: "failed", reason: "no room", copies: record.copies });
+      case "no-node-memory":
+      case "no-instance-capacity":
+        record = applyComponentEvent(record, { kind: "failed", reason: "no room", copies: record.copies });
         break;
       default:
         throw new Error("no such action");
@@ -140,7 +141,7 @@ test("an update comes to its goal, or back to what was there with the reason; a 
         const share = batch?.Type === "CAPACITY_PERCENT" ? Math.max(1, Math.floor((batch.Value * wanted) / 100)) : null;
         const batchMax = share ?? batch?.Value ?? Infinity;
         let newCount = 0;
-        const record = run(moveComponent(first, update), instanceCount, (now) => {
+        const record = run(applyComponentEvent(first, update), instanceCount, (now) => {
           if (before > 0 && wanted > 0) assert.ok(now.copies.length > 0, "nobody answers");
           const counted = now.copies.filter((copy) => copy.spec === 2).length;
           assert.ok(counted - newCount <= batchMax, "more at once than a batch");
@@ -169,11 +170,11 @@ test("an update whose copies do not start at any of its moves goes back to what 
       const first = run(created(20, copyCount), 2);
       const update = { kind: "update", spec: spec(2, 20), goal: goalOf(2, copyCount, batch) } as const;
       let hasFailed = false;
-      const record = run(moveComponent(first, update), 2, (now, moveCount) => {
+      const record = run(applyComponentEvent(first, update), 2, (now, moveCount) => {
         if (moveCount < failsAt || hasFailed || now.state.at !== "Updating") return null;
         hasFailed = true;
         const copies = now.copies.filter((copy) => copy.spec === 1);
-        return moveComponent(now, { kind: "failed", reason: "it breaks", copies });
+        return applyComponentEvent(now, { kind: "failed", reason: "it breaks", copies });
       });
       assert.deepEqual(record.state, { at: "InService", lastFailure: hasFailed ? "it breaks" : null });
       assert.equal(record.copies.length, copyCount);
@@ -184,9 +185,13 @@ test("an update whose copies do not start at any of its moves goes back to what 
 
 test("a roll-back that fails keeps what answers, and can be updated", () => {
   const first = run(created(20, 2), 1);
-  const updating = moveComponent(first, { kind: "update", spec: spec(2, 20), goal: goalOf(2, 2) });
-  const undoing = moveComponent(updating, { kind: "failed", reason: "it breaks.", copies: first.copies.slice(0, 1) });
-  const left = moveComponent(undoing, {
+  const updating = applyComponentEvent(first, { kind: "update", spec: spec(2, 20), goal: goalOf(2, 2) });
+  const undoing = applyComponentEvent(updating, {
+    kind: "failed",
+    reason: "it breaks.",
+    copies: first.copies.slice(0, 1),
+  });
+  const left = applyComponentEvent(undoing, {
     kind: "failed",
     reason: "so does the old one",
     copies: first.copies.slice(0, 1),
@@ -204,22 +209,22 @@ test("an event out of turn is a bug", () => {
     { kind: "placed", copies: [], nowMs: 0 },
     { kind: "failed", reason: "", copies: [] },
   ] as const;
-  for (const event of events) assert.throws(() => moveComponent(serving, event), /while InService/);
+  for (const event of events) assert.throws(() => applyComponentEvent(serving, event), /while InService/);
   assert.throws(
-    () => moveComponent(created(20, 1), { kind: "update", spec: null, goal: goalOf(1, 1) }),
+    () => applyComponentEvent(created(20, 1), { kind: "update", spec: null, goal: goalOf(1, 1) }),
     /while Creating/,
   );
 });
 
 test("where no node has memory for a copy beside those there are, what leaves is waited for, or else an old one makes room, but not the last one", () => {
   const inService = run(created(10, 3), 3);
-  const updating = moveComponent(inService, { kind: "update", spec: spec(2, 10), goal: goalOf(2, 3) });
-  const next = (record: ComponentRecord, moreCount: number, isMade: boolean) => {
+  const updating = applyComponentEvent(inService, { kind: "update", spec: spec(2, 10), goal: goalOf(2, 3) });
+  const next = (record: ComponentRecord, moreCount: number, isDraining: boolean) => {
     const { state } = record;
     assert.ok("goal" in state);
     return nextComponentAction(
       { ...record, state },
-      { instances: instancesWith(record, 3), nodes: [nodeFor(record, moreCount)], isMade },
+      { instances: instancesWith(record, 3), nodes: [nodeFor(record, moreCount)], isDraining },
       0,
     );
   };
@@ -231,7 +236,7 @@ test("where no node has memory for a copy beside those there are, what leaves is
     [3, 2, 1, 0].map((moreCount) => newCount(updating, moreCount)),
     [3, 2, 1, 0],
   );
-  assert.deepEqual(next(updating, 0, true), { do: "no-memory", missingCount: 3 });
+  assert.deepEqual(next(updating, 0, true), { do: "no-node-memory", missingCount: 3 });
   const last = { ...updating, copies: updating.copies.slice(0, 1) };
-  assert.equal(newCount(last, 0), "no-memory");
+  assert.equal(newCount(last, 0), "no-node-memory");
 });

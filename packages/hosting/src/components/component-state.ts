@@ -8,17 +8,17 @@ import {
   type ComponentRecord,
   type ComponentSpec,
 } from "./component-record.ts";
-import { placeCopies, surplusCopies, type CopyNode, type SharedInstance } from "./placement.ts";
+import { placeCopies, chooseSurplusCopies, type CopyNode, type SharedInstance } from "./placement.ts";
 
-/** An event in the life cycle of a component. */
+/** An event that changes the state of an inference component. */
 export type ComponentEvent =
-  /** Copies are added or removed. */
+  /** Copies were added or removed; `copies` is the new list. */
   | { readonly kind: "placed"; readonly copies: readonly ComponentCopy[]; readonly nowMs: number }
-  /** The component has reached its goal. */
+  /** The component has reached its desired state. */
   | { readonly kind: "settled" }
-  /** `copies`: those that are still in service. */
+  /** The change failed; `copies` are those that are still in service. */
   | { readonly kind: "failed"; readonly reason: string; readonly copies: readonly ComponentCopy[] }
-  /** `spec`: null for a change of the number of copies only. */
+  /** An update was requested. `spec` is null if only the number of copies changes. */
   | {
       readonly kind: "update";
       readonly spec: ComponentSpec | null;
@@ -28,14 +28,14 @@ export type ComponentEvent =
     }
   | { readonly kind: "delete" };
 
-/** FailureReason's length in SageMaker's model. */
+/** Maximum length of FailureReason in SageMaker's API. */
 const reasonLengthMax = 1024;
 
 /**
- * Returns the record after an event. Throws on an event that the state does not allow, which is a bug of the caller:
- * callers validate users' requests.
+ * Returns the record of a component after an event. Throws if the event is not allowed in the current state. That is a
+ * bug of the caller, because requests of users are validated before.
  */
-export function moveComponent(record: ComponentRecord, event: ComponentEvent): ComponentRecord {
+export function applyComponentEvent(record: ComponentRecord, event: ComponentEvent): ComponentRecord {
   const { state, specs } = record;
   switch (event.kind) {
     case "placed": {
@@ -49,7 +49,7 @@ export function moveComponent(record: ComponentRecord, event: ComponentEvent): C
       assert(state.at === "Creating" || state.at === "Updating", `settled while ${state.at}`);
       const { goal } = state;
       const spec = specs.find(({ number }) => number === goal.spec);
-      assert(spec !== undefined, "a goal is one of the specs");
+      assert(spec !== undefined, "the record contains the spec of its goal");
       const lastFailure = state.at === "Updating" ? state.undoing : null;
       return { ...record, specs: [spec], copyCount: goal.copyCount, state: { at: "InService", lastFailure } };
     }
@@ -94,32 +94,32 @@ function failed(record: ComponentRecord, reason: string, copies: readonly Compon
   }
 }
 
-/** The next step of a component towards its goal, once all recorded copies are in service. */
+/** The next step of a component towards its desired state. It is determined when all recorded copies are in service. */
 export type ComponentAction =
-  /** Records the copies after additions or removals. */
+  /** Change the component's copies to this list. */
   | { readonly do: "place"; readonly copies: readonly ComponentCopy[] }
   | { readonly do: "bake"; readonly untilMs: number }
   | { readonly do: "settle" }
-  /** The number of copies that fit on no instance. */
-  | { readonly do: "no-room"; readonly missingCount: number }
-  /** The number of copies for which no node has memory. */
-  | { readonly do: "no-memory"; readonly missingCount: number };
+  /** No instance has free capacity for the missing copies. */
+  | { readonly do: "no-instance-capacity"; readonly missingCount: number }
+  /** No node has free memory for the missing copies. */
+  | { readonly do: "no-node-memory"; readonly missingCount: number };
 
-/** The instances and nodes for copies. */
+/** The instances and nodes that can take copies. */
 export interface CopyCapacity {
-  /** Instances of the component's variant, including the component's own use of them. */
+  /** Instances of the component's variant. Their used capacity includes the copies of this component. */
   readonly instances: readonly SharedInstance[];
   readonly nodes: readonly CopyNode[];
-  /** True while copies of the component drain, whose memory will be free. */
-  readonly isMade: boolean;
+  /** True while copies of the component drain: their memory will become free. */
+  readonly isDraining: boolean;
 }
 
-/** A record with a goal. */
+/** A component in a state with a desired goal. */
 type ApproachingComponent = Pick<ComponentRecord, "copies" | "specs"> & {
   readonly state: Extract<ComponentRecord["state"], { readonly goal: ComponentGoal }>;
 };
 
-/** Returns the next step for a record and the available capacity. */
+/** Returns the next step of a component for the available capacity. */
 export function nextComponentAction(record: ApproachingComponent, room: CopyCapacity, nowMs: number): ComponentAction {
   const { state } = record;
   const bakesUntilMs = state.at === "Updating" ? state.bakesUntilMs : null;
@@ -127,14 +127,17 @@ export function nextComponentAction(record: ApproachingComponent, room: CopyCapa
   return towards(record, state.goal, room);
 }
 
-/** Starts a new copy before its old copy ends where there is capacity; at least one copy answers at any time. */
+/**
+ * Returns the next step of replacing or adding copies. If there is capacity, new copies start before old copies stop. At
+ * least one copy stays in service.
+ */
 function towards(
   { copies, specs }: ApproachingComponent,
   goal: ComponentGoal,
-  { instances, nodes, isMade }: CopyCapacity,
+  { instances, nodes, isDraining }: CopyCapacity,
 ): ComponentAction {
   const spec = specs.find(({ number }) => number === goal.spec);
-  assert(spec !== undefined, "a goal is one of the specs");
+  assert(spec !== undefined, "the record contains the spec of its goal");
   const own = copies.filter((copy) => copy.spec === goal.spec);
   const old = copies.filter((copy) => copy.spec !== goal.spec);
   const batch = batchOf(goal.batch, goal.copyCount);
@@ -156,14 +159,14 @@ function towards(
     return { do: "place", copies: [...copies, ...added] };
   }
   const hasMemory = nodes.some(({ freeBytes }) => freeBytes >= bytes);
-  if (!hasMemory && isMade) return { do: "no-memory", missingCount };
-  // Without capacity for an additional new copy an old one is removed first, as long as another copy answers.
+  if (!hasMemory && isDraining) return { do: "no-node-memory", missingCount };
+  // There is no capacity for an additional copy: an old copy stops first, unless it is the only one in service.
   if (old.length > (own.length > 0 ? 0 : 1)) return { do: "place", copies: [...without(old, 1), ...own] };
-  return { do: hasMemory ? "no-room" : "no-memory", missingCount };
+  return { do: hasMemory ? "no-instance-capacity" : "no-node-memory", missingCount };
 }
 
 function without(copies: readonly ComponentCopy[], surplusCount: number): readonly ComponentCopy[] {
-  const surplus = surplusCopies(
+  const surplus = chooseSurplusCopies(
     copies.map(({ instance }) => instance),
     surplusCount,
   );

@@ -1,20 +1,25 @@
-/** Inference components: models with claims on shared instances, whose copies are placed by a pure function and run as containers of their own. */
-export { ComponentCopies, copiesKey } from "./component-copies.ts";
+/** SageMaker's inference components: models whose copies share the instances of an endpoint. Each copy runs in its own container. */
+export { ComponentCopies, copyFleetKey } from "./component-copies.ts";
 export {
   componentFootprint,
   copiesFootprint,
-  isMoving,
-  copyNode,
+  isComponentInTransition,
+  nodeForCopies,
   type ComponentDeployment,
   type ComponentGoal,
   type ComponentRecord,
   type ComponentSpec,
   type ComponentState,
 } from "./component-record.ts";
-export { moveComponent, nextComponentAction, type ComponentAction, type ComponentEvent } from "./component-state.ts";
 export {
-  claimSum,
-  fits,
+  applyComponentEvent,
+  nextComponentAction,
+  type ComponentAction,
+  type ComponentEvent,
+} from "./component-state.ts";
+export {
+  addClaims,
+  claimFits,
   noClaim,
   type ComponentClaim,
   type CopyNode,

@@ -4,11 +4,11 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { parseNodeId } from "../nodes/node.ts";
 import {
-  claimSum,
-  fits,
+  addClaims,
+  claimFits,
   noClaim,
   placeCopies,
-  surplusCopies,
+  chooseSurplusCopies,
   type CopiesRequest,
   type CopyNode,
   type CopySlot,
@@ -67,7 +67,7 @@ function after(
     const node = nodes[position];
     assert.ok(state !== undefined && node !== undefined);
     assert.ok(state.node === null || state.node === id, "an instance has moved");
-    instances[instance] = { node: id, taken: claimSum(state.taken, claim), ownCount: state.ownCount + 1 };
+    instances[instance] = { node: id, taken: addClaims(state.taken, claim), ownCount: state.ownCount + 1 };
     nodes[position] = { ...node, freeBytes: node.freeBytes - copyBytes };
   }
   return { instances, nodes };
@@ -88,14 +88,14 @@ test("neither an instance nor a node is over-committed, instances stay on their 
         const filled = after(room, request, slots);
         const nodesOf = ({ node }: SharedInstance) => filled.nodes.filter(({ id }) => node === null || node === id);
         for (const instance of filled.instances) {
-          assert.ok(nodesOf(instance).some(({ has }) => fits({ has, taken: noClaim }, instance.taken)));
+          assert.ok(nodesOf(instance).some(({ has }) => claimFits({ has, taken: noClaim }, instance.taken)));
         }
         for (const { freeBytes } of filled.nodes) assert.ok(freeBytes >= 0);
         assert.ok(slots.length <= request.copyCount);
         if (slots.length === request.copyCount) return;
         for (const instance of filled.instances) {
           for (const { has, freeBytes } of nodesOf(instance)) {
-            assert.ok(freeBytes < request.copyBytes || !fits({ has, taken: instance.taken }, request.claim));
+            assert.ok(freeBytes < request.copyBytes || !claimFits({ has, taken: instance.taken }, request.claim));
           }
         }
       },
@@ -119,7 +119,7 @@ test("copies that are spread are on no instance two more than on another that ha
         request,
         placeCopies(instances, nodes, { ...request, strategy: "BINPACK" }),
       ).instances;
-      const hasRoom = packed.map(({ taken }) => fits({ has, taken }, claim));
+      const hasRoom = packed.map(({ taken }) => claimFits({ has, taken }, claim));
       // All that are not full but one are empty.
       assert.ok(packed.filter(({ ownCount }, index) => hasRoom[index] === true && ownCount > 0).length <= 1);
     }),
@@ -155,7 +155,7 @@ test("of equal instances and nodes the first is chosen, and of equal instances t
 test("those that end leave the others where they are, and spread as evenly as they were", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(4), { maxLength: 20 }), fc.nat(25), (instanceOf, surplusCount) => {
-      const surplus = surplusCopies(instanceOf, surplusCount);
+      const surplus = chooseSurplusCopies(instanceOf, surplusCount);
       assert.equal(surplus.size, Math.min(surplusCount, instanceOf.length));
       const left = instanceOf.filter((_, position) => !surplus.has(position));
       const count = (of: readonly number[], instance: number) => of.filter((each) => each === instance).length;

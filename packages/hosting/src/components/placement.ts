@@ -1,42 +1,45 @@
 import type { NodeId } from "../nodes/index.ts";
 
-/** The part of its instance that each copy of a component claims. */
+/** The resources that each copy of a component requires of its instance. */
 export interface ComponentClaim {
   readonly cpuCores: number;
   readonly acceleratorCount: number;
   readonly memoryBytes: number;
 }
 
+/** The claim of a component that requires no resources. */
 export const noClaim: ComponentClaim = { cpuCores: 0, acceleratorCount: 0, memoryBytes: 0 };
 
-/** An instance that components share. */
+/** An instance on which copies of several components can run. */
 export interface SharedInstance {
   /** Null while the instance has no copy: the first copy assigns it to a node. */
   readonly node: NodeId | null;
-  /** Sum of the claims of its copies. */
+  /** Sum of the claims of all copies on the instance. */
   readonly taken: ComponentClaim;
-  /** Number of copies of the component that is being placed. */
+  /** Number of copies on the instance that belong to the component that is being placed. */
   readonly ownCount: number;
 }
 
-/** A node for copies of a component. */
+/** A node that can take copies of a component. */
 export interface CopyNode {
   readonly id: NodeId;
-  /** Size of an instance of the component's variant on the node. */
+  /** Capacity of one instance of the component's variant on this node. */
   readonly has: ComponentClaim;
-  /** Bytes of memory for more copies of the component. */
+  /** Memory that is available for more copies of the component, in bytes. */
   readonly freeBytes: number;
 }
 
-/** The placement of a copy: the position of its instance. */
+/** The placement of a copy: the index of its instance, and the node of that instance. */
 export interface CopySlot {
   readonly instance: number;
   readonly node: NodeId;
 }
 
+/** SageMaker's strategies for the placement of copies: distribute them over instances, or fill instances one by one. */
 export type PlacementStrategy = "SPREAD" | "BINPACK";
 
-export function claimSum(one: ComponentClaim, other: ComponentClaim): ComponentClaim {
+/** Returns the element-wise sum of two claims. */
+export function addClaims(one: ComponentClaim, other: ComponentClaim): ComponentClaim {
   return {
     cpuCores: one.cpuCores + other.cpuCores,
     acceleratorCount: one.acceleratorCount + other.acceleratorCount,
@@ -44,31 +47,31 @@ export function claimSum(one: ComponentClaim, other: ComponentClaim): ComponentC
   };
 }
 
-/** Returns whether an instance has capacity for one more copy. Cores come in quarters, so sums of them are exact. */
-export function fits(
+/** Returns whether an instance has capacity for one more copy. Floating-point sums are exact because cores are multiples of a quarter. */
+export function claimFits(
   { has, taken }: { readonly has: ComponentClaim; readonly taken: ComponentClaim },
   claim: ComponentClaim,
 ): boolean {
-  const sum = claimSum(taken, claim);
+  const sum = addClaims(taken, claim);
   return (
     sum.cpuCores <= has.cpuCores && sum.acceleratorCount <= has.acceleratorCount && sum.memoryBytes <= has.memoryBytes
   );
 }
 
-/** The copies of a component that need an instance. */
+/** The copies of a component that must be placed. */
 export interface CopiesRequest {
   readonly claim: ComponentClaim;
-  /** Memory that a copy takes of its node, in bytes. */
+  /** Memory that a copy uses on its node, in bytes. */
   readonly copyBytes: number;
   readonly copyCount: number;
   readonly strategy: PlacementStrategy;
 }
 
 /**
- * Returns the placement of additional copies: as many as instances and their nodes have capacity for. SPREAD prefers
- * the instance with the fewest copies of the component, and of such instances the one with the most free memory;
- * BINPACK prefers the fullest. Ties go to the node with the most free memory, and then to the first. Placed copies do
- * not move.
+ * Returns the placements of as many additional copies as instances and nodes have capacity for. SPREAD prefers the
+ * instance with the fewest copies of the component, then the instance with the most free memory. BINPACK prefers the
+ * instance with the least free memory. Among equal instances, the node with the most free memory is chosen. Existing
+ * copies are not moved.
  */
 export function placeCopies(
   instances: readonly SharedInstance[],
@@ -84,7 +87,7 @@ export function placeCopies(
       for (const { id, has } of nodes) {
         const nodeBytes = freeBytes.get(id) ?? 0;
         if (state.node !== null && state.node !== id) continue;
-        if (nodeBytes < copyBytes || !fits({ has, taken: state.taken }, claim)) continue;
+        if (nodeBytes < copyBytes || !claimFits({ has, taken: state.taken }, claim)) continue;
         const leftBytes = has.memoryBytes - state.taken.memoryBytes;
         const candidate = { instance, node: id, ownCount: state.ownCount, leftBytes, nodeBytes };
         if (best === null || isBetter(candidate, best, strategy)) best = candidate;
@@ -93,7 +96,7 @@ export function placeCopies(
     const chosen = best === null ? undefined : states[best.instance];
     if (best === null || chosen === undefined) return placed;
     const { instance, node, nodeBytes } = best;
-    states[instance] = { node, taken: claimSum(chosen.taken, claim), ownCount: chosen.ownCount + 1 };
+    states[instance] = { node, taken: addClaims(chosen.taken, claim), ownCount: chosen.ownCount + 1 };
     freeBytes.set(node, nodeBytes - copyBytes);
     placed.push({ instance, node });
   }
@@ -106,7 +109,7 @@ interface Candidate extends CopySlot {
   readonly nodeBytes: number;
 }
 
-/** Returns false for equal candidates: the first one stays. */
+/** Returns whether the first candidate is strictly better. Equal candidates return false, so that the earlier one is chosen. */
 function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy): boolean {
   const isSpread = strategy === "SPREAD";
   if (isSpread && one.ownCount !== other.ownCount) return one.ownCount < other.ownCount;
@@ -115,9 +118,10 @@ function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy)
 }
 
 /**
- * Returns the positions of the copies to remove: from the instances with the most copies, starting with the last one.
+ * Returns the indexes of the copies to remove. Copies are removed from the instances with the most copies; among equal
+ * instances, the last one loses a copy first.
  */
-export function surplusCopies(instanceOf: readonly number[], surplusCount: number): ReadonlySet<number> {
+export function chooseSurplusCopies(instanceOf: readonly number[], surplusCount: number): ReadonlySet<number> {
   const counts = new Map<number, number>();
   for (const instance of instanceOf) counts.set(instance, (counts.get(instance) ?? 0) + 1);
   const surplus = new Set<number>();

@@ -1,4 +1,4 @@
-/** The built-in containers that an image name may refer to: the server's kinds of containers. */
+/** The built-in containers that an image name can resolve to. */
 export type BuiltInRuntime =
   | "tritonserver"
   | "scikit-learn"
@@ -9,14 +9,14 @@ export type BuiltInRuntime =
   | "xgboost";
 
 interface ImageRow {
-  /** Pattern of the last component of the image's path, without tag and digest. */
+  /** Pattern for the repository name of an image: the last path component, without tag and digest. */
   readonly repository: RegExp;
   readonly runtime: BuiltInRuntime;
-  /** Description in the list of known images. */
+  /** Description in the error text that lists the supported images. */
   readonly about: string;
 }
 
-/** Images with the names of the SageMaker SDK's `sagemaker.image_uris.retrieve`. */
+/** The supported images, with the repository names that the SageMaker SDK's `sagemaker.image_uris.retrieve` returns. */
 const images: readonly ImageRow[] = [
   {
     repository: /^sagemaker-tritonserver/,
@@ -53,8 +53,8 @@ const images: readonly ImageRow[] = [
 ];
 
 /**
- * Returns the built-in container for an image: `{account}.dkr.ecr.{region}.{suffix}/sagemaker-tritonserver:23.03-py3`
- * is this server for any account, region and tag. Null for an image that only a container engine could run.
+ * Returns the built-in container that replaces an image. Any account, region and tag is accepted, for example
+ * `{account}.dkr.ecr.{region}.{suffix}/sagemaker-tritonserver:23.03-py3`. Returns null for an unsupported image.
  */
 export function resolveImage(image: string): BuiltInRuntime | null {
   const withoutDigest = image.split("@")[0] ?? "";
@@ -64,7 +64,7 @@ export function resolveImage(image: string): BuiltInRuntime | null {
 
 export function unsupportedImageText(image: string): string {
   return (
-    `The image ${image} cannot be run here: other images than those of the built-in containers need a container engine, which this ` +
-    `platform does not use yet. Built in, from any account and region and with any tag: ${images.map(({ about }) => about).join("; ")}.`
+    `The image ${image} cannot be run here: the platform uses no container engine and runs only its built-in containers. These replace the ` +
+    `following images of any account, region and tag: ${images.map(({ about }) => about).join("; ")}.`
   );
 }

@@ -1,17 +1,18 @@
 /**
- * The vocabulary of requests: names, ARNs, images, instance types, variables, and the records that keep them. No IO.
+ * The types and rules of SageMaker requests: names, ARNs, images, instance types, environment variables, and the records
+ * of models and endpoint configurations. This module performs no I/O.
  */
 export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
 export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
-export { instanceType, type InstanceBudget } from "./instance-types.ts";
-export { weightRefusal } from "./variant-weights.ts";
-export { serverlessModelRefusal, serverlessRefusal, serverlessType, variantBudget } from "./serverless.ts";
+export { instanceTypeSize, type InstanceBudget } from "./instance-types.ts";
+export { variantWeightError } from "./variant-weights.ts";
+export { serverlessModelError, serverlessConfigError, serverlessQuotaType, variantBudget } from "./serverless.ts";
 export type {
   AsyncInferenceConfig,
   CapacitySize,
-  Concurrency,
+  ServerlessConcurrency,
   ContainerDefinition,
-  Containers,
+  ModelContainers,
   DataCaptureConfig,
   DeploymentConfig,
   EndpointConfigRecord,
@@ -21,23 +22,23 @@ export type {
   TrafficRouting,
   VariantPlan,
 } from "./records-of-hosting.ts";
-export { refusedVariable } from "./refused-variables.ts";
-export { isShared, noModel } from "./shared-instances.ts";
-export { shadowedModelRefusal } from "./shadow-variants.ts";
-export { invokableEndpoints, isInvokableEndpoint, objectPrefixes } from "./granted-reach.ts";
+export { environmentVariableError } from "./refused-variables.ts";
+export { isComponentVariant, placeholderModel } from "./shared-instances.ts";
+export { shadowModelError } from "./shadow-variants.ts";
+export { parseInvokableEndpoints, isInvokableEndpoint, parseObjectPrefixes } from "./model-permissions.ts";
 export { isPlatformsNamespace } from "./platform-namespaces.ts";
-export { folderOf, isFolderMark, parseS3Uri } from "./s3-uri.ts";
+export { folderPrefix, isFolderPlaceholder, parseS3Uri } from "./s3-uri.ts";
 export {
-  alreadyExists,
-  invalid,
-  notFound,
-  type HostingNoun,
-  inProgress,
-  limitExceeded,
-  memoryMissing,
-  noNodeLargeEnough,
+  resourceAlreadyExists,
+  validationError,
+  resourceNotFound,
+  type HostingResourceNoun,
+  endpointInProgress,
+  quotaExceeded,
+  insufficientNodeMemory,
+  instanceTooLarge,
   noNodeWithCapacity,
   type DrainingMemory,
-  jobExists,
-  jobNotFound,
+  transformJobAlreadyExists,
+  transformJobNotFound,
 } from "./hosting-errors.ts";

@@ -1,16 +1,16 @@
-/** The resources of its node that an instance may use. */
+/** The resources that an instance may use on its node. */
 export interface InstanceBudget {
   readonly vcpuCount: number;
   readonly memoryBytes: number;
-  /** Number of the node's GPUs; 0 if absent. */
+  /** Number of GPUs; 0 if absent. */
   readonly acceleratorCount?: number;
-  /** Bytes of the node's disk; unlimited if absent. */
+  /** Bytes of disk; unlimited if absent. */
   readonly diskBytes?: number;
 }
 
 const gibi = 2 ** 30;
 
-/** GiB of memory per vCPU; sizes follow the common ladder (xlarge = 4 vCPU, Nxlarge = 4 N). */
+/** GiB of memory per vCPU of each instance family. The number of vCPUs follows from the size: xlarge has 4, Nxlarge has 4 N. */
 const gibPerVcpu: Readonly<Record<string, number>> = {
   m4: 4,
   m5: 4,
@@ -63,7 +63,7 @@ const gibPerVcpu: Readonly<Record<string, number>> = {
   trn2: 32 / 3,
 };
 
-/** Types that deviate from their family. */
+/** Instance types whose size differs from the rule of their family. */
 const exceptions: Readonly<Record<string, readonly [vcpuCount: number, gib: number]>> = {
   "t2.medium": [2, 4],
   "t2.large": [2, 8],
@@ -76,8 +76,8 @@ const exceptions: Readonly<Record<string, readonly [vcpuCount: number, gib: numb
 
 const sizes: Readonly<Record<string, number>> = { medium: 1, large: 2, xlarge: 4 };
 
-/** Returns the published size of `ml.<family>.<size>`; null for a type that this table does not have. */
-export function instanceType(name: string): { readonly vcpuCount: number; readonly memoryBytes: number } | null {
+/** Returns the published vCPUs and memory of an instance type `ml.<family>.<size>`; null for an unknown type. */
+export function instanceTypeSize(name: string): { readonly vcpuCount: number; readonly memoryBytes: number } | null {
   const [prefix, family = "", size = ""] = name.split(".");
   if (prefix !== "ml") return null;
   const exception = exceptions[`${family}.${size}`];

@@ -1,6 +1,6 @@
 /**
- * Returns whether the platform records its own metrics in a namespace. Callers may not write there: alarms and scaling
- * policies of other endpoints read it.
+ * Returns whether a CloudWatch namespace is reserved for metrics that the platform records itself. Callers may not write
+ * to it, because alarms and scaling policies of other callers rely on its metrics.
  */
 export function isPlatformsNamespace(namespace: string): boolean {
   return /^(?:AWS\/|\/aws\/|Galatea\/)/i.test(namespace);

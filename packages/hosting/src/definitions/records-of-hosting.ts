@@ -1,6 +1,6 @@
 import type { Owner } from "./arns.ts";
 
-/** The container of the request, in the service's own member names, which Describe returns. */
+/** A ContainerDefinition of a CreateModel request, with SageMaker's member names. DescribeModel returns it unchanged. */
 export interface ContainerDefinition {
   readonly ContainerHostname?: string;
   readonly Image?: string;
@@ -18,8 +18,8 @@ export interface ContainerDefinition {
   readonly [member: string]: unknown;
 }
 
-/** The containers of a model; at least one. */
-export type Containers = readonly [ContainerDefinition, ...ContainerDefinition[]];
+/** The containers of a model: at least one. */
+export type ModelContainers = readonly [ContainerDefinition, ...ContainerDefinition[]];
 
 export interface ModelRecord {
   readonly name: string;
@@ -27,30 +27,31 @@ export interface ModelRecord {
   readonly createdMs: number;
   readonly owner: Owner;
   readonly containers: readonly ContainerDefinition[];
-  /** Serial: a request passes through all containers in order; Direct: it goes to the container that it names. */
+  /** Serial: a request passes through all containers in order. Direct: a request goes to the container that it names. */
   readonly executionMode: "Serial" | "Direct";
-  /** The members of the request that Describe returns, unchanged. */
+  /** Members of the CreateModel request that DescribeModel returns unchanged. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** The settings of a variant without permanent instances: an instance is started when a request comes. */
+/** SageMaker's ServerlessConfig: a variant whose instance is started on demand. */
 export interface ServerlessConfig {
   readonly MemorySizeInMB: number;
   readonly MaxConcurrency: number;
   readonly ProvisionedConcurrency?: number;
 }
 
-/** The concurrency of a serverless variant: the maximum, and the number that is kept warm. */
-export interface Concurrency {
+/** The concurrency of a serverless variant: the maximum number of concurrent requests, and the provisioned number. */
+export interface ServerlessConcurrency {
   readonly max: number;
   readonly provisioned: number;
 }
 
+/** SageMaker's ProductionVariant, with its member names. */
 export interface ProductionVariant {
   readonly VariantName: string;
-  /** Empty for a variant whose instances inference components share. */
+  /** Empty for a variant that runs inference components. */
   readonly ModelName: string;
-  /** For a serverless variant: 1 where it is kept warm, else 0. */
+  /** Number of instances. For a serverless variant: 1 with provisioned concurrency, else 0. */
   readonly InitialInstanceCount: number;
   /** Empty for a serverless variant. */
   readonly InstanceType: string;
@@ -68,7 +69,7 @@ export interface ProductionVariant {
   readonly [member: string]: unknown;
 }
 
-/** The settings of an endpoint's request queue and its outputs, as requested. */
+/** SageMaker's AsyncInferenceConfig, with its member names. */
 export interface AsyncInferenceConfig {
   readonly OutputConfig: {
     readonly S3OutputPath?: string;
@@ -83,7 +84,7 @@ export interface AsyncInferenceConfig {
   readonly ClientConfig?: { readonly MaxConcurrentInvocationsPerInstance?: number };
 }
 
-/** The settings of request capture, as requested. */
+/** SageMaker's DataCaptureConfig, with its member names. */
 export interface DataCaptureConfig {
   readonly EnableCapture?: boolean;
   readonly InitialSamplingPercentage: number;
@@ -101,31 +102,32 @@ export interface EndpointConfigRecord {
   readonly createdMs: number;
   readonly owner: Owner;
   readonly variants: readonly ProductionVariant[];
-  /** Variants that receive copies of the production variant's requests. Absent without shadow variants. */
+  /** Shadow variants, which receive copies of the production variant's requests. Absent if there are none. */
   readonly shadows?: readonly ProductionVariant[];
-  /** Absent for endpoints with synchronous invocations. */
+  /** Present in configurations of asynchronous endpoints. */
   readonly asyncInference?: AsyncInferenceConfig;
-  /** Absent where the request did not set it. */
+  /** Present if the request contained a DataCaptureConfig. */
   readonly dataCapture?: DataCaptureConfig;
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** The source of a fleet, copied at creation, because models and configurations may be deleted while it runs. */
+/** A variant and its model, copied into the endpoint's record because the model and the configuration may be deleted while the endpoint runs. */
 export interface VariantPlan {
   readonly variant: ProductionVariant;
   readonly model: ModelRecord;
-  /** Receives copies of its production variant's requests; its responses are discarded. */
+  /** True for a shadow variant: it receives copies of the production variant's requests, and its responses are discarded. */
   readonly isShadow?: true;
-  /** Expected bytes of memory of the models of each container; absent where it is unknown. */
+  /** Expected bytes of memory of each container's models; absent if unknown. */
   readonly expectedBytes?: readonly number[];
 }
 
-/** A size of a fleet: a number of instances or a percentage. */
+/** SageMaker's CapacitySize: a number of instances or a percentage of them. */
 export interface CapacitySize {
   readonly Type: "INSTANCE_COUNT" | "CAPACITY_PERCENT";
   readonly Value: number;
 }
 
+/** SageMaker's TrafficRoutingConfig: how a blue/green update shifts the requests to the new instances. */
 export interface TrafficRouting {
   readonly Type: "ALL_AT_ONCE" | "CANARY" | "LINEAR";
   readonly WaitIntervalInSeconds: number;
@@ -133,7 +135,7 @@ export interface TrafficRouting {
   readonly LinearStepSize?: CapacitySize;
 }
 
-/** The settings of an endpoint's updates, as requested. */
+/** SageMaker's DeploymentConfig of an endpoint update, with its member names. */
 export interface DeploymentConfig {
   readonly BlueGreenUpdatePolicy?: {
     readonly TrafficRoutingConfiguration: TrafficRouting;

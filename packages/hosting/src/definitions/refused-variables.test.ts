@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { refusedVariable } from "./refused-variables.ts";
+import { environmentVariableError } from "./refused-variables.ts";
 
 test("what acts on the server's own process is refused by its name, with the reason", () => {
   for (const name of [
@@ -19,7 +19,11 @@ test("what acts on the server's own process is refused by its name, with the rea
     "GALATEA_DATA",
     "SAGEMAKER_BIND_TO_PORT",
   ])
-    assert.match(refusedVariable(name, "x") ?? "", new RegExp(`^Environment cannot name ${name}: .+\\.$`), name);
+    assert.match(
+      environmentVariableError(name, "x") ?? "",
+      new RegExp(`^Environment variable ${name} is not allowed: .+\\.$`),
+      name,
+    );
 });
 
 test("what models are configured with is theirs", () => {
@@ -39,11 +43,11 @@ test("what models are configured with is theirs", () => {
     SAGEMAKER_TRITON_ALLOW_METRICS: "false",
     SAGEMAKER_TRITON_ADDITIONAL_ARGS: "--log-verbose=1 --model-load-thread-count=2",
   }))
-    assert.equal(refusedVariable(name, value), null, name);
+    assert.equal(environmentVariableError(name, value), null, name);
 });
 
 test("no variable opens a listener", () => {
-  assert.match(refusedVariable("SAGEMAKER_TRITON_ALLOW_METRICS", "true") ?? "", /no other listener/);
+  assert.match(environmentVariableError("SAGEMAKER_TRITON_ALLOW_METRICS", "true") ?? "", /own socket only/);
   for (const args of [
     "--http-port=9000",
     "--allow-http true",
@@ -51,7 +55,7 @@ test("no variable opens a listener", () => {
     "--sagemaker-socket=/tmp/x",
     "--http-add=0.0.0.0",
   ])
-    assert.match(refusedVariable("SAGEMAKER_TRITON_ADDITIONAL_ARGS", args) ?? "", /^Environment cannot name --/, args);
+    assert.match(environmentVariableError("SAGEMAKER_TRITON_ADDITIONAL_ARGS", args) ?? "", /^Argument -/, args);
 });
 
 test("no argument chooses programs, files or repositories, or loosens what keeps models apart, by its whole name or its beginning", () => {
@@ -69,7 +73,7 @@ test("no argument chooses programs, files or repositories, or loosens what keeps
     "-x",
     "--",
   ]) {
-    const said = refusedVariable("SAGEMAKER_TRITON_ADDITIONAL_ARGS", `--log-verbose 1\n ${argument}`) ?? "";
-    assert.ok(said.startsWith(`Environment cannot name ${argument.split("=")[0]} in `), argument);
+    const said = environmentVariableError("SAGEMAKER_TRITON_ADDITIONAL_ARGS", `--log-verbose 1\n ${argument}`) ?? "";
+    assert.ok(said.startsWith(`Argument ${argument.split("=")[0]} is not allowed in `), argument);
   }
 });

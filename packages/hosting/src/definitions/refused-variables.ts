@@ -1,8 +1,8 @@
-import { refusedGrant } from "./granted-reach.ts";
+import { grantVariableError } from "./model-permissions.ts";
 
-/** A variable that CreateModel's Environment may not set, with the reason. */
+/** An environment variable that CreateModel rejects, with the reason. */
 interface RefusedVariable {
-  /** The whole name, or a prefix where it ends with an underscore. */
+  /** Name of the variable. A name that ends with an underscore is a prefix. */
   readonly name: string;
   readonly except?: readonly string[];
   readonly reason: string;
@@ -14,11 +14,11 @@ const shell = "shells that the server starts would run it";
 const python = "it replaces the Python that the server starts";
 const installer = "packages are installed for every container of the platform";
 const own = "it configures the platform itself";
-const listener = "a container answers on its own socket and opens no other listener";
+const listener = "a container listens on its own socket only";
 
 /**
- * Variables that affect the server's process or processes outside of the isolation of models. All others belong to the
- * model, including PYTHONPATH, OMP_NUM_THREADS, HOME, TMPDIR, LANG, the proxies and AWS_*.
+ * Variables that affect the server's own process, or processes that run without the isolation of models. All other
+ * variables are passed to the model, including PYTHONPATH, OMP_NUM_THREADS, HOME, TMPDIR, LANG, AWS_* and the proxies.
  */
 const refusedVariables: readonly RefusedVariable[] = [
   { name: "NODE_", except: ["NODE_ENV"], reason: node },
@@ -56,7 +56,7 @@ const refusedVariables: readonly RefusedVariable[] = [
   { name: "SAGEMAKER_BIND_TO_PORT", reason: listener },
 ];
 
-/** Listener switches that are harmless if they are off. */
+/** Variables that enable further listeners. They are allowed with a value that disables the listener. */
 const listenerSwitches = new Set([
   "SAGEMAKER_TRITON_ALLOW_METRICS",
   "SAGEMAKER_TRITON_ALLOW_HTTP",
@@ -64,8 +64,8 @@ const listenerSwitches = new Set([
 ]);
 
 /**
- * The server's arguments for serving the models of its own container. All others are rejected: they open listeners,
- * choose programs, files and repositories, or weaken the isolation of models. Prefixes of names are rejected too,
+ * Server arguments that SAGEMAKER_TRITON_ADDITIONAL_ARGS may contain. All others are rejected: they open listeners,
+ * choose programs, files and repositories, or weaken the isolation of models. Abbreviated names are rejected, too,
  * because the server would complete them.
  */
 const modelArguments: ReadonlySet<string> = new Set([
@@ -96,9 +96,9 @@ const modelArguments: ReadonlySet<string> = new Set([
   "unload-timeout-secs",
 ]);
 
-/** Returns the sentence with which CreateModel rejects a variable, or null. */
-export function refusedVariable(name: string, value: string): string | null {
-  const refusal = (reason: string) => `Environment cannot name ${name}: ${reason}.`;
+/** Returns CreateModel's error text for an environment variable; null if the variable is allowed. */
+export function environmentVariableError(name: string, value: string): string | null {
+  const refusal = (reason: string) => `Environment variable ${name} is not allowed: ${reason}.`;
   const row = refusedVariables.find(
     (each) =>
       (name === each.name || (each.name.endsWith("_") && name.startsWith(each.name))) &&
@@ -107,14 +107,14 @@ export function refusedVariable(name: string, value: string): string | null {
   if (row !== undefined) return refusal(row.reason);
   if (listenerSwitches.has(name) && !["false", "0", ""].includes(value.toLowerCase())) return refusal(listener);
   if (name === "SAGEMAKER_TRITON_ADDITIONAL_ARGS") return refusedArgument(name, value);
-  return refusedGrant(name, value);
+  return grantVariableError(name, value);
 }
 
 function refusedArgument(variable: string, value: string): string | null {
   for (const word of value.split(/\s+/)) {
     const argument = /^-[^=]*/.exec(word)?.[0];
     if (argument === undefined || (argument.startsWith("--") && modelArguments.has(argument.slice(2)))) continue;
-    return `Environment cannot name ${argument} in ${variable}: it is not an argument for serving a container's own models.`;
+    return `Argument ${argument} is not allowed in environment variable ${variable}: only arguments that concern the container's own models are.`;
   }
   return null;
 }

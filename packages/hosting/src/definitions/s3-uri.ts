@@ -1,6 +1,6 @@
 /**
- * Parses `s3://bucket/key` or the `https://` forms; null for any other text and for a wrong encoding. The key may be
- * empty.
+ * Parses `s3://bucket/key` or the `https://` form of an S3 URL. Returns null for any other text and for invalid percent
+ * encoding. The key may be empty.
  */
 export function parseS3Uri(uri: string): { readonly bucket: string; readonly key: string } | null {
   const match = /^(?:s3|https):\/\/([^/]+)\/?(.*)$/s.exec(uri);
@@ -19,16 +19,22 @@ export function parseS3Uri(uri: string): { readonly bucket: string; readonly key
   }
 }
 
-/** Returns a key as a prefix: with one slash at its end, or empty for the whole bucket. */
-export function folderOf(key: string): string {
+/** Returns a key as a folder prefix: with exactly one slash at its end. An empty key stays empty and means the whole bucket. */
+export function folderPrefix(key: string): string {
   const inner = key.replace(/\/+$/, "");
   return inner === "" ? "" : `${inner}/`;
 }
 
 /**
- * Returns whether an object marks a folder in consoles: an empty object whose key ends with a slash. It is no file and
- * no input.
+ * Returns whether an object is only a placeholder for a folder, as S3 consoles create them: an empty object whose key
+ * ends with a slash. Such objects are neither model files nor inputs of transform jobs.
  */
-export function isFolderMark({ key, byteLength }: { readonly key: string; readonly byteLength: number }): boolean {
+export function isFolderPlaceholder({
+  key,
+  byteLength,
+}: {
+  readonly key: string;
+  readonly byteLength: number;
+}): boolean {
   return byteLength === 0 && key.endsWith("/");
 }

@@ -1,16 +1,16 @@
 import type { InstanceBudget } from "./instance-types.ts";
 import type { ModelRecord, ProductionVariant, ServerlessConfig } from "./records-of-hosting.ts";
 
-/** The name in quota errors for variants without an instance type. */
-export const serverlessType = "serverless";
+/** The text that replaces the instance type of serverless variants in quota errors. */
+export const serverlessQuotaType = "serverless";
 
 const memoryStepMb = 1024;
 const mebi = 2 ** 20;
-/** SageMaker gives compute in proportion to memory, without saying how much: this is the ratio of AWS Lambda. */
+/** Memory per vCPU of a serverless instance. SageMaker does not publish its ratio; this is the ratio of AWS Lambda. */
 const memoryMbPerVcpu = 1769;
 
-/** Returns the error in a serverless configuration that its ranges do not express; null if it is valid. */
-export function serverlessRefusal({ MemorySizeInMB, MaxConcurrency, ProvisionedConcurrency }: ServerlessConfig) {
+/** Returns the error text for an invalid serverless configuration; null if it is valid. The ranges of single members are checked before. */
+export function serverlessConfigError({ MemorySizeInMB, MaxConcurrency, ProvisionedConcurrency }: ServerlessConfig) {
   if (MemorySizeInMB % memoryStepMb !== 0) {
     return `MemorySizeInMB of a serverless variant has to be one of 1024, 2048, 3072, 4096, 5120 and 6144, not ${MemorySizeInMB}.`;
   }
@@ -20,8 +20,8 @@ export function serverlessRefusal({ MemorySizeInMB, MaxConcurrency, ProvisionedC
   return null;
 }
 
-/** Returns the reason that serverless inference cannot run a model; null if it can. */
-export function serverlessModelRefusal({ name, containers }: ModelRecord): string | null {
+/** Returns the error text if serverless inference does not support a model; null if it does. */
+export function serverlessModelError({ name, containers }: ModelRecord): string | null {
   if (containers.some(({ Mode: mode }) => mode === "MultiModel")) {
     return `Serverless Inference does not support multi-model endpoints: model "${name}" has a container in MultiModel mode.`;
   }
@@ -31,12 +31,12 @@ export function serverlessModelRefusal({ name, containers }: ModelRecord): strin
   return null;
 }
 
-/** Returns the resources of the one instance of a serverless variant. */
+/** Returns the resources of a serverless variant's only instance. */
 export function serverlessBudget({ MemorySizeInMB }: ServerlessConfig): InstanceBudget {
   return { vcpuCount: Math.ceil(MemorySizeInMB / memoryMbPerVcpu), memoryBytes: MemorySizeInMB * mebi };
 }
 
-/** Returns the resources of an instance of a variant; `budgetOf` knows the instance types. */
+/** Returns the resources of an instance of a variant; `budgetOf` returns the resources of an instance type. */
 export function variantBudget(
   { ServerlessConfig: config, InstanceType: type }: ProductionVariant,
   budgetOf: (instanceType: string) => InstanceBudget,

@@ -1,10 +1,10 @@
 import type { ModelRecord } from "./records-of-hosting.ts";
 
 /**
- * Returns the reason that an endpoint with the model cannot have shadow variants; null if it can. SageMaker's guide
- * excludes both cases, "Shadow tests: Exclusions".
+ * Returns the error text if an endpoint with this model cannot have shadow variants; null if it can. The exclusions are
+ * those of SageMaker's guide, "Shadow tests: Exclusions".
  */
-export function shadowedModelRefusal({ name, containers }: ModelRecord): string | null {
+export function shadowModelError({ name, containers }: ModelRecord): string | null {
   if (containers.some(({ Mode: mode }) => mode === "MultiModel")) {
     return `Shadow variants do not support multi-model endpoints: model "${name}" has a container in MultiModel mode.`;
   }

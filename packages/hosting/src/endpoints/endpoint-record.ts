@@ -1,7 +1,7 @@
 import { unreachable } from "@galatea/base";
 import type {
   AsyncInferenceConfig,
-  Concurrency,
+  ServerlessConcurrency,
   DataCaptureConfig,
   DeploymentConfig,
   Owner,
@@ -16,7 +16,7 @@ export interface GroupSize {
   /** Relative to the other variants of its generation. */
   readonly weight: number;
   /** Only for a serverless variant, which has an instance while it is kept warm, and otherwise on demand. */
-  readonly concurrency?: Concurrency;
+  readonly concurrency?: ServerlessConcurrency;
 }
 
 /** The instances of a variant that one configuration has created. */

@@ -73,12 +73,12 @@ export class FleetMember implements AsyncDisposable {
 
   /** Counts the instance as draining on its node. */
   drains(): void {
-    this.#options.placed.drains();
+    this.#options.placed.markDraining();
   }
 
   /** Reports to its node the bytes that its containers use in addition to their reservation. */
   measured(beyondBytes: number): void {
-    this.#options.placed.measured(beyondBytes);
+    this.#options.placed.setExcessBytes(beyondBytes);
   }
 
   get inFlightCount(): number {
@@ -205,7 +205,7 @@ export class FleetMember implements AsyncDisposable {
       case "model-timed": {
         const metric = timingMetrics[event.what];
         metrics.recordMultiModel(metric, event.durationUs);
-        if (metric === "ModelLoadingTime") metrics.recordModel(event.target, metric, event.durationUs);
+        if (metric === "ModelLoadingTime") metrics.recordTargetModel(event.target, metric, event.durationUs);
         break;
       }
       case "outdated":

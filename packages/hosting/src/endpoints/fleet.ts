@@ -1,6 +1,12 @@
 import { AwsError, ChangeNotifier, TaskGroup, assert, delay, openDeadline, rejectOnAbort } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
-import { budgetOf, type InstancePlacer, type InstanceRequest, type NodeId, type NodeShare } from "../nodes/index.ts";
+import {
+  instanceTypeBudget,
+  type InstancePlacer,
+  type InstanceRequest,
+  type NodeId,
+  type NodeReservation,
+} from "../nodes/index.ts";
 import type { KeptInstance, Unconfined } from "../instances/index.ts";
 import {
   checkTargets,
@@ -10,7 +16,7 @@ import {
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
-import { VariantMetrics, type ContainerUseMetric } from "../series/index.ts";
+import { VariantMetrics, type ContainerUsageMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
 import { FleetMember } from "./fleet-member.ts";
 import type { FleetOptions } from "./fleet-options.ts";
@@ -89,7 +95,7 @@ export class Fleet implements VariantFleet {
   readonly #endpointName: string;
   readonly #dependencies: FleetDependencies;
   readonly #sessions: SessionTable<FleetMember>;
-  readonly #openMember: (ordinal: number, kept: KeptInstance | null, placed: NodeShare) => FleetMember;
+  readonly #openMember: (ordinal: number, kept: KeptInstance | null, placed: NodeReservation) => FleetMember;
   readonly #router: ModelRouter;
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
@@ -178,9 +184,9 @@ export class Fleet implements VariantFleet {
   }
 
   /** Places an instance; where no node has capacity it waits for draining instances of the same owner. */
-  async #placed(signal: AbortSignal): Promise<NodeShare> {
+  async #placed(signal: AbortSignal): Promise<NodeReservation> {
     for (;;) {
-      const freed = this.#options.nodes.freed();
+      const freed = this.#options.nodes.whenFreed();
       try {
         return this.#placer.place(this.#request());
       } catch (error) {
@@ -194,14 +200,14 @@ export class Fleet implements VariantFleet {
    * Adopts an instance of the platform's previous run, with a reservation on the node that runs it; null where there is
    * none.
    */
-  #claim(ordinal: number): { readonly kept: KeptInstance; readonly placed: NodeShare } | null {
+  #claim(ordinal: number): { readonly kept: KeptInstance; readonly placed: NodeReservation } | null {
     const { endpointName, fleetKey } = this.#names;
     const kept = this.#options.host.claim({ endpointName, fleetKey, ordinal });
     return kept === null ? null : { kept, placed: this.#placer.restore(this.#request(kept.node)) };
   }
 
-  #budgetOn({ node }: NodeShare): InstanceBudget {
-    return this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => budgetOf(type, node));
+  #budgetOn({ node }: NodeReservation): InstanceBudget {
+    return this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => instanceTypeBudget(type, node));
   }
 
   /** Returns the reserved bytes by container, for each instance with a budget. */
@@ -443,8 +449,8 @@ export class Fleet implements VariantFleet {
     const sampler = new InstanceSampler(clock);
     const to = {
       instance: metrics.recordInstance.bind(metrics),
-      container: (name: string) => (metric: ContainerUseMetric, value: number) =>
-        metrics.recordUse(name, metric, value),
+      container: (name: string) => (metric: ContainerUsageMetric, value: number) =>
+        metrics.recordContainerUsage(name, metric, value),
     };
     while (!closing.aborted) {
       for (const member of this.#members) {

@@ -1,7 +1,7 @@
 import type { InstanceBudget, VariantPlan } from "../definitions/index.ts";
 import type { InvocationSource } from "../invocations/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
-import type { NodeShare } from "../nodes/index.ts";
+import type { NodeReservation } from "../nodes/index.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import type { PlannedContainer } from "./planned-containers.ts";
 
@@ -21,7 +21,7 @@ export interface MemberOptions {
   readonly logStream: string;
   readonly plan: VariantPlan;
   /** Its reservation on its node, disposed when the instance ends. */
-  readonly placed: NodeShare;
+  readonly placed: NodeReservation;
   readonly budget: InstanceBudget;
   readonly containers: readonly PlannedContainer[];
   readonly fleet: FleetOptions;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ContainerDefinition, Containers } from "../definitions/index.ts";
+import type { ContainerDefinition, ModelContainers } from "../definitions/index.ts";
 import { plannedContainers, sharesOf } from "./planned-containers.ts";
 
 const gibi = 2 ** 30;
@@ -15,7 +15,7 @@ function planned(containers: readonly ContainerDefinition[], executionMode: "Ser
     InstanceType: "ml.m5.large",
     InitialVariantWeight: 1,
   };
-  const plan = { variant, model: { ...model, containers: containers as Containers } };
+  const plan = { variant, model: { ...model, containers: containers as ModelContainers } };
   return plannedContainers(plan, { vcpuCount: 2, memoryBytes: 10 * gibi });
 }
 

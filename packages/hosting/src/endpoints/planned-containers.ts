@@ -1,5 +1,5 @@
 import {
-  instanceType,
+  instanceTypeSize,
   variantBudget,
   type ContainerDefinition,
   type InstanceBudget,
@@ -84,7 +84,7 @@ export function plannedContainers(
  */
 export function guaranteedModelBytes(plan: VariantPlan): number {
   const unbounded = { vcpuCount: Infinity, memoryBytes: Number.MAX_SAFE_INTEGER };
-  const budget = variantBudget(plan.variant, (type) => instanceType(type) ?? unbounded);
+  const budget = variantBudget(plan.variant, (type) => instanceTypeSize(type) ?? unbounded);
   // A serverless variant sets the memory of its instance.
   if (plan.variant.ServerlessConfig !== undefined) return budget.memoryBytes;
   return plannedContainers(plan, budget).reduce((sum, { guaranteedBytes }) => sum + guaranteedBytes, 0);

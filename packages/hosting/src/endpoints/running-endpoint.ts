@@ -14,7 +14,7 @@ import {
   type VariantGroup,
 } from "./endpoint-record.ts";
 import { plannedFootprint, stepOf } from "./endpoint-state.ts";
-import { isShared } from "../definitions/index.ts";
+import { isComponentVariant } from "../definitions/index.ts";
 import { failureSentence } from "./failure-sentence.ts";
 import { Fleet, type FleetNames, type FleetDependencies } from "./fleet.ts";
 import { OwnerLedger } from "../nodes/index.ts";
@@ -59,7 +59,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#dependencies = parts;
     this.#mirrors = new EndpointMirrors(name, parts.mirrors);
     const { nodes, clock } = parts.fleet;
-    this.#ledger = new OwnerLedger({ of: `endpoint "${name}"`, nodes, clock });
+    this.#ledger = new OwnerLedger({ ownerName: `endpoint "${name}"`, nodes, clock });
   }
 
   get fleets(): Iterable<VariantFleet> {
@@ -129,14 +129,14 @@ export class RunningEndpoint implements AsyncDisposable {
    */
   countBy(record: EndpointRecord): void {
     const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
-    this.#ledger.recorded(footprintBytes(plannedFootprint(record)), isMoving);
+    this.#ledger.setReservation(footprintBytes(plannedFootprint(record)), isMoving);
   }
 
   /**
    * Resolves when the nodes have capacity for the record, or after the endpoint's own draining instances have ended.
    */
   untilCapacity(signal: AbortSignal): Promise<void> {
-    return this.#ledger.untilCapacity(signal);
+    return this.#ledger.waitForCapacity(signal);
   }
 
   /** Loads the models that the variant's other fleets have in use, before requests move to this fleet. */
@@ -224,7 +224,7 @@ export class RunningEndpoint implements AsyncDisposable {
    * is stopped.
    */
   async drain(signal: AbortSignal): Promise<void> {
-    this.#ledger.ends();
+    this.#ledger.markEnding();
     await this.#mirrors.leaveAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
@@ -267,7 +267,7 @@ export class RunningEndpoint implements AsyncDisposable {
 
   #newFleet({ plan, settled }: VariantGroup, names: FleetNames): VariantFleet {
     const { concurrency } = settled;
-    if (isShared(plan.variant)) return new SharedInstances(plan, names);
+    if (isComponentVariant(plan.variant)) return new SharedInstances(plan, names);
     if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#dependencies);
     const parts = { ...this.#dependencies, placer: this.#ledger };
     return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(parts) : parts);

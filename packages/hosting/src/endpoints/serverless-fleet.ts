@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { AwsError, ChangeNotifier, TaskGroup, delay, openDeadline, rejectOnAbort, unreachable } from "@galatea/base";
-import type { Concurrency, VariantPlan } from "../definitions/index.ts";
+import type { ServerlessConcurrency, VariantPlan } from "../definitions/index.ts";
 import type { Unconfined } from "../instances/index.ts";
 import {
   containerError,
@@ -41,7 +41,7 @@ export class ServerlessFleet implements VariantFleet {
   readonly #names: FleetNames;
   readonly #tasks: TaskGroup;
   readonly #changed = new ChangeNotifier();
-  #concurrency: Concurrency;
+  #concurrency: ServerlessConcurrency;
   #state: ServerlessState = coldState;
   #isKept = false;
   #isDraining = false;
@@ -52,7 +52,7 @@ export class ServerlessFleet implements VariantFleet {
 
   constructor(
     plan: VariantPlan,
-    { names, concurrency }: { readonly names: FleetNames; readonly concurrency: Concurrency },
+    { names, concurrency }: { readonly names: FleetNames; readonly concurrency: ServerlessConcurrency },
     parts: FleetDependencies,
   ) {
     const { instanceLimits, invocationLimits, logger } = parts.fleet;

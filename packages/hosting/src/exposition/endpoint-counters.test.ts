@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
 import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
-import { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
+import { openCountedSeries, EndpointCounters } from "./endpoint-counters.ts";
 
 function opened(rowsMax = 100) {
   const deleted = new Set<string>();
   const series = new InMemoryMetricStore({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
   const counters = new EndpointCounters({ exists: (name) => !deleted.has(name), rowsMax });
-  const open = countedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs));
+  const open = openCountedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs));
   const record = (metricName: string, dimensions: Readonly<Record<string, string>>, value: number) =>
     open(keyOf(metricName, dimensions)).record(value);
-  const lines = () => counters.print().split("\n");
+  const lines = () => counters.prometheusText().split("\n");
   return { deleted, series, open, record, lines };
 }
 

@@ -7,15 +7,15 @@ import {
 } from "@galatea/base/metrics";
 
 export interface EndpointCountersOptions {
-  /** Returns whether an endpoint has that name. Counts of other names are dropped at the next scrape. */
+  /** Returns whether an endpoint exists. Counters of deleted endpoints are removed at the next scrape. */
   readonly exists: (endpointName: string) => boolean;
-  /** The most sets of labels; samples of further ones are only counted as left out. */
+  /** Maximum number of label sets. Samples of additional label sets are dropped and counted in a separate metric. */
   readonly rowsMax: number;
 }
 
 type RecordSample = (value: number) => void;
 
-/** Counts the samples of one of the platform's metrics. */
+/** A Prometheus counter or histogram that counts the samples of one metric. */
 interface Instrument {
   readonly open: (labels: MetricLabels) => RecordSample;
   readonly remove: (labels: MetricLabels) => void;
@@ -26,7 +26,7 @@ interface LabelledEndpoint {
   readonly labels: MetricLabels;
 }
 
-/** A set of labels in use. Its open rows are kept: a look-up by labels for each sample prints and sorts the labels. */
+/** A label set with its open series. They are kept open because a lookup by labels for each sample is slow. */
 interface CountedEndpoint extends LabelledEndpoint {
   readonly rows: Map<Instrument, RecordSample>;
 }
@@ -39,31 +39,34 @@ const labelNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 const counters: Readonly<Record<string, readonly [name: string, help: string]>> = {
-  Invocations: ["invocations_total", "Requests that an endpoint has responded to"],
+  Invocations: ["invocations_total", "Requests to which an endpoint has responded"],
   Invocation4XXErrors: ["4xx_errors_total", "Requests with a response status of 400 to 499"],
   Invocation5XXErrors: ["5xx_errors_total", "Requests with a response status of 500 or more"],
-  InvocationModelErrors: ["model_errors_total", "Requests whose response from the model had no 2xx status"],
-  MidStreamErrors: ["stream_errors_total", "Response streams that broke off"],
+  InvocationModelErrors: ["model_errors_total", "Requests to which the model responded with a status other than 2xx"],
+  MidStreamErrors: ["stream_errors_total", "Response streams that failed after they had started"],
   InvocationsProcessed: ["async_processed_total", "Asynchronous requests that ended"],
   InvocationFailures: ["async_failures_total", "Asynchronous requests that failed"],
-  ExpiredRequests: ["async_expired_total", "Asynchronous requests that waited for longer than their limit"],
+  ExpiredRequests: ["async_expired_total", "Asynchronous requests that expired in the queue"],
 };
 
-/** Histograms of the metrics in microseconds. */
+/** The Prometheus histograms of the metrics that are recorded in microseconds. */
 const histograms: Readonly<Record<string, readonly [name: string, help: string]>> = {
   ModelLatency: ["model_latency_seconds", "Response time of containers"],
-  OverheadLatency: ["overhead_latency_seconds", "Time of a request without the response time of its containers"],
+  OverheadLatency: [
+    "overhead_latency_seconds",
+    "Time that the platform adds to a request: its total time without the response time of its containers",
+  ],
   FirstChunkLatency: ["first_chunk_latency_seconds", "Time to the first chunk of a response stream"],
 };
 
-/** The names of the metrics that are counted. */
-export const countedMetrics: readonly string[] = [...Object.keys(counters), ...Object.keys(histograms)];
+/** Names of the CloudWatch metrics that are also counted for Prometheus. */
+export const countedMetricNames: readonly string[] = [...Object.keys(counters), ...Object.keys(histograms)];
 
 const boundsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 
 /**
- * Counters and histograms of endpoints since the platform's start, for Prometheus. They take the samples that are recorded as CloudWatch's
- * series, which are gauges of the last minute there.
+ * Prometheus counters and histograms of endpoints since the platform's start. They count the same samples that are recorded as CloudWatch
+ * metrics.
  */
 export class EndpointCounters {
   readonly #options: EndpointCountersOptions;
@@ -98,13 +101,13 @@ export class EndpointCounters {
     }
     const leftOut = registry.gauge(
       "galatea_endpoint_samples_left_out",
-      "Samples of endpoints that were not counted because there are too many sets of labels.",
+      "Samples that were dropped because the maximum number of label sets is reached.",
     );
     leftOut.readFrom({}, () => this.#leftOutCount);
   }
 
-  /** Returns a recorder that counts and then records; the same recorder for a series that is not counted. */
-  counting(key: SeriesKey, recorder: SeriesRecorder): SeriesRecorder {
+  /** Returns a recorder that counts each sample and passes it to `recorder`. Returns `recorder` itself for metrics that are not counted. */
+  wrapRecorder(key: SeriesKey, recorder: SeriesRecorder): SeriesRecorder {
     const instrument = key.namespace === namespace ? this.#instruments.get(key.metricName) : undefined;
     const labelled = instrument === undefined ? null : labelledEndpoint(key);
     if (instrument === undefined || labelled === null) return recorder;
@@ -117,8 +120,8 @@ export class EndpointCounters {
     };
   }
 
-  /** Returns the Prometheus text. */
-  print(): string {
+  /** Returns all counters in Prometheus' text format. */
+  prometheusText(): string {
     this.#dropDeleted();
     return this.#registry.print();
   }
@@ -136,7 +139,7 @@ export class EndpointCounters {
     record(value);
   }
 
-  /** Returns null where the most sets of labels are in use. */
+  /** Returns the entry of a label set; null if the maximum number of label sets is reached. */
   #counted(id: string, labelled: LabelledEndpoint): CountedEndpoint | null {
     const known = this.#endpoints.get(id);
     if (known !== undefined) return known;
@@ -155,7 +158,7 @@ export class EndpointCounters {
   }
 }
 
-/** Returns null for series with other dimensions: their samples are also recorded with these. */
+/** Returns the labels of a series. Returns null for other sets of dimensions, whose samples would be counted twice. */
 function labelledEndpoint({ dimensions }: SeriesKey): LabelledEndpoint | null {
   const labels: Record<string, string> = {};
   let endpointName: string | null = null;
@@ -168,10 +171,10 @@ function labelledEndpoint({ dimensions }: SeriesKey): LabelledEndpoint | null {
   return endpointName === null || labels["variant_name"] === undefined ? null : { endpointName, labels };
 }
 
-/** Opens series whose samples are also counted. */
-export function countedSeries(
+/** Returns a function that opens series like `open`, whose samples are also counted for Prometheus. */
+export function openCountedSeries(
   counts: EndpointCounters,
   open: (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder,
 ): typeof open {
-  return (key, resolutionMs) => counts.counting(key, open(key, resolutionMs));
+  return (key, resolutionMs) => counts.wrapRecorder(key, open(key, resolutionMs));
 }

@@ -1,3 +1,3 @@
-/** The platform's and the endpoints' metrics since the start, as Prometheus text. */
-export { countedSeries, EndpointCounters } from "./endpoint-counters.ts";
+/** Prometheus metrics of the platform and of its endpoints. */
+export { openCountedSeries, EndpointCounters } from "./endpoint-counters.ts";
 export { createPlatformMetrics, type PlatformMetrics } from "./platform-metrics.ts";

@@ -208,7 +208,7 @@ export class RunningContainer implements AsyncDisposable {
         used: (id, pinCount, usedNs) => emit({ kind: "model-used", position, id, pinCount, usedNs }),
         outdated: (target) => emit({ kind: "outdated", position, target }),
       },
-      joinMemory: (holder) => memory.join(holder, guaranteedBytes),
+      joinMemory: (holder) => memory.addCache(holder, guaranteedBytes),
       clock,
       logger,
     });
@@ -308,7 +308,7 @@ class RunningLease implements AcquiredModel {
     if (!Buffer.isBuffer(request.body) || (reply.status !== 404 && reply.status !== 507)) return reply;
     const text = await errorText(reply.body);
     if (reply.status === 507) {
-      if (!(await models.makeRoom())) return { ...reply, body: Readable.from([Buffer.from(text)]) };
+      if (!(await models.evictIdleModel())) return { ...reply, body: Readable.from([Buffer.from(text)]) };
       return await this.#running.post(path, request);
     }
     // An empty 404 is the contract's "not loaded"; a 404 with a body is the model's own response.

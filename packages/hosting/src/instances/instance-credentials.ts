@@ -1,4 +1,9 @@
-import { invokableEndpoints, objectPrefixes, parseS3Uri, type ContainerDefinition } from "../definitions/index.ts";
+import {
+  parseInvokableEndpoints,
+  parseObjectPrefixes,
+  parseS3Uri,
+  type ContainerDefinition,
+} from "../definitions/index.ts";
 
 /** The container that an access key belongs to, and the access that its model's definition grants to its code. */
 export interface InstanceIdentity {
@@ -90,7 +95,7 @@ export function reachOf(
   const kind = mode === "MultiModel" ? "tenants" : isPrefix ? "prefix" : "object";
   return {
     modelData: place === null ? null : { ...place, kind },
-    objectPrefixes: objectPrefixes(environment) ?? [],
-    invokableEndpoints: invokableEndpoints(environment) ?? [],
+    objectPrefixes: parseObjectPrefixes(environment) ?? [],
+    invokableEndpoints: parseInvokableEndpoints(environment) ?? [],
   };
 }

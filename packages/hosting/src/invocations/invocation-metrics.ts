@@ -55,9 +55,9 @@ export function recordOutcome(
   if (cacheHit === null || target === null) return;
   metrics.recordMultiModel("ModelCacheHit", cacheHit ? 1 : 0);
   if (!cacheHit) metrics.recordMultiModel("ModelLoadingWaitTime", waitedUs);
-  metrics.recordModel(target, "Invocations", 1);
-  metrics.recordModel(target, "ModelCacheHit", cacheHit ? 1 : 0);
-  metrics.recordModel(target, "ModelLatency", modelNs / 1000);
+  metrics.recordTargetModel(target, "Invocations", 1);
+  metrics.recordTargetModel(target, "ModelCacheHit", cacheHit ? 1 : 0);
+  metrics.recordTargetModel(target, "ModelLatency", modelNs / 1000);
 }
 
 /** Records a request that is rejected with an error before it reaches a container. */

@@ -55,7 +55,7 @@ export class World {
     this.cache = new ModelCache({
       limits: { ...modelCacheLimits, diskBytesMax: 1000 * mebi, memoryBytesMax: 1000 * mebi, ...limits },
       trees: this.trees,
-      joinMemory: (cache) => nodeMemory.join(cache, guaranteedBytes),
+      joinMemory: (cache) => nodeMemory.addCache(cache, guaranteedBytes),
       container: async () => ({
         load: async ({ id, target }) => await this.#load(id, target),
         unload: async ({ id }) => {

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "@galatea/base";
-import type { MemoryHolder, MemoryShare } from "../nodes/index.ts";
+import type { EvictableModelCache, MemoryShare } from "../nodes/index.ts";
 import type { ModelCacheLimits } from "./model-cache-limits.ts";
 import type { ModelCacheObserver, ModelContainer } from "./model-container.ts";
 import type { ModelTrees } from "./model-trees.ts";
@@ -11,7 +11,7 @@ export interface ModelCacheOptions {
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: ModelCacheObserver;
   /** Joins the memory that all model caches of the node share. The cache disposes of its share. */
-  readonly joinMemory: (cache: MemoryHolder) => MemoryShare;
+  readonly joinMemory: (cache: EvictableModelCache) => MemoryShare;
   readonly clock: Clock;
   readonly logger: Logger;
 }

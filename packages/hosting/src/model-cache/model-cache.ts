@@ -61,7 +61,7 @@ export class ModelCache implements AsyncDisposable {
     const { trees, clock, logger } = options;
     const { diskBytesMax } = options.limits;
     const shared = { trees, diskBytesMax, clock, logger, tasks: this.#tasks };
-    this.#disk = new DiskCache({ ...shared, versions: this.#versions, unloadOne: () => this.makeRoom() });
+    this.#disk = new DiskCache({ ...shared, versions: this.#versions, unloadOne: () => this.evictIdleModel() });
   }
 
   /** When false, a model is removed from memory and disk after its last request. */
@@ -187,7 +187,7 @@ export class ModelCache implements AsyncDisposable {
   }
 
   /** Unloads the least recently used idle model, after a 507 of the container; resolves with false when there is none. */
-  async makeRoom(): Promise<boolean> {
+  async evictIdleModel(): Promise<boolean> {
     const victim = this.#idleLoaded().next().value;
     if (victim === undefined) return false;
     await this.#unloads.unload(victim);
@@ -200,7 +200,7 @@ export class ModelCache implements AsyncDisposable {
   }
 
   get #capacityBytes(): number {
-    return Math.min(this.#options.limits.memoryBytesMax, this.#share.capacityBytes());
+    return Math.min(this.#options.limits.memoryBytesMax, this.#share.availableBytes());
   }
 
   async #versionNow(target: string, signal: AbortSignal): Promise<Version> {
@@ -335,7 +335,7 @@ export class ModelCache implements AsyncDisposable {
     const aloneBytes = chargedBytes(charge);
     for (;;) {
       signal.throwIfAborted();
-      const mostBytes = share.mostBytes();
+      const mostBytes = share.maximumBytes();
       if (aloneBytes > mostBytes) throw new ModelLoadError(507, notEnoughMemoryText(aloneBytes, mostBytes));
       const freed = share.whenFreed();
       const capacityBytes = this.#capacityBytes;
@@ -344,7 +344,7 @@ export class ModelCache implements AsyncDisposable {
       const victims = chooseVictims(this.#memory, idle, options);
       if (victims === null) {
         // Models of other containers above their guarantee are evicted before this load waits.
-        if (capacityBytes < memoryBytesMax && (await rejectOnAbort(share.makeRoom(), signal))) continue;
+        if (capacityBytes < memoryBytesMax && (await rejectOnAbort(share.evictFromOtherCache(), signal))) continue;
         await rejectOnAbort(Promise.race([this.#changed.nextChange(), freed]), signal);
         continue;
       }
@@ -420,7 +420,7 @@ export class ModelCache implements AsyncDisposable {
     version.memory = memory;
     if (memory === "absent") {
       this.#memory.remove(version.id);
-      this.#share.freed();
+      this.#share.notifyFreed();
     }
     this.#notify(version);
     this.#changed.notify();
@@ -452,7 +452,7 @@ export class ModelCache implements AsyncDisposable {
     this.#options.observer.used(version.id, version.pinCount, version.usedNs);
     if (version.pinCount > 0) return;
     this.#changed.notify();
-    this.#share.freed();
+    this.#share.notifyFreed();
     if (version.retired || !this.keepsModels) this.#retire(version);
     else if (this.#memory.usedBytes > this.#capacityBytes) this.#tasks.run(() => this.#fitMemory());
     this.#forgetIfUnused(version);

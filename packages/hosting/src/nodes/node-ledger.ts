@@ -1,45 +1,45 @@
 import { NodeMemory } from "./node-memory.ts";
 import { noResources, type Node, type NodeDescription, type NodeResources } from "./node.ts";
-import { resourceSum, type InstanceRequest } from "./place-instance.ts";
+import { addResources, type InstanceRequest } from "./place-instance.ts";
 
-/** The resources that an instance reserves on its node. Created before it starts; dispose it when the instance is removed. */
-export interface NodeShare extends Disposable {
+/** The resources that an instance reserves on its node. The reservation is made before the instance starts; dispose it when the instance is removed. */
+export interface NodeReservation extends Disposable {
   readonly node: NodeDescription;
   /** Memory that is reserved for the instance. */
   readonly reservedBytes: number;
-  /** Marks the instance as draining: it ends when its pending requests have. */
-  drains(): void;
-  /** Sets the measured memory of its containers above the reservation. */
-  measured(beyondBytes: number): void;
+  /** Marks the instance as draining: it stops when its requests in flight have ended. */
+  markDraining(): void;
+  /** Sets the bytes of memory that the instance's containers use above the reservation. */
+  setExcessBytes(excessBytes: number): void;
 }
 
 /** Places instances on nodes. */
 export interface InstancePlacer {
   /** True if instances of this placer are draining. Their memory becomes free when they have ended. */
   readonly isDraining: boolean;
-  /** Reserves resources for a new instance. Throws AwsError with SageMaker's failure reason when no node has room. */
-  place(request: InstanceRequest): NodeShare;
-  /** Reserves resources for an instance that was in service before the platform restarted, even when its node has no room for it. */
-  restore(request: InstanceRequest): NodeShare;
+  /** Reserves resources for a new instance on a node. Throws AwsError with SageMaker's failure reason if no node has capacity. */
+  place(request: InstanceRequest): NodeReservation;
+  /** Reserves resources for an instance that was in service before the platform restarted, even if its node lacks capacity. */
+  restore(request: InstanceRequest): NodeReservation;
 }
 
 interface Entry {
   readonly needs: NodeResources;
-  beyondBytes: number;
+  excessBytes: number;
   isDraining: boolean;
 }
 
 /** The reserved and measured resources of one node. */
 export class NodeLedger {
   readonly description: NodeDescription;
-  /** The memory that model caches on the node share. */
+  /** The memory of the node that model caches share. */
   readonly memory: NodeMemory;
   readonly #entries = new Set<Entry>();
-  /** Sums over the entries: each request to a multi-model container reads them when it ends. */
+  /** Cached sums over the entries, because each request to a multi-model container reads them. */
   #reserved = noResources;
-  #beyondBytes = 0;
+  #excessBytes = 0;
 
-  /** `unplacedBytes`: memory that is reserved for instances without a node, any of which may be placed here. */
+  /** `unplacedBytes` returns the memory that is reserved for instances without a node: any of them may be placed on this node. */
   constructor(description: NodeDescription, unplacedBytes: () => number) {
     this.description = description;
     this.memory = new NodeMemory({
@@ -56,31 +56,31 @@ export class NodeLedger {
     return this.#reserved;
   }
 
-  /** The node when all draining instances have ended. */
-  get drained(): Node {
+  /** The node as it will be after all draining instances have stopped. */
+  get nodeAfterDrains(): Node {
     return { ...this.description, reserved: reservedOf([...this.#entries].filter(({ isDraining }) => !isDraining)) };
   }
 
-  /** The size of each instance that is not draining. */
+  /** Bytes of memory of each instance that is not draining. */
   get instanceBytes(): readonly number[] {
     return [...this.#entries].flatMap(({ needs, isDraining }) => (isDraining ? [] : needs.memoryBytes));
   }
 
-  /** Measured memory of all instances above their reservations. */
+  /** Sum of the bytes that instances use above their reservations. */
   get excessBytes(): number {
-    return this.#beyondBytes;
+    return this.#excessBytes;
   }
 
-  enter(needs: Partial<NodeResources>): NodeShare {
-    const entry: Entry = { needs: { ...noResources, ...needs }, beyondBytes: 0, isDraining: false };
+  reserve(needs: Partial<NodeResources>): NodeReservation {
+    const entry: Entry = { needs: { ...noResources, ...needs }, excessBytes: 0, isDraining: false };
     this.#entries.add(entry);
     this.#sumEntries();
     return {
       node: this.description,
       reservedBytes: entry.needs.memoryBytes,
-      drains: () => void (entry.isDraining = true),
-      measured: (beyondBytes) => {
-        entry.beyondBytes = beyondBytes;
+      markDraining: () => void (entry.isDraining = true),
+      setExcessBytes: (beyondBytes) => {
+        entry.excessBytes = beyondBytes;
         this.#sumEntries();
       },
       [Symbol.dispose]: () => {
@@ -93,9 +93,9 @@ export class NodeLedger {
   #sumEntries(): void {
     const entries = [...this.#entries];
     this.#reserved = reservedOf(entries);
-    this.#beyondBytes = entries.reduce((sum, { beyondBytes }) => sum + beyondBytes, 0);
+    this.#excessBytes = entries.reduce((sum, { excessBytes }) => sum + excessBytes, 0);
   }
 }
 
 const reservedOf = (entries: readonly Entry[]) =>
-  entries.reduce((sum, { needs }) => resourceSum(sum, needs), noResources);
+  entries.reduce((sum, { needs }) => addResources(sum, needs), noResources);

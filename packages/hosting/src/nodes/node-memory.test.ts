@@ -8,7 +8,7 @@ class Holder {
   /** The bytes of its idle models. */
   idleBytes = 0;
 
-  makeRoom(): Promise<boolean> {
+  evictIdleModel(): Promise<boolean> {
     if (this.idleBytes === 0) return Promise.resolve(false);
     this.idleBytes -= 1;
     this.memoryUsedBytes -= 1;
@@ -26,20 +26,20 @@ test("all caches together never use more than the node, and each can use its gua
       const memory = new NodeMemory({ bytesMax: promisedSum + spareBytes, reservedBytes: () => promisedSum });
       const all = promised.map((bytes) => {
         const holder = new Holder();
-        return { bytes, holder, share: memory.join(holder, bytes) };
+        return { bytes, holder, share: memory.addCache(holder, bytes) };
       });
       for (const { who, isLoad } of taken) {
         const one = all[who % all.length];
         assert(one !== undefined);
         const { holder, share, bytes } = one;
-        if (isLoad && holder.memoryUsedBytes < share.capacityBytes()) {
+        if (isLoad && holder.memoryUsedBytes < share.availableBytes()) {
           holder.memoryUsedBytes += 1;
           holder.idleBytes += 1;
-        } else if (!isLoad) await holder.makeRoom();
+        } else if (!isLoad) await holder.evictIdleModel();
         const used = all.reduce((sum, each) => sum + each.holder.memoryUsedBytes, 0);
         assert.ok(used <= promisedSum + spareBytes);
-        assert.ok(share.capacityBytes() >= bytes);
-        assert.equal(share.mostBytes(), bytes + spareBytes);
+        assert.ok(share.availableBytes() >= bytes);
+        assert.equal(share.maximumBytes(), bytes + spareBytes);
       }
     }),
   );
@@ -48,7 +48,7 @@ test("all caches together never use more than the node, and each can use its gua
 test("the cache furthest above its guarantee unloads first, and a cache within its guarantee unloads nothing", async () => {
   const memory = new NodeMemory({ bytesMax: 20, reservedBytes: () => 6 });
   const holders = [new Holder(), new Holder(), new Holder()];
-  const [asking, ...others] = holders.map((holder, index) => memory.join(holder, [0, 6, 0][index] ?? 0));
+  const [asking, ...others] = holders.map((holder, index) => memory.addCache(holder, [0, 6, 0][index] ?? 0));
   const [, promised, most] = holders;
   assert(asking !== undefined && promised !== undefined && most !== undefined);
   for (const [holder, bytes] of [
@@ -58,12 +58,12 @@ test("the cache furthest above its guarantee unloads first, and a cache within i
     holder.memoryUsedBytes = bytes;
     holder.idleBytes = bytes;
   }
-  assert.equal(asking.capacityBytes(), 20 - 6 - 2 - 7);
+  assert.equal(asking.availableBytes(), 20 - 6 - 2 - 7);
   const room: [number, number][] = [];
-  while (await asking.makeRoom()) room.push([promised.memoryUsedBytes, most.memoryUsedBytes]);
+  while (await asking.evictFromOtherCache()) room.push([promised.memoryUsedBytes, most.memoryUsedBytes]);
   assert.deepEqual(room[0], [8, 6]);
   assert.deepEqual(room.at(-1), [6, 0]);
-  assert.equal(asking.capacityBytes(), asking.mostBytes());
+  assert.equal(asking.availableBytes(), asking.maximumBytes());
   const freed = asking.whenFreed();
   for (const share of others) share[Symbol.dispose]();
   await freed;

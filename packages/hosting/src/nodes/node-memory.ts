@@ -1,41 +1,41 @@
 import { ChangeNotifier } from "@galatea/base";
 
-/** A model cache, as far as `NodeMemory` uses it. */
-export interface MemoryHolder {
+/** The interface of a model cache that `NodeMemory` uses. */
+export interface EvictableModelCache {
   readonly memoryUsedBytes: number;
-  /** Unloads the least recently used idle model; false where there is none. */
-  makeRoom(): Promise<boolean>;
+  /** Unloads the least recently used idle model. Resolves with false if no model is idle. */
+  evictIdleModel(): Promise<boolean>;
 }
 
-/** The share of one model cache in the memory of its node. */
+/** The part of a node's memory that one model cache may use. Dispose it when the cache is closed. */
 export interface MemoryShare extends Disposable {
-  /** Returns the bytes that its models may use now: its guarantee, and memory that others neither use nor have guaranteed. */
-  capacityBytes(): number;
-  /** Returns the bytes that its models could use if every other cache kept within its guarantee. */
-  mostBytes(): number;
-  /** Unloads one idle model of another cache, first of the one that is furthest above its guarantee. Resolves with false when none can unload. */
-  makeRoom(): Promise<boolean>;
-  /** Reports that a model was unloaded, or that one became idle. */
-  freed(): void;
-  /** Resolves at the next `freed` of any share. */
+  /** Returns the bytes that the cache's models may use now: its guarantee, plus node memory that other caches neither use nor have guaranteed. */
+  availableBytes(): number;
+  /** Returns the bytes that the cache's models could use if every other cache used at most its guarantee. */
+  maximumBytes(): number;
+  /** Unloads one idle model of another cache, starting with the cache that is furthest above its guarantee. Resolves with false if no cache can unload a model. */
+  evictFromOtherCache(): Promise<boolean>;
+  /** Notifies waiting caches that a model of this cache was unloaded or became idle. */
+  notifyFreed(): void;
+  /** Resolves at the next `notifyFreed` of any cache. */
   whenFreed(): Promise<void>;
 }
 
 export interface NodeMemoryOptions {
   readonly bytesMax: number;
-  /** Returns the memory of the node that containers use without models, plus all guarantees. */
+  /** Returns the bytes that all containers of the node use without models, plus all guarantees. */
   readonly reservedBytes: () => number;
 }
 
 interface Member {
-  readonly holder: MemoryHolder;
+  readonly cache: EvictableModelCache;
   readonly guaranteedBytes: number;
 }
 
 /**
- * Divides the memory of one node between the model caches of its multi-model containers. Each has a guarantee (`guaranteedBytes`) and may use
- * more, up to the size of its instance. The sum of those sizes may exceed the node: bytes above a guarantee come from free memory, or from the
- * cache that is furthest above its own guarantee.
+ * Divides the memory of one node between the model caches of its multi-model containers. Each cache has a guarantee (`guaranteedBytes`) and may
+ * use more, up to the size of its instance. The sum of these sizes may exceed the node's memory. A cache above its guarantee uses free memory;
+ * if none is free, it evicts models of the cache that is furthest above its guarantee.
  */
 export class NodeMemory {
   readonly #options: NodeMemoryOptions;
@@ -47,25 +47,25 @@ export class NodeMemory {
   }
 
   /** Adds a model cache. Dispose the share when the cache has ended. */
-  join(holder: MemoryHolder, guaranteedBytes: number): MemoryShare {
-    const member = { holder, guaranteedBytes };
+  addCache(cache: EvictableModelCache, guaranteedBytes: number): MemoryShare {
+    const member = { cache, guaranteedBytes };
     this.#members.add(member);
-    const mostBytes = () => Math.max(0, this.#options.bytesMax - this.#options.reservedBytes() + guaranteedBytes);
+    const maximumBytes = () => Math.max(0, this.#options.bytesMax - this.#options.reservedBytes() + guaranteedBytes);
     return {
-      mostBytes,
-      capacityBytes: () => {
-        let bytes = mostBytes();
+      maximumBytes,
+      availableBytes: () => {
+        let bytes = maximumBytes();
         for (const other of this.#members) if (other !== member) bytes -= aboveGuarantee(other);
         return Math.max(0, bytes);
       },
-      makeRoom: async () => {
+      evictFromOtherCache: async () => {
         const others = [...this.#members].filter((other) => other !== member && aboveGuarantee(other) > 0);
         for (const other of others.toSorted((a, b) => aboveGuarantee(b) - aboveGuarantee(a))) {
-          if (await other.holder.makeRoom()) return true;
+          if (await other.cache.evictIdleModel()) return true;
         }
         return false;
       },
-      freed: () => this.#freed.notify(),
+      notifyFreed: () => this.#freed.notify(),
       whenFreed: () => this.#freed.nextChange(),
       [Symbol.dispose]: () => {
         this.#members.delete(member);
@@ -75,9 +75,9 @@ export class NodeMemory {
   }
 }
 
-const aboveGuarantee = ({ holder, guaranteedBytes }: Member) => Math.max(0, holder.memoryUsedBytes - guaranteedBytes);
+const aboveGuarantee = ({ cache, guaranteedBytes }: Member) => Math.max(0, cache.memoryUsedBytes - guaranteedBytes);
 
-/** Returns the error of a model that does not fit even if every other cache keeps within its guarantee. */
+/** Returns the error text for a model that does not fit even if every other cache uses only its guarantee. */
 export function notEnoughMemoryText(bytes: number, freeBytes: number): string {
   const mebi = 2 ** 20;
   return (

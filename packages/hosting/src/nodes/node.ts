@@ -1,39 +1,41 @@
 /** Amounts of a node's resources. */
 export interface NodeResources {
-  /** Without the memory of the system and the platform. */
+  /** Bytes of memory, without the memory of the operating system and of the platform. */
   readonly memoryBytes: number;
   readonly vcpuCount: number;
   readonly gpuCount: number;
-  /** Space on the file system of instances' models. */
+  /** Bytes of the file system that contains the models of instances. */
   readonly diskBytes: number;
 }
 
+/** The name of a node: a lower-case host name. */
 export type NodeId = string & { readonly nodeId: never };
 
-/** A machine that instances run on, as it is described to the platform. */
+/** A machine on which instances run, with its total capacity. */
 export interface NodeDescription {
   readonly id: NodeId;
   readonly capacity: NodeResources;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A node, and the resources that are reserved for its instances. */
+/** A node with the resources that are reserved for its instances. */
 export interface Node extends NodeDescription {
   readonly reserved: NodeResources;
 }
 
+/** Resources of size zero. */
 export const noResources: NodeResources = { memoryBytes: 0, vcpuCount: 0, gpuCount: 0, diskBytes: 0 };
 
 const idPattern = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/** Returns a node id. Throws when the text is not a host name in lower case. */
+/** Parses a node id. Throws if the text is not a lower-case host name. */
 export function parseNodeId(text: string): NodeId {
   if (!idPattern.test(text))
-    throw new Error(`'${text}' is no node id: use lower-case letters, digits, dots and dashes`);
+    throw new Error(`invalid node id '${text}': use lower-case letters, digits, dots and dashes`);
   return text as NodeId;
 }
 
-/** Returns the only node of a platform that runs its instances on its own machine. */
+/** Returns the description of the platform's own machine as the only node. */
 export const localNode = (capacity: NodeResources): NodeDescription => ({
   id: parseNodeId("local"),
   capacity,

@@ -93,8 +93,8 @@ test("property: further instances have room exactly where each of them could be 
       };
       for (const memoryBytes of before) place(memoryBytes);
       const tooLarge = further.find((memoryBytes) => memoryBytes > Math.max(...capacities));
-      assert.equal(nodes.tooLarge(further)?.memoryBytes, tooLarge);
-      const first = nodes.withoutRoom(further, "now");
+      assert.equal(nodes.firstTooLarge(further)?.memoryBytes, tooLarge);
+      const first = nodes.firstWithoutCapacity(further, "now");
       assert.equal(
         first?.memoryBytes,
         further.find((memoryBytes) => place(memoryBytes) === null),
@@ -106,18 +106,18 @@ test("property: further instances have room exactly where each of them could be 
 test("the room of draining instances counts as free for their successors, which wait for it", () => {
   const clock = new SteppedClock();
   const nodes = opened([100 * mebi, 100 * mebi]);
-  using ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
+  using ledger = new OwnerLedger({ ownerName: "endpoint", nodes, clock });
   const request = { needs: { memoryBytes: 80 * mebi } };
   const shares = [ledger.place(request), ledger.place(request)];
   const lacking = {
     memoryBytes: 80 * mebi,
     shortage: "the node node-0, which comes closest, lacks 60 MiB of memory",
   };
-  assert.deepEqual(nodes.withoutRoom([80 * mebi], "drained"), lacking);
-  shares[1]?.drains();
-  assert.equal(nodes.withoutRoom([80 * mebi], "drained"), null);
-  assert.deepEqual(nodes.withoutRoom([80 * mebi, 80 * mebi], "drained"), lacking);
-  assert.deepEqual(nodes.withoutRoom([80 * mebi], "now"), lacking);
+  assert.deepEqual(nodes.firstWithoutCapacity([80 * mebi], "drained"), lacking);
+  shares[1]?.markDraining();
+  assert.equal(nodes.firstWithoutCapacity([80 * mebi], "drained"), null);
+  assert.deepEqual(nodes.firstWithoutCapacity([80 * mebi, 80 * mebi], "drained"), lacking);
+  assert.deepEqual(nodes.firstWithoutCapacity([80 * mebi], "now"), lacking);
   assert.throws(() => nodes.place(request), { code: "InsufficientInstanceCapacity" });
   for (const share of shares) share[Symbol.dispose]();
 });
@@ -131,48 +131,51 @@ test("models make room only for models of the same node; each node keeps room fo
   recordedBytes = 30;
   const unloaded: string[] = [];
   const holder = (name: string, memoryUsedBytes: number) => {
-    return { memoryUsedBytes, makeRoom: () => Promise.resolve(unloaded.push(name) > 0) };
+    return { memoryUsedBytes, evictIdleModel: () => Promise.resolve(unloaded.push(name) > 0) };
   };
-  using first = nodes.memoryOf(one.node.id).join(holder("first", 40), 0);
-  using second = nodes.memoryOf(one.node.id).join(holder("second", 0), 0);
-  using elsewhere = nodes.memoryOf(other.node.id).join(holder("elsewhere", 70), 0);
-  assert.deepEqual([first.capacityBytes(), second.capacityBytes(), elsewhere.capacityBytes()], [90, 50, 80]);
-  assert.equal(await second.makeRoom(), true);
-  assert.equal(await elsewhere.makeRoom(), false);
+  using first = nodes.memoryOf(one.node.id).addCache(holder("first", 40), 0);
+  using second = nodes.memoryOf(one.node.id).addCache(holder("second", 0), 0);
+  using elsewhere = nodes.memoryOf(other.node.id).addCache(holder("elsewhere", 70), 0);
+  assert.deepEqual([first.availableBytes(), second.availableBytes(), elsewhere.availableBytes()], [90, 50, 80]);
+  assert.equal(await second.evictFromOtherCache(), true);
+  assert.equal(await elsewhere.evictFromOtherCache(), false);
   assert.deepEqual(unloaded, ["first"]);
-  one.measured(5);
-  assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [45, 80]);
+  one.setExcessBytes(5);
+  assert.deepEqual([second.availableBytes(), elsewhere.availableBytes()], [45, 80]);
   recordedBytes = 40;
-  assert.deepEqual([second.capacityBytes(), elsewhere.capacityBytes()], [35, 70]);
+  assert.deepEqual([second.availableBytes(), elsewhere.availableBytes()], [35, 70]);
 });
 
 test("instances above their record's reservation count as draining until they are removed; during a transition, in addition to the whole reservation", () => {
   const clock = new SteppedClock();
   let recordedBytes = 30;
   const nodes = opened([100], () => recordedBytes);
-  const ledger = new OwnerLedger({ of: "endpoint", nodes, clock });
-  ledger.recorded(30, false);
+  const ledger = new OwnerLedger({ ownerName: "endpoint", nodes, clock });
+  ledger.setReservation(30, false);
   const shares = [1, 2, 3].map(() => ledger.place({ needs: { memoryBytes: 10 } }));
   const drainingBytes = () => nodes.draining.map(({ bytes }) => bytes);
   assert.deepEqual(drainingBytes(), []);
   recordedBytes = 10;
-  ledger.recorded(10, false);
-  assert.deepEqual([drainingBytes(), nodes.freeOfEach[0]?.freeBytes, ledger.isDraining], [[20], 70, false]);
+  ledger.setReservation(10, false);
+  assert.deepEqual([drainingBytes(), nodes.freeBytesByNode[0]?.freeBytes, ledger.isDraining], [[20], 70, false]);
   recordedBytes = 20;
-  ledger.recorded(20, true);
+  ledger.setReservation(20, true);
   assert.deepEqual(drainingBytes(), []);
   clock.advance(5);
-  shares[2]?.drains();
+  shares[2]?.markDraining();
   assert.deepEqual(
-    [drainingBytes(), nodes.draining[0]?.sinceMs, nodes.freeOfEach[0]?.freeBytes],
+    [drainingBytes(), nodes.draining[0]?.sinceMs, nodes.freeBytesByNode[0]?.freeBytes],
     [[10], clock.epochMs(), 70],
   );
   shares[2]?.[Symbol.dispose]();
   assert.equal(ledger.isDraining, false);
   recordedBytes = 0;
-  ledger.ends();
+  ledger.markEnding();
   ledger[Symbol.dispose]();
-  assert.deepEqual(nodes.draining, [{ of: "endpoint", bytes: 20, sinceMs: clock.epochMs(), isEnding: true }]);
+  assert.deepEqual(nodes.draining, [{ owner: "endpoint", bytes: 20, sinceMs: clock.epochMs(), isEnding: true }]);
   for (const share of shares) share[Symbol.dispose]();
-  assert.deepEqual([nodes.draining, nodes.freeOfEach[0]?.freeBytes, nodes.all[0]?.reserved.memoryBytes], [[], 100, 0]);
+  assert.deepEqual(
+    [nodes.draining, nodes.freeBytesByNode[0]?.freeBytes, nodes.all[0]?.reserved.memoryBytes],
+    [[], 100, 0],
+  );
 });

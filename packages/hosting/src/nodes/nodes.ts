@@ -1,64 +1,70 @@
 import { AwsError, ChangeNotifier } from "@galatea/base";
 import { noResources, type Node, type NodeDescription, type NodeId } from "./node.ts";
 import type { NodeMemory } from "./node-memory.ts";
-import { NodeLedger, type InstancePlacer, type NodeShare } from "./node-ledger.ts";
-import { placeEach, placeInstance, refusalText, shortageText, type InstanceRequest } from "./place-instance.ts";
+import { NodeLedger, type InstancePlacer, type NodeReservation } from "./node-ledger.ts";
+import {
+  placeInstances,
+  placeInstance,
+  placementRefusalText,
+  shortageText,
+  type InstanceRequest,
+} from "./place-instance.ts";
 
-/** Draining instances of one owner. */
-export interface Draining {
-  /** The owner, as error messages name it. */
-  readonly of: string;
+/** The draining instances of one owner. */
+export interface DrainingInstances {
+  /** The endpoint, job or component, as error messages name it. */
+  readonly owner: string;
   readonly bytes: number;
-  /** When the latest of them began to drain. */
+  /** Epoch time at which the latest of the instances began to drain. */
   readonly sinceMs: number;
-  /** True if the owner is being deleted or stopped: its instances get less time to drain than those of an update. */
+  /** True if the owner is being deleted or stopped: its instances have less time to drain than during an update. */
   readonly isEnding: boolean;
 }
 
-/** An instance without a node. */
-export interface Unplaced {
+/** An instance that fits on no node. */
+export interface InstanceShortage {
   readonly memoryBytes: number;
-  /** The shortage on the closest node, as text. */
+  /** The missing resources on the node with the smallest shortage, as text. */
   readonly shortage: string;
 }
 
 export interface NodesOptions {
-  /** At least one. Placement prefers the first of equal nodes. */
+  /** At least one node. Among equal nodes, the first one is preferred. */
   readonly nodes: readonly NodeDescription[];
-  /** Returns the memory that records (and claims without a record) reserve for instances, placed or not. */
+  /** Returns the bytes that records and claims without records reserve for instances, with and without a node. */
   readonly recordedBytes: () => number;
-  /** Returns the same as the number of instances of each size. */
+  /** Returns the same reservations as the number of instances of each size in bytes. */
   readonly recordedCounts: () => Iterable<readonly [bytes: number, count: number]>;
-  /** Returns the memory of changes that are being recorded. */
+  /** Returns the bytes of changes whose records are being written. */
   readonly pendingBytes: () => number;
-  /** Returns the size of each instance of changes that are being recorded. */
+  /** Returns the bytes of each instance of changes whose records are being written. */
   readonly pendingInstances: () => Iterable<number>;
   /** Resolves at the next change of the records. */
   readonly recordsChanged: () => Promise<void>;
 }
 
-/** An owner's draining instances as `Nodes` counts them. Dispose it when they are removed. */
-export interface CountedDraining extends Disposable {
-  /** Reports that `look` returns other bytes now. */
-  changed(): void;
+/** The part of `Nodes` that counts the draining instances of one owner. Dispose it when they are removed. */
+export interface DrainingCount extends Disposable {
+  /** Reads the bytes of the draining instances again. Call it after they have changed. */
+  update(): void;
 }
 
-/** The nodes that instances run on, and their reserved memory. An instance stays on the node where it was placed. */
+/** The nodes on which instances run, and their reserved memory. An instance stays on the node on which it was placed. */
 export class Nodes implements InstancePlacer {
   /** Always false: draining instances are counted by their `OwnerLedger`. */
   readonly isDraining = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
-  /** Draining instances, whose memory no record reserves any more, with the bytes that the sum has of each. */
-  readonly #draining = new Map<() => Draining, number>();
-  /** The sum over all owners: each request to a multi-model container reads it when it ends. */
+  /** Functions that return draining instances, whose memory no record reserves, with the bytes of each in `#drainingBytes`. */
+  readonly #draining = new Map<() => DrainingInstances, number>();
+  /** Cached sum over all owners, because each request to a multi-model container reads it. */
   #drainingBytes = 0;
   readonly #freed = new ChangeNotifier();
 
   constructor(options: NodesOptions) {
     this.#options = options;
     const [first, ...more] = options.nodes.map((node) => new NodeLedger(node, () => this.#unplacedBytes));
-    if (first === undefined) throw new Error("a platform has one node at least");
+    if (first === undefined) throw new Error("bug: a platform needs at least one node");
     this.#ledgers = [first, ...more];
   }
 
@@ -67,45 +73,45 @@ export class Nodes implements InstancePlacer {
     return this.#ledgers.map(({ node }) => node);
   }
 
-  place(request: InstanceRequest): NodeShare {
+  place(request: InstanceRequest): NodeReservation {
     const placed = placeInstance(this.all, request);
-    if (typeof placed === "string") return this.#ledgerOf(placed).enter(request.needs);
+    if (typeof placed === "string") return this.#ledgerOf(placed).reserve(request.needs);
     const text =
       "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error: " +
-      `${refusalText(placed)}. Use a smaller instance, or delete what is no longer needed.`;
+      `${placementRefusalText(placed)}. Use a smaller instance, or delete what is no longer needed.`;
     throw new AwsError("InsufficientInstanceCapacity", text);
   }
 
-  restore(request: InstanceRequest): NodeShare {
+  restore(request: InstanceRequest): NodeReservation {
     const placed = placeInstance(this.all, request);
     const id = typeof placed === "string" ? placed : placed.closest;
-    return this.#ledgerOf(id).enter(request.needs);
+    return this.#ledgerOf(id).reserve(request.needs);
   }
 
-  /** Returns the first of further instances that is larger than each node; null when there is none. */
-  tooLarge(memoryBytesOfEach: Iterable<number>): Unplaced | null {
+  /** Returns the first of the given new instances that is larger than every node; null if there is none. */
+  firstTooLarge(memoryBytesOfEach: Iterable<number>): InstanceShortage | null {
     const empty = this.all.map((node) => ({ ...node, reserved: noResources }));
     for (const memoryBytes of memoryBytesOfEach) {
-      const { first } = placeEach(empty, [memoryBytes]);
+      const { first } = placeInstances(empty, [memoryBytes]);
       if (first !== null) return unplaced(first);
     }
     return null;
   }
 
   /**
-   * Returns the first of further instances that no node has capacity for; null if there is none. Instances of
-   * records, and of changes that are being recorded, are placed before them: otherwise endpoints that are created at
-   * the same time would pass together. `when`: `drained` counts the memory of draining instances as free, for their
-   * successors, which wait for it.
+   * Returns the first of the given new instances for which no node has capacity; null if there is none. Recorded
+   * instances without a node, and instances of changes that are being recorded, are placed before the new ones.
+   * Otherwise, endpoints that are created at the same time could exceed the capacity together. If `when` is `drained`,
+   * the memory of draining instances counts as free, because the new instances wait for it.
    */
-  withoutRoom(memoryBytesOfEach: Iterable<number>, when: "now" | "drained"): Unplaced | null {
-    const nodes = this.#ledgers.map((ledger) => (when === "now" ? ledger.node : ledger.drained));
-    const expected = placeEach(nodes, [...this.#unplacedInstances(), ...this.#options.pendingInstances()]);
-    const { first } = placeEach(expected.nodes, memoryBytesOfEach);
+  firstWithoutCapacity(memoryBytesOfEach: Iterable<number>, when: "now" | "drained"): InstanceShortage | null {
+    const nodes = this.#ledgers.map((ledger) => (when === "now" ? ledger.node : ledger.nodeAfterDrains));
+    const expected = placeInstances(nodes, [...this.#unplacedInstances(), ...this.#options.pendingInstances()]);
+    const { first } = placeInstances(expected.nodes, memoryBytesOfEach);
     return first === null ? null : unplaced(first);
   }
 
-  /** Returns the memory that model caches on a node share. */
+  /** Returns the memory of a node that its model caches share. */
   memoryOf(id: NodeId): NodeMemory {
     return this.#ledgerOf(id).memory;
   }
@@ -114,38 +120,38 @@ export class Nodes implements InstancePlacer {
     return this.#ledgers.reduce((sum, { description }) => sum + description.capacity.memoryBytes, 0);
   }
 
-  /** Memory of recorded and draining instances, and measured memory above reservations. */
+  /** Bytes of recorded and draining instances, plus the bytes that instances use above their reservations. */
   get usedBytes(): number {
-    return this.#reservedBytes + this.#ledgers.reduce((sum, { excessBytes: beyondBytes }) => sum + beyondBytes, 0);
+    return this.#reservedBytes + this.#ledgers.reduce((sum, { excessBytes }) => sum + excessBytes, 0);
   }
 
-  /** `usedBytes`, and the memory of changes that are being recorded. */
-  get takenBytes(): number {
+  /** `usedBytes`, plus the bytes of changes whose records are being written. */
+  get committedBytes(): number {
     return this.usedBytes + this.#options.pendingBytes();
   }
 
-  /** Free memory of each node, in the order of the nodes. Each node keeps room for all instances without a node. */
-  get freeOfEach(): readonly { readonly node: Node; readonly freeBytes: number }[] {
+  /** Free memory of each node, in the order of the nodes. The memory of instances without a node is subtracted from every node. */
+  get freeBytesByNode(): readonly { readonly node: Node; readonly freeBytes: number }[] {
     const unplacedBytes = this.#unplacedBytes + this.#options.pendingBytes();
-    return this.#ledgers.map(({ node, excessBytes: beyondBytes }) => {
-      return { node, freeBytes: node.capacity.memoryBytes - node.reserved.memoryBytes - beyondBytes - unplacedBytes };
+    return this.#ledgers.map(({ node, excessBytes }) => {
+      return { node, freeBytes: node.capacity.memoryBytes - node.reserved.memoryBytes - excessBytes - unplacedBytes };
     });
   }
 
-  /** True if all recorded and draining instances fit. */
-  get fits(): boolean {
+  /** True if the nodes have enough memory for all recorded and draining instances. */
+  get hasCapacityForAll(): boolean {
     return this.usedBytes <= this.memoryBytes;
   }
 
-  /** Adds draining instances, which `look` returns at each call. */
-  countDraining(look: () => Draining): CountedDraining {
+  /** Counts the draining instances of an owner; `look` returns their current bytes. */
+  countDraining(look: () => DrainingInstances): DrainingCount {
     const count = (bytes: number) => {
       this.#drainingBytes += bytes - (this.#draining.get(look) ?? 0);
       this.#draining.set(look, bytes);
     };
     count(look().bytes);
     return {
-      changed: () => count(look().bytes),
+      update: () => count(look().bytes),
       [Symbol.dispose]: () => {
         count(0);
         this.#draining.delete(look);
@@ -153,16 +159,16 @@ export class Nodes implements InstancePlacer {
     };
   }
 
-  get draining(): readonly Draining[] {
+  get draining(): readonly DrainingInstances[] {
     return [...this.#draining.keys()].map((look) => look()).filter(({ bytes }) => bytes > 0);
   }
 
-  /** Resolves when memory may have been freed. Call before reading `fits`; otherwise a change in between is missed. */
-  freed(): Promise<void> {
+  /** Resolves when memory may have been freed. Call it before `hasCapacityForAll` is read; otherwise, a change in between is missed. */
+  whenFreed(): Promise<void> {
     return Promise.race([this.#freed.nextChange(), this.#options.recordsChanged()]);
   }
 
-  /** Reports that memory was freed. */
+  /** Notifies the callers of `whenFreed`. */
   notifyFreed(): void {
     this.#freed.notify();
   }
@@ -171,13 +177,13 @@ export class Nodes implements InstancePlacer {
     return this.#options.recordedBytes() + this.#drainingBytes;
   }
 
-  /** Memory of instances without a node. Each node keeps room for all of it, because they may be placed on any node. */
+  /** Bytes of recorded instances without a node. Every node keeps this much free, because the instances may be placed on any node. */
   get #unplacedBytes(): number {
     const placedBytes = this.#ledgers.reduce((sum, { reserved }) => sum + reserved.memoryBytes, 0);
     return Math.max(0, this.#reservedBytes - placedBytes);
   }
 
-  /** Yields the sizes of recorded instances that no node has yet, up to the memory that is reserved for such instances. */
+  /** Yields the bytes of each recorded instance without a node, until the sum reaches `#unplacedBytes`. */
   *#unplacedInstances(): Iterable<number> {
     const counts = new Map<number, number>();
     const add = (bytes: number, count: number) => counts.set(bytes, (counts.get(bytes) ?? 0) + count);
@@ -197,6 +203,9 @@ export class Nodes implements InstancePlacer {
   }
 }
 
-const unplaced = ({ memoryBytes, refusal }: NonNullable<ReturnType<typeof placeEach>["first"]>): Unplaced => {
+const unplaced = ({
+  memoryBytes,
+  refusal,
+}: NonNullable<ReturnType<typeof placeInstances>["first"]>): InstanceShortage => {
   return { memoryBytes, shortage: shortageText(refusal) };
 };

@@ -1,11 +1,11 @@
 import { rejectOnAbort, type Clock } from "@galatea/base";
-import type { InstancePlacer, NodeShare } from "./node-ledger.ts";
-import type { CountedDraining, Nodes } from "./nodes.ts";
+import type { InstancePlacer, NodeReservation } from "./node-ledger.ts";
+import type { DrainingCount, Nodes } from "./nodes.ts";
 import type { InstanceRequest } from "./place-instance.ts";
 
 export interface OwnerLedgerOptions {
-  /** The endpoint or inference component, as error messages name it. */
-  readonly of: string;
+  /** The endpoint or inference component, as named in error messages. */
+  readonly ownerName: string;
   readonly nodes: Nodes;
   readonly clock: Clock;
 }
@@ -16,47 +16,47 @@ interface Entry {
 }
 
 /**
- * The instances of one endpoint or inference component. Its record reserves memory for the desired instances; memory of instances above that
- * is counted as draining until their requests have ended and they are removed.
+ * The memory of one endpoint's or inference component's instances. The owner's record reserves memory for the desired instances. Memory of
+ * instances above that reservation counts as draining until the instances are removed.
  */
 export class OwnerLedger implements InstancePlacer, Disposable {
   readonly #options: OwnerLedgerOptions;
-  readonly #counted: CountedDraining;
+  readonly #drainingCount: DrainingCount;
   readonly #entries = new Set<Entry>();
   #reservedBytes = 0;
-  #isMoving = false;
+  #isInTransition = false;
   #isEnding = false;
-  #isOver = false;
+  #isDisposed = false;
   #sinceMs = 0;
 
   constructor(options: OwnerLedgerOptions) {
     this.#options = options;
-    const { of, nodes } = options;
-    this.#counted = nodes.countDraining(() => {
-      return { of, bytes: this.#uncoveredBytes, sinceMs: this.#sinceMs, isEnding: this.#isEnding };
+    const { ownerName, nodes } = options;
+    this.#drainingCount = nodes.countDraining(() => {
+      return { owner: ownerName, bytes: this.#uncoveredBytes, sinceMs: this.#sinceMs, isEnding: this.#isEnding };
     });
   }
 
-  place(request: InstanceRequest): NodeShare {
-    return this.#enter(this.#options.nodes.place(request));
+  place(request: InstanceRequest): NodeReservation {
+    return this.#track(this.#options.nodes.place(request));
   }
 
-  restore(request: InstanceRequest): NodeShare {
-    return this.#enter(this.#options.nodes.restore(request));
+  restore(request: InstanceRequest): NodeReservation {
+    return this.#track(this.#options.nodes.restore(request));
   }
 
   /**
-   * Sets the memory that the record reserves. During a transition (`isMoving`), all of it may be needed in addition to draining instances; otherwise
-   * the instances that exist use it.
+   * Sets the memory that the owner's record reserves. During a transition, draining instances are counted in addition to the reservation.
+   * Otherwise, all existing instances are counted against the reservation.
    */
-  recorded(reservedBytes: number, isMoving: boolean): void {
+  setReservation(reservedBytes: number, isInTransition: boolean): void {
     this.#reservedBytes = reservedBytes;
-    this.#isMoving = isMoving;
-    this.#counted.changed();
+    this.#isInTransition = isInTransition;
+    this.#drainingCount.update();
   }
 
   /** Marks all instances as draining. */
-  ends(): void {
+  markEnding(): void {
     this.#isEnding = true;
     this.#sinceMs = this.#options.clock.epochMs();
   }
@@ -65,53 +65,53 @@ export class OwnerLedger implements InstancePlacer, Disposable {
     return this.#drainingBytes > 0;
   }
 
-  /** Resolves when the nodes have room for all that is recorded, or when no instance of this owner drains any more. */
-  async untilCapacity(signal: AbortSignal): Promise<void> {
+  /** Resolves when the nodes have capacity for all recorded instances, or when no instance of this owner drains. */
+  async waitForCapacity(signal: AbortSignal): Promise<void> {
     const { nodes } = this.#options;
     for (;;) {
-      const freed = nodes.freed();
-      if (!this.isDraining || nodes.fits) return;
+      const freed = nodes.whenFreed();
+      if (!this.isDraining || nodes.hasCapacityForAll) return;
       await rejectOnAbort(freed, signal);
     }
   }
 
-  /** Ends the reservation. Instances that still exist count as draining until they are removed. */
+  /** Releases the reservation of the owner's record. Existing instances count as draining until they are removed. */
   [Symbol.dispose](): void {
-    this.#isOver = true;
-    this.#counted.changed();
+    this.#isDisposed = true;
+    this.#drainingCount.update();
     if (this.#entries.size > 0) return;
-    this.#counted[Symbol.dispose]();
+    this.#drainingCount[Symbol.dispose]();
     this.#options.nodes.notifyFreed();
   }
 
   get #uncoveredBytes(): number {
-    if (this.#isMoving && !this.#isOver) return this.#drainingBytes;
+    if (this.#isInTransition && !this.#isDisposed) return this.#drainingBytes;
     const bytes = [...this.#entries].reduce((sum, entry) => sum + entry.bytes, 0);
-    return this.#isOver ? bytes : Math.max(0, bytes - this.#reservedBytes);
+    return this.#isDisposed ? bytes : Math.max(0, bytes - this.#reservedBytes);
   }
 
   get #drainingBytes(): number {
     return [...this.#entries].reduce((sum, { bytes, isDraining }) => sum + (isDraining ? bytes : 0), 0);
   }
 
-  #enter(share: NodeShare): NodeShare {
+  #track(share: NodeReservation): NodeReservation {
     const entry: Entry = { bytes: share.reservedBytes, isDraining: false };
     this.#entries.add(entry);
-    this.#counted.changed();
+    this.#drainingCount.update();
     return {
       ...share,
-      drains: () => {
+      markDraining: () => {
         if (entry.isDraining) return;
         entry.isDraining = true;
-        share.drains();
+        share.markDraining();
         this.#sinceMs = this.#options.clock.epochMs();
-        this.#counted.changed();
+        this.#drainingCount.update();
       },
       [Symbol.dispose]: () => {
         share[Symbol.dispose]();
         this.#entries.delete(entry);
-        this.#counted.changed();
-        if (this.#isOver) this[Symbol.dispose]();
+        this.#drainingCount.update();
+        if (this.#isDisposed) this[Symbol.dispose]();
         else this.#options.nodes.notifyFreed();
       },
     };

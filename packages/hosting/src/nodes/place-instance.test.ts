@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { noResources, parseNodeId, type Node, type NodeResources } from "./node.ts";
-import { placeInstance, refusalText, resourceNames } from "./place-instance.ts";
+import { placeInstance, placementRefusalText, nodeResourceNames } from "./place-instance.ts";
 
 const amounts = (max: number) =>
   fc.record({
@@ -33,7 +33,7 @@ test("property: no node gets more than it has, what fits somewhere is placed, an
       const nodes = [...cluster];
       for (const request of asked) {
         const fits = (node: Node) =>
-          resourceNames.every((name) => node.reserved[name] + request.needs[name] <= node.capacity[name]);
+          nodeResourceNames.every((name) => node.reserved[name] + request.needs[name] <= node.capacity[name]);
         const labelled = nodes.filter((node) =>
           Object.entries(request.labels).every(([name, value]) => node.labels[name] === value),
         );
@@ -81,7 +81,7 @@ test("a refusal names the node that lacks least, and what it lacks", () => {
   const refusal = placeInstance(nodes, { needs: { memoryBytes: 400 * mebi, vcpuCount: 2 } });
   assert.ok(typeof refusal !== "string");
   assert.equal(
-    refusalText(refusal),
+    placementRefusalText(refusal),
     "no node can hold the instance: the node large, which comes closest, lacks 1 vCPUs and 100 MiB of memory",
   );
   const unlabelled = placeInstance(nodes, { needs: {}, labels: { zone: "a" } });

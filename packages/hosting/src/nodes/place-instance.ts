@@ -1,33 +1,37 @@
 import { noResources, type Node, type NodeId, type NodeResources } from "./node.ts";
 
-export type ResourceName = keyof NodeResources;
+export type NodeResourceName = keyof NodeResources;
 
-/** The resources and the node that an instance requires. */
+/** The resources of a new instance, and the conditions on its node. */
 export interface InstanceRequest {
   readonly needs: Partial<NodeResources>;
-  /** The only node that it may be placed on; any node by default. */
+  /** The only node on which the instance may be placed; any node if absent. */
   readonly node?: NodeId;
-  /** Labels that the node must have; none by default. */
+  /** Labels that the node must have; none if absent. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** The reason that no node can take an instance. */
-export interface Refusal {
-  /** The eligible node with the smallest shortage; null when no node is eligible. */
+/** The reason why no node can take an instance. */
+export interface PlacementRefusal {
+  /** The eligible node with the smallest shortage; null if no node has the required labels. */
   readonly closest: NodeId | null;
-  /** The shortages of the closest node, largest share first. */
-  readonly missing: readonly { readonly resource: ResourceName; readonly amount: number }[];
+  /** The missing resources on the closest node, largest relative shortage first. */
+  readonly missing: readonly { readonly resource: NodeResourceName; readonly amount: number }[];
 }
 
-export const resourceNames = ["memoryBytes", "vcpuCount", "gpuCount", "diskBytes"] as const;
+export const nodeResourceNames = ["memoryBytes", "vcpuCount", "gpuCount", "diskBytes"] as const;
 
 /**
- * Returns the node for a new instance: of the eligible nodes with room, the one with the most free memory, the first of equals. Never moves
- * other instances.
+ * Returns the node for a new instance: the eligible node with the most free memory, or the first of several equal ones. Existing instances are
+ * not moved.
  */
-export function placeInstance(nodes: readonly Node[], request: InstanceRequest): NodeId | Refusal {
+export function placeInstance(nodes: readonly Node[], request: InstanceRequest): NodeId | PlacementRefusal {
   let best: Node | null = null;
-  let closest: { readonly node: Node; readonly missing: Refusal["missing"]; readonly shortage: number } | null = null;
+  let closest: {
+    readonly node: Node;
+    readonly missing: PlacementRefusal["missing"];
+    readonly shortage: number;
+  } | null = null;
   for (const node of nodes) {
     if (node.id !== (request.node ?? node.id) || !hasLabels(node, request.labels ?? {})) continue;
     const missing = missingOf(node, request.needs);
@@ -45,11 +49,11 @@ export function placeInstance(nodes: readonly Node[], request: InstanceRequest):
 
 interface WithoutNode {
   readonly memoryBytes: number;
-  readonly refusal: Refusal;
+  readonly refusal: PlacementRefusal;
 }
 
-/** Places instances of these sizes one after the other, except those without room. Returns the nodes afterwards, and the first without room. */
-export function placeEach(
+/** Places instances of the given bytes one after the other. Returns the nodes with the added reservations, and the first instance that fits on no node. */
+export function placeInstances(
   nodes: readonly Node[],
   memoryBytesOfEach: Iterable<number>,
 ): { readonly nodes: readonly Node[]; readonly first: WithoutNode | null } {
@@ -58,26 +62,26 @@ export function placeEach(
     const placed = placeInstance(now, { needs: { memoryBytes } });
     if (typeof placed === "string") {
       const needs = { ...noResources, memoryBytes };
-      now = now.map((node) => (node.id === placed ? { ...node, reserved: resourceSum(node.reserved, needs) } : node));
+      now = now.map((node) => (node.id === placed ? { ...node, reserved: addResources(node.reserved, needs) } : node));
     } else first ??= { memoryBytes, refusal: placed };
   }
   return { nodes: now, first };
 }
 
-export function resourceSum(one: NodeResources, other: NodeResources): NodeResources {
+export function addResources(one: NodeResources, other: NodeResources): NodeResources {
   const sum = { ...one };
-  for (const resource of resourceNames) sum[resource] += other[resource];
+  for (const resource of nodeResourceNames) sum[resource] += other[resource];
   return sum;
 }
 
-const freeOf = ({ capacity, reserved }: Node, resource: ResourceName) => capacity[resource] - reserved[resource];
+const freeOf = ({ capacity, reserved }: Node, resource: NodeResourceName) => capacity[resource] - reserved[resource];
 
 const hasLabels = ({ labels }: Node, required: Readonly<Record<string, string>>) =>
   Object.entries(required).every(([name, value]) => labels[name] === value);
 
-/** Returns the missing resources. `share`: missing amount by needed amount; above 1 on a node that is reserved beyond its capacity. */
+/** Returns the resources that a node lacks. `share` is the missing divided by the needed amount; it is above 1 on an overcommitted node. */
 function missingOf(node: Node, needs: Partial<NodeResources>) {
-  return resourceNames
+  return nodeResourceNames
     .flatMap((resource) => {
       const { [resource]: needed = 0 } = needs;
       const amount = needed - freeOf(node, resource);
@@ -86,19 +90,19 @@ function missingOf(node: Node, needs: Partial<NodeResources>) {
     .toSorted((one, other) => other.share - one.share);
 }
 
-/** Returns a refusal as text: the shortages of the closest node. */
-export function refusalText(refusal: Refusal): string {
+/** Returns the text of a refusal, which names the missing resources of the closest node. */
+export function placementRefusalText(refusal: PlacementRefusal): string {
   if (refusal.closest === null) return "no node is eligible for the instance";
   return `no node can hold the instance: ${shortageText(refusal)}`;
 }
 
-export function shortageText({ closest, missing }: Refusal): string {
+export function shortageText({ closest, missing }: PlacementRefusal): string {
   const amounts = missing.map(({ resource, amount }) => amountTexts[resource](amount));
   return `the node ${closest}, which comes closest, lacks ${amounts.join(" and ")}`;
 }
 
 const mebibytes = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`;
-const amountTexts: Readonly<Record<ResourceName, (amount: number) => string>> = {
+const amountTexts: Readonly<Record<NodeResourceName, (amount: number) => string>> = {
   memoryBytes: (bytes) => `${mebibytes(bytes)} of memory`,
   diskBytes: (bytes) => `${mebibytes(bytes)} of disk`,
   vcpuCount: (count) => `${count} vCPUs`,

@@ -1,12 +1,12 @@
-import { copiesKey, type ComponentRecord } from "../components/index.ts";
+import { copyFleetKey, type ComponentRecord } from "../components/index.ts";
 import { groupKey, type EndpointRecord } from "../endpoints/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 
 /**
- * Returns the owners of an endpoint's instances that the platform's next run may adopt: for each fleet the largest
- * count in its record.
+ * Returns the owners of the endpoint's instances that the platform may adopt after a restart: for each fleet, as many as
+ * the largest instance count in the record.
  */
-export function adoptableInstances({
+export function adoptableInstanceOwners({
   name: endpointName,
   state,
   generations,
@@ -22,13 +22,13 @@ export function adoptableInstances({
   );
 }
 
-/** Returns the owners of an inference component's copies that the platform's next run may adopt. */
-export function adoptableCopies(record: ComponentRecord): readonly InstanceOwner[] {
+/** Returns the owners of an inference component's copies that the platform may adopt after a restart. */
+export function adoptableCopyOwners(record: ComponentRecord): readonly InstanceOwner[] {
   const { state, endpointName, copies } = record;
   if (state.at === "Deleting" || state.at === "Failed") return [];
   const counts = new Map<string, number>();
   return copies.map((copy) => {
-    const fleetKey = copiesKey(record, copy);
+    const fleetKey = copyFleetKey(record, copy);
     const ordinal = counts.get(fleetKey) ?? 0;
     counts.set(fleetKey, ordinal + 1);
     return { endpointName, fleetKey, ordinal };

@@ -1,60 +1,60 @@
 import { AwsError, delay, openDeadline, rejectOnAbort, TaskGroup, unreachable, type Clock } from "@galatea/base";
-import { AsyncEndings, type AsyncEndingsOptions } from "./async-endings.ts";
+import { AsyncResultWriter, type AsyncResultWriterOptions } from "./async-result-writer.ts";
 import {
-  emptyTrace,
+  newRunTrace,
   EndpointQueue,
-  lostCountMax,
-  invocationOf,
+  containerLossesMax,
+  newAsyncInvocation,
   nextAsyncState,
   queueKey,
-  runInvocation,
-  urlOf,
+  runAsyncInvocation,
+  s3Url,
   type AsyncEvent,
   type AsyncInvocation,
   type AsyncState,
   type AsyncRequest,
-  type AsyncTicket,
-  type QueuedEntry,
-  type RunEnd,
-  type RunTrace,
+  type AsyncReceipt,
+  type QueuedRequest,
+  type AsyncRunOutcome,
+  type AsyncRunTrace,
 } from "../async-inference/index.ts";
 import { nameKey, type Owner } from "../definitions/index.ts";
 import type { FleetOptions, RunningEndpoint } from "../endpoints/index.ts";
 import { endpointNotFound } from "../invocations/index.ts";
 
-export interface AsyncInferencesOptions extends AsyncEndingsOptions {
+export interface AsyncInferencesOptions extends AsyncResultWriterOptions {
   readonly fleet: FleetOptions;
   readonly running: (name: string) => RunningEndpoint | undefined;
   readonly allRunning: () => Iterable<RunningEndpoint>;
   readonly newId: () => string;
-  /** The clock of the intervals between samples. */
+  /** Clock for the interval between samples of the queue metrics. */
   readonly seriesClock: Clock;
 }
 
-/** Maximum number of attempts to read a record; with the pauses between them, they take a minute. */
+/** Maximum number of attempts to read a record. Including the pauses between them, the attempts take about a minute. */
 const readsMax = 6;
 
-/** The queues of all endpoints: they accept requests, and start them round robin. */
+/** The queues of all asynchronous endpoints. Requests are started from the queues in round-robin order. */
 export class AsyncInferences implements AsyncDisposable {
   readonly #options: AsyncInferencesOptions;
-  /** In round-robin order. */
+  /** Queues by key, in round-robin order: the first one is served next. */
   readonly #queues = new Map<string, EndpointQueue>();
-  readonly #endings: AsyncEndings;
+  readonly #resultWriter: AsyncResultWriter;
   readonly #tasks: TaskGroup;
   /** Number of failed reads of each record. */
-  readonly #readCounts = new WeakMap<QueuedEntry, number>();
+  readonly #readCounts = new WeakMap<QueuedRequest, number>();
   #runningCount = 0;
   #acceptedCount = 0;
 
   constructor(options: AsyncInferencesOptions) {
     this.#options = options;
-    this.#endings = new AsyncEndings(options);
+    this.#resultWriter = new AsyncResultWriter(options);
     this.#tasks = new TaskGroup((error) => {
-      options.fleet.logger.error("an asynchronous invocation ended unexpectedly", { error: String(error) });
+      options.fleet.logger.error("bug: a task of asynchronous inference failed", { error: String(error) });
     });
   }
 
-  /** Queues the requests that previous runs have accepted. */
+  /** Queues the requests that were accepted before the platform restarted. */
   async resume(): Promise<void> {
     const { asyncInvocations: kind } = this.#options.store.kinds;
     for await (const { key, value } of kind.all()) this.#queueOf(value.endpoint).waiting.push(entryOf(key, value));
@@ -62,8 +62,8 @@ export class AsyncInferences implements AsyncDisposable {
     this.#tasks.run((closing) => this.#sample(closing));
   }
 
-  /** Resolves when the request is recorded. Throws AwsError. */
-  async accept(name: string, { accountId }: Owner, request: AsyncRequest): Promise<AsyncTicket> {
+  /** Accepts a request. Resolves when its record is on disk; rejects with AwsError if the queue is full or the request is invalid. */
+  async accept(name: string, { accountId }: Owner, request: AsyncRequest): Promise<AsyncReceipt> {
     const { store, newId, fleet } = this.#options;
     const { endpoints, asyncInvocations, asyncPayloads } = store.kinds;
     const id = newId();
@@ -72,28 +72,28 @@ export class AsyncInferences implements AsyncDisposable {
     return await store.attempt(async () => {
       const found = await endpoints.find(nameKey(name));
       if (found.at !== "found") throw endpointNotFound(name, accountId);
-      const invocation = invocationOf(found.value, request, { id, nowMs });
+      const invocation = newAsyncInvocation(found.value, request, { id, nowMs });
       const queue = this.#queueOf(invocation.endpoint);
       const entry = entryOf(key, invocation);
       using _reserved = this.#reserve(queue, entry);
       const { body } = request;
       await store.write([
-        endpoints.check(nameKey(name), found.version),
-        asyncInvocations.put(key, invocation, "absent"),
-        ...(body === null ? [] : [asyncPayloads.put(key, body.toString("base64"), "absent")]),
+        endpoints.versionCheck(nameKey(name), found.version),
+        asyncInvocations.putChange(key, invocation, "absent"),
+        ...(body === null ? [] : [asyncPayloads.putChange(key, body.toString("base64"), "absent")]),
       ]);
       queue.waiting.push(entry);
       this.#dispatch();
       const { inferenceId, output, failure } = invocation;
       return {
         inferenceId,
-        outputUrl: output === null ? null : urlOf(output),
-        failureUrl: failure === null ? null : urlOf(failure),
+        outputUrl: output === null ? null : s3Url(output),
+        failureUrl: failure === null ? null : s3Url(failure),
       };
     });
   }
 
-  /** Cancels running requests; they wait again in the next run. */
+  /** Cancels running requests. Their records stay, so that they run again after a restart. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
   }
@@ -107,8 +107,8 @@ export class AsyncInferences implements AsyncDisposable {
     return made;
   }
 
-  /** Throws where a queue is full. A request that is being recorded counts as accepted. */
-  #reserve(queue: EndpointQueue, { inlineBytes }: QueuedEntry): Disposable {
+  /** Reserves a queue slot for a request that is being written to disk. Throws ThrottlingException if the queue is full. */
+  #reserve(queue: EndpointQueue, { inlineBytes }: QueuedRequest): Disposable {
     const { limits } = this.#options;
     let [allCount, allBytes] = [0, 0];
     for (const each of this.#queues.values()) {
@@ -123,7 +123,7 @@ export class AsyncInferences implements AsyncDisposable {
     if (isFull) {
       const text =
         `Rate exceeded: ${queue.count} requests wait in the queue of endpoint ${queue.endpoint.name} ` +
-        `(${allCount} in all queues), which is the maximum. Retry when some of them are processed.`;
+        `(${allCount} in all queues), which is the maximum. Retry after some of them have been processed.`;
       throw new AwsError("ThrottlingException", text, { statusFallback: 429 });
     }
     return queue.reserve(inlineBytes);
@@ -134,20 +134,20 @@ export class AsyncInferences implements AsyncDisposable {
     const { store, fleet, limits } = this.#options;
     for (;;) {
       const changed = store.view.stateChanged();
-      this.#look();
-      using pause = openDeadline({ clock: fleet.clock, afterMs: limits.lookMs, signal: closing });
+      this.#poll();
+      using pause = openDeadline({ clock: fleet.clock, afterMs: limits.pollMs, signal: closing });
       await rejectOnAbort(changed, pause.signal).catch(() => closing.throwIfAborted());
     }
   }
 
-  #look(): void {
+  #poll(): void {
     const { fleet, allRunning } = this.#options;
     const nowMs = fleet.clock.epochMs();
-    // An endpoint without requests has metrics, too.
+    // A queue is opened for endpoints without requests, too, because its metrics include zero values.
     for (const running of allRunning()) if (running.asyncInference !== null) this.#queueOf(running.queued);
     for (const [key, queue] of this.#queues) {
       const isOrphaned = this.#isOrphaned(queue);
-      for (const entry of isOrphaned ? queue.waiting.takeAll() : queue.waiting.takeExpired(nowMs)) {
+      for (const entry of isOrphaned ? queue.waiting.dequeueAll() : queue.waiting.dequeueExpired(nowMs)) {
         this.#tasks.run((closing) => this.#fail(queue, entry, closing));
       }
       if (isOrphaned && queue.count === 0) this.#queues.delete(key);
@@ -183,14 +183,14 @@ export class AsyncInferences implements AsyncDisposable {
     const nowMs = fleet.clock.epochMs();
     for (let isBegun = true; isBegun;) {
       isBegun = false;
-      // Iterates over a copy: a queue moves to the end when it is served, and must not be served twice in a round.
+      // Iterates over a copy: a served queue moves to the end of the map and must not be served twice in one round.
       for (const [key, queue] of Array.from(this.#queues)) {
         if (this.#runningCount >= limits.runningMax) return;
         const running = this.#runningOf(queue);
-        if (running === undefined || !queue.mayBegin(running, nowMs)) continue;
-        const entry = queue.waiting.take();
+        if (running === undefined || !queue.canStartNext(running, nowMs)) continue;
+        const entry = queue.waiting.dequeue();
         if (entry === null) continue;
-        // Moved behind all others.
+        // Moves the queue to the end of the round-robin order.
         this.#queues.delete(key);
         this.#queues.set(key, queue);
         isBegun = true;
@@ -209,15 +209,21 @@ export class AsyncInferences implements AsyncDisposable {
     }
   }
 
-  async #run(queue: EndpointQueue, entry: QueuedEntry, running: RunningEndpoint, closing: AbortSignal): Promise<void> {
+  async #run(
+    queue: EndpointQueue,
+    entry: QueuedRequest,
+    running: RunningEndpoint,
+    closing: AbortSignal,
+  ): Promise<void> {
     const { fleet, store, limits } = this.#options;
     const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = fleet.clock.epochMs();
     const before: AsyncState = { at: "waiting", lostCount: found.lostCount };
     const life = nextAsyncState(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
-    if (life.at === "expired") return await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
-    const trace = emptyTrace();
+    if (life.at === "expired")
+      return await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life, closing });
+    const trace = newRunTrace();
     const record: EndpointQueue["metrics"]["record"] = (variant, metric, value) => {
       trace.times[metric] = value;
       queue.metrics.record(variant, metric, value);
@@ -236,49 +242,54 @@ export class AsyncInferences implements AsyncDisposable {
       bodyBytesMax: limits.bodyBytesMax,
       clock: fleet.clock,
     };
-    const end = await runInvocation(found, parts, closing);
-    await this.#ended(queue, entry, found, { life, end, trace, closing });
+    const end = await runAsyncInvocation(found, parts, closing);
+    await this.#recordOutcome(queue, entry, found, { life, end, trace, closing });
   }
 
-  /** Records the outcome of a run: the request ends, or waits again. */
-  async #ended(
+  /** Applies the outcome of a run: the request is completed, or goes back to the queue. */
+  async #recordOutcome(
     queue: EndpointQueue,
-    entry: QueuedEntry,
+    entry: QueuedRequest,
     invocation: AsyncInvocation,
     {
       life,
       end,
       trace,
       closing,
-    }: { readonly life: AsyncState; readonly end: RunEnd; readonly trace: RunTrace; readonly closing: AbortSignal },
+    }: {
+      readonly life: AsyncState;
+      readonly end: AsyncRunOutcome;
+      readonly trace: AsyncRunTrace;
+      readonly closing: AbortSignal;
+    },
   ): Promise<void> {
     const { fleet, store, limits } = this.#options;
     const next = nextAsyncState(life, eventOf(end));
     const result = end.kind === "answered" ? end.result : null;
     if (next.at !== "waiting") {
       queue.pause.over();
-      return await this.#endings.over(queue, { entry, invocation }, { life: next, result, trace, closing });
+      return await this.#resultWriter.writeResult(queue, { entry, invocation }, { life: next, result, trace, closing });
     }
-    // A request that was cancelled because the platform ends still waits in its record.
+    // The platform shuts down: the request's record is unchanged, so that it runs again after a restart.
     if (closing.aborted) return;
     if (end.kind === "interrupted") {
       const forMs = queue.pause.begin(fleet.clock.epochMs(), limits);
-      fleet.logger.warning("an asynchronous invocation is repeated later", {
+      fleet.logger.warning("asynchronous invocation interrupted; it runs again after a pause", {
         endpoint: queue.endpoint.name,
         error: String(end.why),
         pauseMs: forMs,
       });
     } else {
       const { key } = entry;
-      if (end.kind === "lost") queue.log.write(invocation, trace, againText(end.failure.text, next.lostCount));
-      const change = store.kinds.asyncInvocations.put(key, { ...invocation, lostCount: next.lostCount }, "any");
-      await this.#endings.persist(closing, invocation, () => store.write([change]));
+      if (end.kind === "lost") queue.log.write(invocation, trace, retryText(end.failure.text, next.lostCount));
+      const change = store.kinds.asyncInvocations.putChange(key, { ...invocation, lostCount: next.lostCount }, "any");
+      await this.#resultWriter.persist(closing, invocation, () => store.write([change]));
     }
-    queue.waiting.putBack(entry);
+    queue.waiting.requeue(entry);
   }
 
-  /** Ends a request without running it: it has expired, or its endpoint is deleted. */
-  async #fail(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<void> {
+  /** Completes a request that will not run, because it has expired or its endpoint was deleted. */
+  async #fail(queue: EndpointQueue, entry: QueuedRequest, closing: AbortSignal): Promise<void> {
     const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = this.#options.fleet.clock.epochMs();
@@ -287,52 +298,53 @@ export class AsyncInferences implements AsyncDisposable {
     const life = isExpired
       ? nextAsyncState(waiting, { kind: "taken", nowMs, expiresMs: found.expiresMs })
       : nextAsyncState(waiting, { kind: "orphaned" });
-    await this.#endings.over(queue, { entry, invocation: found }, { life, closing });
+    await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life, closing });
   }
 
   /**
-   * Returns null for a missing or damaged record, whose request ends here, and for a failed read, whose request waits
-   * again.
+   * Reads the record of a request. Resolves with null if the record is missing or damaged, which ends the request, or if
+   * the read failed, which puts the request back into the queue.
    */
-  async #read(queue: EndpointQueue, entry: QueuedEntry, closing: AbortSignal): Promise<AsyncInvocation | null> {
+  async #read(queue: EndpointQueue, entry: QueuedRequest, closing: AbortSignal): Promise<AsyncInvocation | null> {
     const { store } = this.#options;
     const found = await store.kinds.asyncInvocations.find(entry.key).catch((error: unknown) => ({ error }));
     closing.throwIfAborted();
-    if ("error" in found) this.#unread(queue, entry, found.error);
+    if ("error" in found) this.#retryRead(queue, entry, found.error);
     else if (found.at === "found") return found.value;
-    else queue.waiting.end(entry);
+    else queue.waiting.complete(entry);
     return null;
   }
 
   /**
-   * Retries a failed read after a pause. After the last attempt the record is left for the next start, and its place is
-   * free.
+   * Retries a failed read after a pause. After the last attempt, the request leaves the queue; its record stays on disk
+   * and is queued again when the platform restarts.
    */
-  #unread(queue: EndpointQueue, entry: QueuedEntry, error: unknown): void {
+  #retryRead(queue: EndpointQueue, entry: QueuedRequest, error: unknown): void {
     const { fleet, limits } = this.#options;
     const readCount = (this.#readCounts.get(entry) ?? 0) + 1;
     this.#readCounts.set(entry, readCount);
     const fields = { endpoint: queue.endpoint.name, key: entry.key, readCount, error: String(error) };
     if (readCount >= readsMax) {
-      queue.waiting.end(entry);
-      const text = "the record of an asynchronous invocation cannot be read; it is left for the next start";
+      queue.waiting.complete(entry);
+      const text =
+        "cannot read the record of an asynchronous invocation; it is queued again when the platform restarts";
       return fleet.logger.error(text, fields);
     }
     const pauseMs = queue.pause.begin(fleet.clock.epochMs(), limits);
-    const text = "the record of an asynchronous invocation cannot be read; it is read again";
+    const text = "cannot read the record of an asynchronous invocation; retrying after a pause";
     fleet.logger.warning(text, { ...fields, pauseMs });
-    queue.waiting.putBack(entry);
+    queue.waiting.requeue(entry);
   }
 }
 
-const againText = (why: string, lostCount: number) =>
-  `${why} The request is repeated (${lostCount + 1} of ${lostCountMax}).`;
+const retryText = (why: string, lostCount: number) =>
+  `${why} The request is repeated (${lostCount + 1} of ${containerLossesMax}).`;
 
-function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedEntry {
+function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedRequest {
   return { key, receivedMs, expiresMs, inlineBytes: input.at === "record" ? input.byteLength : 0 };
 }
 
-function eventOf(end: RunEnd): AsyncEvent {
+function eventOf(end: AsyncRunOutcome): AsyncEvent {
   switch (end.kind) {
     case "answered":
     case "interrupted":

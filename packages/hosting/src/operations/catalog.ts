@@ -3,10 +3,10 @@ import { DocumentConflict, type DocumentChange } from "../records/index.ts";
 import {
   hostingArn,
   nameKey,
-  noModel,
+  placeholderModel,
   parseHostingArn,
-  serverlessModelRefusal,
-  shadowedModelRefusal,
+  serverlessModelError,
+  shadowModelError,
   type EndpointConfigRecord,
   type ModelRecord,
   type ProductionVariant,
@@ -14,8 +14,13 @@ import {
   type Owner,
 } from "../definitions/index.ts";
 import type { PlannedConfig } from "../endpoints/index.ts";
-import { alreadyExists, invalid, notFound, type HostingNoun } from "../definitions/index.ts";
-import type { ModelMemories } from "../capacity/index.ts";
+import {
+  resourceAlreadyExists,
+  validationError,
+  resourceNotFound,
+  type HostingResourceNoun,
+} from "../definitions/index.ts";
+import type { ModelMemoryEstimates } from "../capacity/index.ts";
 import type { Reservations } from "../capacity/index.ts";
 import {
   listPage,
@@ -29,21 +34,21 @@ import {
 
 const tagCountMax = 50;
 
-/** A record without the fields that hosting sets, and with its initial tags. */
+/** A record to create: without the fields that the catalog sets (ARN and creation time), and with its initial tags. */
 export type NewRecord<Value> = Omit<Value, "arn" | "createdMs"> & { readonly tags: readonly Tag[] };
 
 export interface HostingCatalogOptions {
   readonly store: HostingStore;
   readonly reservations: Reservations;
-  readonly memories: ModelMemories;
+  readonly memories: ModelMemoryEstimates;
   readonly clock: Clock;
 }
 
-/** Models, endpoint configurations, and the tags of all resources: records that nothing runs for. */
+/** The records that need no reconciler: models, endpoint configurations, and the tags of all resources. */
 export class HostingCatalog {
   readonly #store: HostingStore;
   readonly #reservations: Reservations;
-  readonly #memories: ModelMemories;
+  readonly #memories: ModelMemoryEstimates;
   readonly #clock: Clock;
 
   constructor({ store, reservations, memories, clock }: HostingCatalogOptions) {
@@ -58,10 +63,13 @@ export class HostingCatalog {
     const key = nameKey(model.name);
     const arn = hostingArn("model", model.name, model.owner);
     const found = await models.find(key);
-    if (found.at === "found") throw alreadyExists("model", arn);
+    if (found.at === "found") throw resourceAlreadyExists("model", arn);
     using _reserved = this.#reservations.reserveRecord("models", key);
     const record = { ...model, arn, createdMs: this.#clock.epochMs() };
-    await this.#create("model", arn, [models.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
+    await this.#create("model", arn, [
+      models.putChange(key, record, versionOf(found)),
+      ...this.initialTagChanges(arn, tags),
+    ]);
     return record;
   }
 
@@ -71,19 +79,22 @@ export class HostingCatalog {
     const arn = hostingArn("endpoint-config", config.name, config.owner);
     const noun = "endpoint configuration";
     const found = await configs.find(key);
-    if (found.at === "found") throw alreadyExists(noun, arn);
+    if (found.at === "found") throw resourceAlreadyExists(noun, arn);
     using _reserved = this.#reservations.reserveRecord("configs", key);
     const { variants, shadows = [] } = config;
     const isShadowed = shadows.length > 0;
     for (const variant of [...variants, ...shadows]) await this.#modelOf(variant, config.owner, isShadowed);
     const record = { ...config, arn, createdMs: this.#clock.epochMs() };
-    await this.#create(noun, arn, [configs.put(key, record, versionOf(found)), ...this.firstTags(arn, tags)]);
+    await this.#create(noun, arn, [
+      configs.putChange(key, record, versionOf(found)),
+      ...this.initialTagChanges(arn, tags),
+    ]);
     return record;
   }
 
   async model(name: string, owner: Owner): Promise<ModelRecord> {
     const found = await this.#store.kinds.models.find(nameKey(name));
-    if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
+    if (found.at !== "found") throw resourceNotFound("model", hostingArn("model", name, owner));
     return found.value;
   }
 
@@ -95,18 +106,17 @@ export class HostingCatalog {
     return listPage(this.#store.kinds.configs, question, nextTick);
   }
 
-  /** Rejects a model that its variant cannot run. `isShadowed`: its variant is a shadow variant or has one. */
+  /** Returns the model of a variant. Throws if the variant cannot run it. `isShadowed` is true if the variant is a shadow variant or has one. */
   async #modelOf(
     { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
     owner: Owner,
     isShadowed: boolean,
   ): Promise<ModelRecord> {
-    if (name === "") return noModel(owner);
+    if (name === "") return placeholderModel(owner);
     const model = await this.model(name, owner);
     const refusal =
-      (serverless === undefined ? null : serverlessModelRefusal(model)) ??
-      (isShadowed ? shadowedModelRefusal(model) : null);
-    if (refusal !== null) throw invalid(refusal);
+      (serverless === undefined ? null : serverlessModelError(model)) ?? (isShadowed ? shadowModelError(model) : null);
+    if (refusal !== null) throw validationError(refusal);
     return model;
   }
 
@@ -117,12 +127,13 @@ export class HostingCatalog {
 
   async config(name: string, owner: Owner): Promise<EndpointConfigRecord> {
     const found = await this.#store.kinds.configs.find(nameKey(name));
-    if (found.at !== "found") throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
+    if (found.at !== "found")
+      throw resourceNotFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
     return found.value;
   }
 
-  /** Returns copies of a configuration and its models: they may be deleted while an endpoint uses them. */
-  async plan(configName: string, owner: Owner): Promise<PlannedConfig> {
+  /** Returns a snapshot of a configuration and its models. The snapshot stays valid if they are deleted while an endpoint uses them. */
+  async planEndpoint(configName: string, owner: Owner): Promise<PlannedConfig> {
     const { name, variants, shadows = [], dataCapture, asyncInference } = await this.config(configName, owner);
     const plans: VariantPlan[] = [];
     const isShadowed = shadows.length > 0;
@@ -144,12 +155,12 @@ export class HostingCatalog {
     const { models, modelMemories, tags } = this.#store.kinds;
     await this.#store.attempt(async () => {
       const found = await models.find(nameKey(name));
-      if (found.at !== "found") throw notFound("model", hostingArn("model", name, owner));
+      if (found.at !== "found") throw resourceNotFound("model", hostingArn("model", name, owner));
       const key = nameKey(name);
       await this.#store.write([
-        models.delete(key, found.version),
-        modelMemories.delete(key, "any"),
-        tags.delete(found.value.arn, "any"),
+        models.deleteChange(key, found.version),
+        modelMemories.deleteChange(key, "any"),
+        tags.deleteChange(found.value.arn, "any"),
       ]);
     });
   }
@@ -159,15 +170,19 @@ export class HostingCatalog {
     const { configs, tags } = this.#store.kinds;
     await this.#store.attempt(async () => {
       const found = await configs.find(nameKey(name));
-      if (found.at !== "found") throw notFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
-      await this.#store.write([configs.delete(nameKey(name), found.version), tags.delete(found.value.arn, "any")]);
+      if (found.at !== "found")
+        throw resourceNotFound("endpoint configuration", hostingArn("endpoint-config", name, owner));
+      await this.#store.write([
+        configs.deleteChange(nameKey(name), found.version),
+        tags.deleteChange(found.value.arn, "any"),
+      ]);
     });
   }
 
-  /** Returns the changes that write the tags of a new resource. Throws where there are too many. */
-  firstTags(arn: string, tags: readonly Tag[]): readonly DocumentChange[] {
+  /** Returns the document changes that write the tags of a new resource. Throws if there are too many tags. */
+  initialTagChanges(arn: string, tags: readonly Tag[]): readonly DocumentChange[] {
     if (tags.length === 0) return [];
-    return [this.#store.kinds.tags.put(arn, merged([], tags), "any")];
+    return [this.#store.kinds.tags.putChange(arn, merged([], tags), "any")];
   }
 
   async tags(arn: string): Promise<readonly Tag[]> {
@@ -175,7 +190,7 @@ export class HostingCatalog {
     return (await this.#tagsNow(tagged.arn)).tags;
   }
 
-  /** Adds tags; an existing key gets the new value. Returns all tags. */
+  /** Adds tags to a resource; tags with the same keys are overwritten. Resolves with all tags of the resource. */
   addTags(arn: string, added: readonly Tag[]): Promise<readonly Tag[]> {
     return this.#changeTags(arn, (before) => merged(before, added));
   }
@@ -194,9 +209,9 @@ export class HostingCatalog {
       if (isGone && before.expects === "absent") return after;
       const changed =
         isGone && before.expects !== "absent"
-          ? tags.delete(tagged.arn, before.expects)
-          : tags.put(tagged.arn, after, before.expects);
-      // Fails if the tagged resource is deleted meanwhile.
+          ? tags.deleteChange(tagged.arn, before.expects)
+          : tags.putChange(tagged.arn, after, before.expects);
+      // The second change makes the write fail if the resource has been deleted since it was read.
       await this.#store.write([changed, tagged.isThere]);
       return after;
     });
@@ -207,44 +222,48 @@ export class HostingCatalog {
     return { tags: found.at === "found" ? found.value : [], expects: versionOf(found) };
   }
 
-  /** Returns the ARN of an existing resource, and a change that checks that it still exists. */
+  /** Returns the ARN of an existing resource, and a document change that makes a write fail if the resource was deleted. */
   async #tagged(arn: string): Promise<{ readonly arn: string; readonly isThere: DocumentChange }> {
     const parsed = parseHostingArn(arn);
-    if (parsed === null) throw invalid(`Invalid ARN: ${arn}`);
+    if (parsed === null) throw validationError(`Invalid ARN: ${arn}`);
     const { models, configs, endpoints, transformJobs, components } = this.#store.kinds;
     const { resource, key } = parsed;
     switch (resource) {
       case "model":
-        return taggedRecord(models, key, await models.find(key)) ?? absent(notFound("model", arn));
+        return taggedRecord(models, key, await models.find(key)) ?? absent(resourceNotFound("model", arn));
       case "endpoint-config":
-        return taggedRecord(configs, key, await configs.find(key)) ?? absent(notFound("endpoint configuration", arn));
+        return (
+          taggedRecord(configs, key, await configs.find(key)) ?? absent(resourceNotFound("endpoint configuration", arn))
+        );
       case "endpoint":
-        return taggedRecord(endpoints, key, await endpoints.find(key)) ?? absent(notFound("endpoint", arn));
+        return taggedRecord(endpoints, key, await endpoints.find(key)) ?? absent(resourceNotFound("endpoint", arn));
       case "inference-component":
         return (
-          taggedRecord(components, key, await components.find(key)) ?? absent(notFound("inference component", arn))
+          taggedRecord(components, key, await components.find(key)) ??
+          absent(resourceNotFound("inference component", arn))
         );
       case "transform-job":
         return (
-          taggedRecord(transformJobs, key, await transformJobs.find(key)) ?? absent(notFound("transform job", arn))
+          taggedRecord(transformJobs, key, await transformJobs.find(key)) ??
+          absent(resourceNotFound("transform job", arn))
         );
       default:
         return unreachable(resource);
     }
   }
 
-  async #create(noun: HostingNoun, arn: string, changes: readonly DocumentChange[]): Promise<void> {
+  async #create(noun: HostingResourceNoun, arn: string, changes: readonly DocumentChange[]): Promise<void> {
     try {
       await this.#store.write(changes);
     } catch (error) {
-      // Another caller has used the name meanwhile.
-      if (error instanceof DocumentConflict) throw alreadyExists(noun, arn);
+      // A concurrent caller has created a resource of this name.
+      if (error instanceof DocumentConflict) throw resourceAlreadyExists(noun, arn);
       throw error;
     }
   }
 }
 
-/** Returns the expected version for a change of a record: an unreadable one is overwritten. */
+/** Returns the version that a write must expect. An unreadable record also has a version, so that it is overwritten. */
 function versionOf(found: RecordState<unknown>): number | "absent" {
   return found.at === "absent" ? "absent" : found.version;
 }
@@ -254,7 +273,7 @@ function taggedRecord<Value extends { readonly arn: string }>(
   key: string,
   found: RecordState<Value>,
 ): { readonly arn: string; readonly isThere: DocumentChange } | null {
-  return found.at === "found" ? { arn: found.value.arn, isThere: kind.check(key, found.version) } : null;
+  return found.at === "found" ? { arn: found.value.arn, isThere: kind.versionCheck(key, found.version) } : null;
 }
 
 function absent(error: Error): never {
@@ -264,6 +283,6 @@ function absent(error: Error): never {
 function merged(before: readonly Tag[], added: readonly Tag[]): readonly Tag[] {
   const all = new Map(before.map((tag) => [tag.Key, tag]));
   for (const tag of added) all.set(tag.Key, tag);
-  if (all.size > tagCountMax) throw invalid(`A resource cannot have more than ${tagCountMax} tags.`);
+  if (all.size > tagCountMax) throw validationError(`A resource cannot have more than ${tagCountMax} tags.`);
   return [...all.values()];
 }

@@ -5,8 +5,8 @@ import { sharedInstances, type ComponentActions, type Reconciler } from "../reco
 import {
   componentFootprint,
   copiesFootprint,
-  isMoving,
-  moveComponent,
+  isComponentInTransition,
+  applyComponentEvent,
   type ComponentClaim,
   type ComponentDeployment,
   type ComponentEvent,
@@ -30,18 +30,18 @@ import {
   type Generation,
   type GroupSize,
 } from "../endpoints/index.ts";
-import { alreadyExists, invalid, notFound } from "../definitions/index.ts";
+import { resourceAlreadyExists, validationError, resourceNotFound } from "../definitions/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import { openWait, untilStable, type Wait } from "../waits/index.ts";
+import { openWaitDeadline, waitForState, type WaitLimits } from "../waits/index.ts";
 import { fitsSomewhere, usedCount, type SharedVariants } from "../reconcilers/index.ts";
-import { adoptableCopies } from "./adoptable-instances.ts";
+import { adoptableCopyOwners } from "./adoptable-instances.ts";
 import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
 
-/** A Specification as requested; in an update, missing fields stay unchanged. */
+/** The Specification of a create or update request. In an update, null fields stay unchanged. */
 export interface RequestedComponentSpec {
   readonly modelName: string | null;
   readonly container: ContainerDefinition | null;
@@ -50,7 +50,7 @@ export interface RequestedComponentSpec {
   readonly strategy: PlacementStrategy | null;
   readonly startSeconds: number | null;
   readonly downloadSeconds: number | null;
-  /** The instance type that it is for; any if absent. */
+  /** Instance type for which this Specification applies; absent if it applies to any type. */
   readonly instanceType?: string;
   /** Specifications for other instance types. */
   readonly others?: readonly RequestedComponentSpec[];
@@ -67,9 +67,9 @@ export interface ComponentUpdate {
     readonly rollbackBatch: CapacitySize | null;
     readonly waitMs: number;
     readonly limitMs: number | null;
-    /** The CloudWatch alarms that roll the update back. */
+    /** Names of the CloudWatch alarms that cause a rollback of the update. */
     readonly alarms?: readonly string[];
-    /** The request's DeploymentConfig. */
+    /** DeploymentConfig of the request, as DescribeInferenceComponent returns it. */
     readonly request?: ComponentDeployment;
   } | null;
 }
@@ -88,7 +88,7 @@ export interface ComponentsOptions {
 
 const plainGoal = { batch: null, rollbackBatch: null, waitMs: 0 };
 
-/** Operations on inference components, and their records. */
+/** SageMaker's operations on inference components. */
 export class Components implements AsyncDisposable {
   readonly #options: ComponentsOptions;
 
@@ -101,17 +101,17 @@ export class Components implements AsyncDisposable {
     for await (const { value } of store.kinds.components.all()) reconciler.resume(value);
   }
 
-  /** Returns the owners of copies that the platform's next run may adopt. */
-  async adoptable(): Promise<readonly InstanceOwner[]> {
+  /** Returns the owners of the copies that the platform may adopt after a restart. */
+  async adoptableOwners(): Promise<readonly InstanceOwner[]> {
     const { components } = this.#options.store.kinds;
-    return (await Array.fromAsync(components.all(), ({ value }) => adoptableCopies(value))).flat();
+    return (await Array.fromAsync(components.all(), ({ value }) => adoptableCopyOwners(value))).flat();
   }
 
-  /** Resolves when the component is recorded as `Creating`; later failures are in its status. */
-  async create(asked: {
+  /** Creates a component. Resolves when its record is written with status `Creating`. Later failures change the status to `Failed`. */
+  async create(request: {
     readonly name: string;
     readonly endpointName: string;
-    /** Null for the only variant of the endpoint. */
+    /** Null if the endpoint has only one variant. */
     readonly variantName: string | null;
     readonly spec: RequestedComponentSpec;
     readonly copyCount: number;
@@ -119,15 +119,15 @@ export class Components implements AsyncDisposable {
     readonly tags: readonly Tag[];
   }): Promise<ComponentRecord> {
     const { store, reservations, catalog, reconciler, fleet } = this.#options;
-    const { name, owner, copyCount } = asked;
+    const { name, owner, copyCount } = request;
     const { components } = store.kinds;
     const key = nameKey(name);
     const arn = hostingArn("inference-component", name, owner);
     const found = await components.find(key);
-    if (found.at === "found") throw alreadyExists("inference component", arn);
-    const endpoint = await this.#endpoint(asked.endpointName, owner);
-    const variantName = this.#variantName(endpoint, asked.variantName);
-    const spec = await this.#specFor(asked.spec, { endpoint, variantName, owner, before: null });
+    if (found.at === "found") throw resourceAlreadyExists("inference component", arn);
+    const endpoint = await this.#endpoint(request.endpointName, owner);
+    const variantName = this.#variantName(endpoint, request.variantName);
+    const spec = await this.#specFor(request.spec, { endpoint, variantName, owner, before: null });
     this.#checkFits(endpoint, variantName, spec.claim);
     using _record = reservations.reserveRecord("components", key);
     using _copies = reservations.reserveComponent(key, copiesFootprint(spec.claim.memoryBytes, copyCount));
@@ -146,15 +146,18 @@ export class Components implements AsyncDisposable {
       copies: [],
     };
     const expects = found.at === "absent" ? "absent" : found.version;
-    // Prevents a concurrent deletion or update of the endpoint.
+    // The lock prevents a concurrent update or deletion of the endpoint.
     await this.#options.variants.placing(endpoint.name, async () => {
       const now = await this.#endpoint(endpoint.name, owner);
       this.#checkFits(now, this.#variantName(now, variantName), spec.claim);
       try {
-        await store.write([components.put(key, record, expects), ...catalog.firstTags(arn, asked.tags)]);
+        await store.write([
+          components.putChange(key, record, expects),
+          ...catalog.initialTagChanges(arn, request.tags),
+        ]);
       } catch (error) {
-        // Another caller has used the name meanwhile.
-        if (error instanceof DocumentConflict) throw alreadyExists("inference component", arn);
+        // A concurrent caller has created a component of this name.
+        if (error instanceof DocumentConflict) throw resourceAlreadyExists("inference component", arn);
         throw error;
       }
       reconciler.begin(record);
@@ -162,19 +165,20 @@ export class Components implements AsyncDisposable {
     return record;
   }
 
-  /** Changes the spec, the number of copies, or both. */
-  async update(asked: ComponentUpdate): Promise<ComponentRecord> {
+  /** Starts an update of a component's specification, its number of copies, or both. */
+  async update(request: ComponentUpdate): Promise<ComponentRecord> {
     const { reconciler, reservations, fleet } = this.#options;
-    const { name, owner, rolling } = asked;
+    const { name, owner, rolling } = request;
     const record = await this.find(name, owner);
     checkMayUpdate(record);
     const endpoint = await this.#endpoint(record.endpointName, owner);
     const [before] = record.specs;
     const { variantName } = record;
-    const spec = asked.spec === null ? null : await this.#specFor(asked.spec, { endpoint, variantName, owner, before });
+    const spec =
+      request.spec === null ? null : await this.#specFor(request.spec, { endpoint, variantName, owner, before });
     this.#checkAlarms(rolling?.alarms ?? []);
     if (spec !== null) this.#checkFits(endpoint, record.variantName, spec.claim);
-    const copyCount = asked.copyCount ?? record.copyCount;
+    const copyCount = request.copyCount ?? record.copyCount;
     const nowMs = fleet.clock.epochMs();
     const limitMs = rolling?.limitMs ?? null;
     const deadlineMs = limitMs === null ? null : nowMs + limitMs;
@@ -193,15 +197,15 @@ export class Components implements AsyncDisposable {
       checkMayUpdate(now);
       const deployment = rolling?.request;
       const event = { kind: "update", spec, goal, ...(deployment === undefined ? {} : { deployment }) } as const;
-      const more = footprintDifference(componentFootprint(moveComponent(now, event)), componentFootprint(now));
+      const more = footprintDifference(componentFootprint(applyComponentEvent(now, event)), componentFootprint(now));
       reserved.replace(() => reservations.reserveComponent(nameKey(name), more));
       return event;
     });
-    if (moved === null) throw notFound("inference component", record.arn);
+    if (moved === null) throw resourceNotFound("inference component", record.arn);
     return moved;
   }
 
-  /** Resolves when the deletion is recorded, before it is complete. */
+  /** Starts a deletion. Resolves when the status `Deleting` is recorded; the copies drain afterwards. */
   async delete(name: string, owner: Owner): Promise<void> {
     await this.find(name, owner);
     await this.#options.reconciler.transition(nameKey(name), ({ state }) =>
@@ -211,11 +215,12 @@ export class Components implements AsyncDisposable {
 
   async find(name: string, owner: Owner): Promise<ComponentRecord> {
     const found = await this.#options.store.kinds.components.find(nameKey(name));
-    if (found.at !== "found") throw notFound("inference component", hostingArn("inference-component", name, owner));
+    if (found.at !== "found")
+      throw resourceNotFound("inference component", hostingArn("inference-component", name, owner));
     return found.value;
   }
 
-  /** Returns the names of an endpoint's components, in order. */
+  /** Returns the names of an endpoint's components, sorted. */
   namesOn(endpointName: string): readonly string[] {
     return this.#options.actions
       .of(endpointName)
@@ -223,7 +228,7 @@ export class Components implements AsyncDisposable {
       .toSorted();
   }
 
-  /** Returns the number of copies in service. */
+  /** Returns the number of a component's copies in service. */
   inServiceCount(name: string): number {
     return this.#options.actions.running(name)?.inServiceCount ?? 0;
   }
@@ -237,18 +242,18 @@ export class Components implements AsyncDisposable {
     return listPage(this.#options.store.kinds.components, question, nextTick, isWanted);
   }
 
-  /** Resolves when the component is in a stable state or deleted, or when the wait ends, whichever is first. */
-  async settled(name: string, wait: Wait): Promise<void> {
+  /** Resolves when the component is in a stable state or deleted, or when the wait ends. */
+  async waitUntilStable(name: string, wait: WaitLimits): Promise<void> {
     const { store, fleet, watch } = this.#options;
-    using over = openWait(wait, watch.stopping, fleet.clock);
+    using over = openWaitDeadline(wait, watch.stopping, fleet.clock);
     const isSettled = () => {
       const at = store.view.componentState(nameKey(name));
-      return at === null || !isMoving({ at });
+      return at === null || !isComponentInTransition({ at });
     };
-    await untilStable(store, isSettled, over.signal);
+    await waitForState(store, isSettled, over.signal);
   }
 
-  /** Throws AwsError with the runtime's codes and messages. */
+  /** Invokes a component. Throws AwsError with the error codes and messages of SageMaker Runtime. */
   async invoke(endpointName: string, name: string, request: InvocationRequest): Promise<InvocationReply> {
     const running = this.#options.actions.running(name);
     const isOwn = running !== undefined && nameKey(running.endpointName) === nameKey(endpointName);
@@ -256,33 +261,33 @@ export class Components implements AsyncDisposable {
     throw new AwsError("ValidationError", `Inference Component ${name} of endpoint ${endpointName} not found.`);
   }
 
-  /** Throws for an endpoint with components, which cannot be deleted or stopped. */
-  checkUnused({ name, arn }: EndpointRecord): void {
+  /** Throws if the endpoint has components: it cannot be deleted or stopped then. */
+  checkNoComponents({ name, arn }: EndpointRecord): void {
     const names = this.#options.actions
       .of(name)
       .map((each) => `"${each.name}"`)
       .toSorted();
     if (names.length === 0) return;
     const shown = names.slice(0, 10).join(", ");
-    throw invalid(`Endpoint "${arn}" has inference components, which have to be deleted first: ${shown}.`);
+    throw validationError(`Endpoint "${arn}" has inference components, which have to be deleted first: ${shown}.`);
   }
 
-  /** Throws for sizes that would remove instances with copies. Call it while no copies are being placed. */
-  checkSizes({ name, generations }: EndpointRecord, sizes: readonly GroupSize[]): void {
+  /** Throws if the new variant sizes would remove instances with copies. Call it while holding the endpoint's placement lock. */
+  checkVariantSizes({ name, generations }: EndpointRecord, sizes: readonly GroupSize[]): void {
     const components = this.#options.actions.of(name);
     for (const [index, { plan }] of generations[0].variants.entries()) {
       const { VariantName: variantName } = plan.variant;
       const used = usedCount(components, variantName);
       const wanted = sizes[index]?.instanceCount ?? 0;
       if (wanted >= used) continue;
-      throw invalid(
+      throw validationError(
         `Variant "${variantName}" cannot have ${wanted} instances: copies of inference components are on ${used} of them. ` +
           "Lower their copy counts, or delete some of them.",
       );
     }
   }
 
-  /** Throws for a next generation that lacks the components' variants. Call it while no copies are being placed. */
+  /** Throws if the next generation lacks a variant that has components. Call it while holding the endpoint's placement lock. */
   checkGeneration({ name }: EndpointRecord, { variants, configName }: Generation): void {
     const components = this.#options.actions.of(name);
     for (const component of components) {
@@ -297,13 +302,13 @@ export class Components implements AsyncDisposable {
       });
       const type = component.specs[0].request["InstanceType"];
       if (typeof type === "string" && group !== undefined && group.plan.variant.InstanceType !== type) {
-        throw invalid(
+        throw validationError(
           `Inference component "${component.name}" has its specification for ${type}, and configuration "${configName}" has another type: ` +
             "delete the component, or update it with a specification without InstanceType, first.",
         );
       }
       if (group?.plan.variant.ModelName === "" && used <= instances.length && !isTooMuch) continue;
-      throw invalid(
+      throw validationError(
         `Inference component "${component.name}" is on variant "${variantName}", on which configuration "${configName}" cannot hold its copies.`,
       );
     }
@@ -315,33 +320,33 @@ export class Components implements AsyncDisposable {
 
   async #endpoint(name: string, owner: Owner): Promise<EndpointRecord> {
     const found = await this.#options.store.kinds.endpoints.find(nameKey(name));
-    if (found.at !== "found") throw notFound("endpoint", hostingArn("endpoint", name, owner));
+    if (found.at !== "found") throw resourceNotFound("endpoint", hostingArn("endpoint", name, owner));
     const { state, arn } = found.value;
     if (state.at === "InService" || state.at === "Updating" || state.at === "RollingBack") return found.value;
-    throw invalid(`Endpoint "${arn}" is ${state.at}; inference components need one that is InService.`);
+    throw validationError(`Endpoint "${arn}" is ${state.at}; inference components need one that is InService.`);
   }
 
-  #variantName(endpoint: EndpointRecord, asked: string | null): string {
+  #variantName(endpoint: EndpointRecord, requestedName: string | null): string {
     const names = endpoint.generations[0].variants.map(({ plan }) => plan.variant.VariantName);
     const [only] = names;
-    const name = asked ?? (names.length === 1 ? only : undefined);
-    if (name === undefined) throw invalid("VariantName must be given: the endpoint has several variants.");
-    if (!names.includes(name)) throw invalid(`Could not find variant "${name}" of endpoint "${endpoint.arn}".`);
+    const name = requestedName ?? (names.length === 1 ? only : undefined);
+    if (name === undefined) throw validationError("VariantName must be given: the endpoint has several variants.");
+    if (!names.includes(name)) throw validationError(`Could not find variant "${name}" of endpoint "${endpoint.arn}".`);
     if (this.#options.variants.of(endpoint, name) === null) {
-      throw invalid(
+      throw validationError(
         `Variant "${name}" of endpoint "${endpoint.arn}" has a model: inference components need a variant without ModelName.`,
       );
     }
     return name;
   }
 
-  /** Throws for a claim that no instance could ever satisfy. */
+  /** Throws if the claim is larger than an empty instance. */
   #checkFits(endpoint: EndpointRecord, variantName: string, claim: ComponentClaim): void {
     const shared = this.#options.variants.of(endpoint, variantName);
     if (shared === null || fitsSomewhere(shared, claim)) return;
     const { nodes, variant } = shared;
     const { has } = nodes.reduce((one, other) => (one.has.memoryBytes < other.has.memoryBytes ? other : one));
-    throw invalid(
+    throw validationError(
       `The compute resource requirements are more than an instance of ${variant.InstanceType} has here: ` +
         `${has.cpuCores} CPU cores, ${Math.floor(has.memoryBytes / 2 ** 20)} MiB of memory, ${has.acceleratorCount} accelerators.`,
     );
@@ -350,10 +355,12 @@ export class Components implements AsyncDisposable {
   #checkAlarms(names: readonly string[]): void {
     const unknown = names.filter((name) => this.#options.alarmState(name) === null);
     if (unknown.length === 0) return;
-    throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+    throw validationError(
+      `Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`,
+    );
   }
 
-  /** Returns the spec for the variant's instance type. */
+  /** Returns the specification of the request that applies to the variant's instance type. */
   async #specFor(
     asked: RequestedComponentSpec,
     of: {
@@ -370,7 +377,7 @@ export class Components implements AsyncDisposable {
     const fitting = all.find(({ instanceType }) => instanceType === undefined || instanceType === type);
     if (fitting === undefined) {
       const types = all.map(({ instanceType }) => instanceType).join(", ");
-      throw invalid(
+      throw validationError(
         `Variant "${of.variantName}" has instances of ${type}, and the specifications are for ${types}: give one with this InstanceType.`,
       );
     }
@@ -384,8 +391,8 @@ export class Components implements AsyncDisposable {
   ): Promise<ComponentSpec> {
     const model = (await this.#model(asked, owner)) ?? before?.model;
     const claim = asked.claim ?? before?.claim;
-    if (model === undefined) throw invalid("Either ModelName or Container must be given in the Specification.");
-    if (claim === undefined) throw invalid("ComputeResourceRequirements must be given in the Specification.");
+    if (model === undefined) throw validationError("Either ModelName or Container must be given in the Specification.");
+    if (claim === undefined) throw validationError("ComputeResourceRequirements must be given in the Specification.");
     return {
       number: (before?.number ?? 0) + 1,
       model,
@@ -399,20 +406,23 @@ export class Components implements AsyncDisposable {
     };
   }
 
-  /** Returns null if the request has no model. */
+  /** Returns the requested model, or one made from the requested container. Null if the request has neither. */
   async #model({ modelName, container }: RequestedComponentSpec, owner: Owner): Promise<ModelRecord | null> {
-    if (modelName !== null && container !== null) throw invalid("ModelName and Container exclude each other.");
+    if (modelName !== null && container !== null) throw validationError("ModelName and Container exclude each other.");
     const shared = { name: "", arn: "", createdMs: 0, owner, executionMode: "Serial", request: {} } as const;
     if (container !== null) return { ...shared, containers: [container] };
     if (modelName === null) return null;
     const model = await this.#options.catalog.model(modelName, owner);
     if (model.containers.length === 1 && model.containers[0]?.Mode !== "MultiModel") return model;
-    throw invalid(`Model "${model.arn}" cannot be an inference component: it needs one container, with one model.`);
+    throw validationError(
+      `Model "${model.arn}" cannot be an inference component: it needs one container, with one model.`,
+    );
   }
 }
 
 function checkMayUpdate({ state, arn }: ComponentRecord): void {
   if (state.at === "InService") return;
-  if (state.at === "Failed") throw invalid(`Cannot update inference component "${arn}": it has failed; delete it.`);
-  throw invalid(`Cannot update in-progress inference component "${arn}".`);
+  if (state.at === "Failed")
+    throw validationError(`Cannot update inference component "${arn}": it has failed; delete it.`);
+  throw validationError(`Cannot update in-progress inference component "${arn}".`);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EndpointRecord } from "../endpoints/index.ts";
-import { endpointCounts } from "./endpoint-counts.ts";
+import { endpointCountFields } from "./endpoint-counts.ts";
 
 const endpoint = (at: EndpointRecord["state"]["at"], ...instanceCounts: readonly number[]) => {
   const variants = instanceCounts.map((instanceCount) => ({ observed: { instanceCount, weight: 1 } }));
@@ -10,5 +10,5 @@ const endpoint = (at: EndpointRecord["state"]["at"], ...instanceCounts: readonly
 
 test("a start tells in one line how many endpoints there are in each state, and their instances", () => {
   const records = [endpoint("InService", 2, 1), endpoint("InService", 0), endpoint("Failed")];
-  assert.deepEqual(endpointCounts(records), { endpoints: 3, InService: 2, Failed: 1, instances: 3 });
+  assert.deepEqual(endpointCountFields(records), { endpoints: 3, InService: 2, Failed: 1, instances: 3 });
 });

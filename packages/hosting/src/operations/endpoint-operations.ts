@@ -5,15 +5,15 @@ import type { Components } from "./component-operations.ts";
 import { hostingArn, nameKey, type DeploymentConfig, type Owner } from "../definitions/index.ts";
 import type { EndpointActions, ReadAlarmState, Reconciler } from "../reconcilers/index.ts";
 import {
-  alarmsOf,
-  productionCount,
-  resized,
-  retaining,
-  smallerUpdate,
-  typeOf,
-  updateTo,
+  rollbackAlarmNames,
+  productionInstanceCount,
+  applyVariantSizes,
+  keepVariantProperties,
+  smallerUpdateAdvice,
+  quotaInstanceType,
+  newUpdateEvent,
   type EndpointUpdate,
-  type VariantSize,
+  type VariantSizeChange,
 } from "./endpoint-updates.ts";
 import {
   beginChange,
@@ -32,13 +32,13 @@ import {
   type EndpointRecord,
   type Generation,
 } from "../endpoints/index.ts";
-import { alreadyExists, inProgress, invalid, notFound } from "../definitions/index.ts";
+import { resourceAlreadyExists, endpointInProgress, validationError, resourceNotFound } from "../definitions/index.ts";
 import type { InstanceOwner } from "../instances/index.ts";
 import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { SharedVariants } from "../reconcilers/index.ts";
 import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
-import { adoptableInstances } from "./adoptable-instances.ts";
-import { endpointCounts } from "./endpoint-counts.ts";
+import { adoptableInstanceOwners } from "./adoptable-instances.ts";
+import { endpointCountFields } from "./endpoint-counts.ts";
 import { newPlacementKey } from "./random-ids.ts";
 
 export interface EndpointsOptions {
@@ -54,20 +54,20 @@ export interface EndpointsOptions {
   readonly logger: Logger;
 }
 
-/** An endpoint's record, and the number of instances in service by `groupKey`. */
+/** An endpoint's record, and the number of instances in service of each variant, by `groupKey`. */
 export interface EndpointDescription {
   readonly record: EndpointRecord;
   readonly inServiceCounts: ReadonlyMap<string, number>;
 }
 
-/** Returns the error of an update without capacity, extended by advice on a smaller update. */
-function advised(error: unknown, moved: EndpointRecord): unknown {
-  const advice = smallerUpdate(moved);
+/** Returns an error with advice for a smaller update appended, if the error is ResourceLimitExceeded; any other error unchanged. */
+function withAdvice(error: unknown, moved: EndpointRecord): unknown {
+  const advice = smallerUpdateAdvice(moved);
   if (advice === null || !(error instanceof AwsError) || error.code !== "ResourceLimitExceeded") return error;
   return new AwsError(error.code, `${error.message} ${advice}`);
 }
 
-/** Operations on endpoints: each is checked, reserves what it needs and writes the record, and the reconciler carries it out. */
+/** SageMaker's operations on endpoints. Each one is validated, reserves resources and writes the record; the reconciler then carries it out. */
 export class Endpoints {
   readonly #options: EndpointsOptions;
 
@@ -75,61 +75,69 @@ export class Endpoints {
     this.#options = options;
   }
 
-  /** Returns the owners of instances that the platform's next run may adopt. */
-  async adoptable(): Promise<readonly InstanceOwner[]> {
-    return (await this.#all()).flatMap(adoptableInstances);
+  /** Returns the owners of the instances that the platform may adopt after a restart. */
+  async adoptableOwners(): Promise<readonly InstanceOwner[]> {
+    return (await this.#allRecords()).flatMap(adoptableInstanceOwners);
   }
 
-  /** Resumes the transitions of a previous run. */
+  /** Starts the endpoints again after a restart, and resumes unfinished transitions. */
   async resume(): Promise<void> {
-    const records = await this.#all();
+    const records = await this.#allRecords();
     for (const record of records) this.#options.reconciler.resume(record);
-    if (records.length > 0) this.#options.logger.info("endpoints are started again", endpointCounts(records));
+    if (records.length > 0)
+      this.#options.logger.info("starting the endpoints of the previous run", endpointCountFields(records));
   }
 
-  /** Resolves when the endpoint is recorded as `Creating`; later failures are in its status. */
-  async create(asked: {
+  /** Creates an endpoint. Resolves when its record is written with status `Creating`. Later failures change the status to `Failed`. */
+  async create(request: {
     readonly name: string;
     readonly configName: string;
     readonly owner: Owner;
     readonly tags: readonly Tag[];
     readonly deploymentConfig: DeploymentConfig | null;
   }): Promise<EndpointRecord> {
-    const { name, configName, owner, tags } = asked;
+    const { name, configName, owner, tags } = request;
     const { endpoints } = this.#options.store.kinds;
     const key = nameKey(name);
     const arn = hostingArn("endpoint", name, owner);
     const found = await endpoints.find(key);
-    if (found.at === "found") throw alreadyExists("endpoint", arn);
+    if (found.at === "found") throw resourceAlreadyExists("endpoint", arn);
     using _reserved = this.#options.reservations.reserveRecord("endpoints", key);
-    const generation = newGeneration(1, await this.#options.catalog.plan(configName, owner));
-    this.#checkDeployment(asked.deploymentConfig, generation);
+    const generation = newGeneration(1, await this.#options.catalog.planEndpoint(configName, owner));
+    this.#checkDeployment(request.deploymentConfig, generation);
     const nowMs = this.#options.clock.epochMs();
-    const { deploymentConfig } = asked;
+    const { deploymentConfig } = request;
     const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
     const record = newEndpoint(made, generation, nowMs);
-    using _instances = this.#options.reservations.reserveEndpoint(key, plannedFootprint(record), typeOf(generation));
+    using _instances = this.#options.reservations.reserveEndpoint(
+      key,
+      plannedFootprint(record),
+      quotaInstanceType(generation),
+    );
     const expects = found.at === "absent" ? "absent" : found.version;
     try {
-      const changes = [endpoints.put(key, record, expects), ...this.#options.catalog.firstTags(arn, tags)];
+      const changes = [
+        endpoints.putChange(key, record, expects),
+        ...this.#options.catalog.initialTagChanges(arn, tags),
+      ];
       await this.#options.store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
     } catch (error) {
-      // Another caller has used the name meanwhile.
-      if (error instanceof DocumentConflict) throw alreadyExists("endpoint", arn);
+      // A concurrent caller has created an endpoint of this name.
+      if (error instanceof DocumentConflict) throw resourceAlreadyExists("endpoint", arn);
       throw error;
     }
     this.#options.reconciler.begin(record);
     return record;
   }
 
-  /** Starts an update. It supersedes one in progress; it needs a generation to roll back to. */
-  async update(asked: EndpointUpdate): Promise<EndpointRecord> {
-    const { name, configName, owner } = asked;
+  /** Starts an update, which supersedes an update in progress. The endpoint must have been in service, so that a rollback is possible. */
+  async update(request: EndpointUpdate): Promise<EndpointRecord> {
+    const { name, configName, owner } = request;
     const record = await this.find(name, owner);
     this.#checkMayUpdate(record);
     const key = nameKey(name);
-    const plan = await this.#options.catalog.plan(configName, owner);
-    const deploymentConfig = asked.retainsDeployment ? record.deploymentConfig : asked.deploymentConfig;
+    const plan = await this.#options.catalog.planEndpoint(configName, owner);
+    const deploymentConfig = request.retainsDeployment ? record.deploymentConfig : request.deploymentConfig;
     const next = newGeneration(0, plan);
     this.#checkDeployment(deploymentConfig, next);
     const nowMs = this.#options.clock.epochMs();
@@ -138,41 +146,41 @@ export class Endpoints {
         this.#checkMayUpdate(now);
         const [first] = now.generations;
         const number = Math.max(...now.generations.map((generation) => generation.number)) + 1;
-        const numbered = retaining({ ...next, number }, first, asked);
+        const numbered = keepVariantProperties({ ...next, number }, first, request);
         this.#options.components.checkGeneration(now, numbered);
-        return updateTo(now, numbered, { deploymentConfig, nowMs });
+        return newUpdateEvent(now, numbered, { deploymentConfig, nowMs });
       }),
     );
-    if (moved === null) throw notFound("endpoint", record.arn);
+    if (moved === null) throw resourceNotFound("endpoint", record.arn);
     return moved;
   }
 
   /** Changes the weights and instance counts of some variants of an endpoint in service. */
-  async resize(name: string, asked: readonly VariantSize[], owner: Owner): Promise<EndpointRecord> {
+  async resize(name: string, changes: readonly VariantSizeChange[], owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
     const key = nameKey(name);
     const nowMs = this.#options.clock.epochMs();
     const moved = await this.#options.variants.placing(name, () =>
       this.#recordReserved(key, (now) => {
-        if (now.state.at !== "InService") throw inProgress(now);
-        const sizes = resized(now.generations[0], asked);
-        this.#options.components.checkSizes(now, sizes);
+        if (now.state.at !== "InService") throw endpointInProgress(now);
+        const sizes = applyVariantSizes(now.generations[0], changes);
+        this.#options.components.checkVariantSizes(now, sizes);
         return { kind: "resize", change: beginChange(nowMs, resizingSteps(now.generations[0], sizes)) };
       }),
     );
-    if (moved === null) throw notFound("endpoint", record.arn);
+    if (moved === null) throw resourceNotFound("endpoint", record.arn);
     return moved;
   }
 
-  /** Stops the instances of an endpoint in service; `start` starts them again. */
+  /** Stops the instances of an endpoint in service. `start` starts them again. */
   async stop(name: string, owner: Owner): Promise<EndpointRecord> {
     const record = await this.find(name, owner);
     const moved = await this.#options.reconciler.transition(nameKey(name), (now) => {
-      this.#options.components.checkUnused(now);
-      if (!mayStop(now.state)) throw invalid(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
+      this.#options.components.checkNoComponents(now);
+      if (!mayStop(now.state)) throw validationError(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
       return { kind: "stop" };
     });
-    if (moved === null) throw notFound("endpoint", record.arn);
+    if (moved === null) throw resourceNotFound("endpoint", record.arn);
     return moved;
   }
 
@@ -180,24 +188,24 @@ export class Endpoints {
     const record = await this.find(name, owner);
     const moved = await this.#recordReserved(nameKey(name), (now) => {
       if (now.state.at !== "OutOfService") {
-        throw invalid(`Cannot start endpoint "${now.arn}": it is ${now.state.at}.`);
+        throw validationError(`Cannot start endpoint "${now.arn}": it is ${now.state.at}.`);
       }
       return { kind: "start" };
     });
-    if (moved === null) throw notFound("endpoint", record.arn);
+    if (moved === null) throw resourceNotFound("endpoint", record.arn);
     return moved;
   }
 
   /**
-   * Deletes an endpoint in any state; starts in progress are cancelled. Resolves when the deletion is recorded, before
-   * it is complete.
+   * Starts the deletion of an endpoint in any state; instances that are starting are cancelled. Resolves when the status
+   * `Deleting` is recorded; the instances drain afterwards.
    */
   async delete(name: string, owner: Owner): Promise<void> {
     await this.find(name, owner);
     await this.#options.variants.placing(name, () =>
       this.#options.reconciler.transition(nameKey(name), (now) => {
         if (now.state.at === "Deleting") return null;
-        this.#options.components.checkUnused(now);
+        this.#options.components.checkNoComponents(now);
         return { kind: "delete" };
       }),
     );
@@ -205,7 +213,7 @@ export class Endpoints {
 
   async find(name: string, owner: Owner): Promise<EndpointRecord> {
     const found = await this.#options.store.kinds.endpoints.find(nameKey(name));
-    if (found.at !== "found") throw notFound("endpoint", hostingArn("endpoint", name, owner));
+    if (found.at !== "found") throw resourceNotFound("endpoint", hostingArn("endpoint", name, owner));
     return found.value;
   }
 
@@ -221,7 +229,7 @@ export class Endpoints {
     return listPage(this.#options.store.kinds.endpoints, question, nextTick);
   }
 
-  /** Records a transition after reserving the additional memory that the endpoint needs during it. */
+  /** Reserves the additional resources that the endpoint needs during a transition, and records the transition. */
   async #recordReserved(
     key: string,
     decide: (record: EndpointRecord) => EndpointEvent,
@@ -233,9 +241,9 @@ export class Endpoints {
       const moved = moveEndpoint(now, event);
       const more = footprintDifference(plannedFootprint(moved), plannedFootprint(now));
       try {
-        reserved.replace(() => reservations.reserveEndpoint(key, more, typeOf(moved.generations.at(-1))));
+        reserved.replace(() => reservations.reserveEndpoint(key, more, quotaInstanceType(moved.generations.at(-1))));
       } catch (error) {
-        throw event.kind === "update" ? advised(error, moved) : error;
+        throw event.kind === "update" ? withAdvice(error, moved) : error;
       }
       return event;
     });
@@ -243,24 +251,27 @@ export class Endpoints {
 
   #checkMayUpdate(record: EndpointRecord): void {
     const { state, arn } = record;
-    if (state.at === "Failed") throw invalid(`Cannot update endpoint "${arn}": it has failed; delete it.`);
-    if (state.at === "OutOfService") throw invalid(`Cannot update endpoint "${arn}": it is stopped; start it first.`);
-    if (!mayUpdate(state)) throw inProgress(record);
+    if (state.at === "Failed") throw validationError(`Cannot update endpoint "${arn}": it has failed; delete it.`);
+    if (state.at === "OutOfService")
+      throw validationError(`Cannot update endpoint "${arn}": it is stopped; start it first.`);
+    if (!mayUpdate(state)) throw endpointInProgress(record);
   }
 
   #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
     if (config === null) return;
-    const instanceCount = productionCount(generation);
+    const instanceCount = productionInstanceCount(generation);
     const isServerless = generation.variants.some(({ settled }) => settled.concurrency !== undefined);
     const refusal = isServerless ? serverlessDeploymentRefusal(config) : checkDeployment(config, instanceCount);
-    if (refusal !== null) throw invalid(refusal);
-    const unknown = alarmsOf(config).filter((name) => this.#options.alarmState(name) === null);
+    if (refusal !== null) throw validationError(refusal);
+    const unknown = rollbackAlarmNames(config).filter((name) => this.#options.alarmState(name) === null);
     if (unknown.length > 0) {
-      throw invalid(`Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`);
+      throw validationError(
+        `Could not find CloudWatch alarms that AutoRollbackConfiguration names: ${unknown.join(", ")}.`,
+      );
     }
   }
 
-  #all(): Promise<readonly EndpointRecord[]> {
+  #allRecords(): Promise<readonly EndpointRecord[]> {
     return Array.fromAsync(this.#options.store.kinds.endpoints.all(), ({ value }) => value);
   }
 }

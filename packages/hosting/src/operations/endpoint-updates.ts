@@ -1,4 +1,4 @@
-import type { Concurrency, DeploymentConfig, Owner } from "../definitions/index.ts";
+import type { ServerlessConcurrency, DeploymentConfig, Owner } from "../definitions/index.ts";
 import {
   beginChange,
   footprintDifference,
@@ -13,10 +13,10 @@ import {
   type GroupSize,
   type VariantGroup,
 } from "../endpoints/index.ts";
-import { isShared, weightRefusal } from "../definitions/index.ts";
-import { invalid } from "../definitions/index.ts";
+import { isComponentVariant, variantWeightError } from "../definitions/index.ts";
+import { validationError } from "../definitions/index.ts";
 
-/** A variant's property that an endpoint keeps when it gets another configuration. */
+/** SageMaker's VariantPropertyType: a property that a variant keeps when its endpoint gets another configuration. */
 export type RetainedProperty = "DesiredInstanceCount" | "DesiredWeight" | "DataCaptureConfig";
 
 export interface EndpointUpdate {
@@ -24,22 +24,22 @@ export interface EndpointUpdate {
   readonly configName: string;
   readonly owner: Owner;
   readonly deploymentConfig: DeploymentConfig | null;
-  /** True to use the configuration of the last deployment. */
+  /** True to use the DeploymentConfig of the last update (RetainDeploymentConfig). */
   readonly retainsDeployment: boolean;
   readonly retained: ReadonlySet<RetainedProperty>;
 }
 
-/** The requested change of a variant. */
-export interface VariantSize {
+/** A requested change of a variant's weight, instance count or concurrency; absent fields stay unchanged. */
+export interface VariantSizeChange {
   readonly variantName: string;
   readonly weight?: number;
   readonly instanceCount?: number;
-  /** Only for a serverless variant. */
-  readonly concurrency?: Partial<Concurrency>;
+  /** New concurrency of a serverless variant. */
+  readonly concurrency?: Partial<ServerlessConcurrency>;
 }
 
-/** Returns a generation that keeps the retained sizes of variants with the same names. */
-export function retaining(
+/** Returns the next generation in which variants keep the retained properties of the current variants of the same names. */
+export function keepVariantProperties(
   next: Generation,
   from: Generation,
   { retained }: Pick<EndpointUpdate, "retained">,
@@ -49,7 +49,7 @@ export function retaining(
     const kept = before.get(group.plan.variant.VariantName);
     if (kept === undefined) return group;
     const weight = retained.has("DesiredWeight") ? kept.weight : group.settled.weight;
-    // A serverless variant, before or after the update, has no instance count to keep.
+    // An instance count can be kept only if the variant is not serverless, neither before nor after the update.
     const counts = kept.concurrency === undefined && group.settled.concurrency === undefined;
     const keeps = counts && retained.has("DesiredInstanceCount");
     const instanceCount = keeps ? kept.instanceCount : group.settled.instanceCount;
@@ -58,70 +58,72 @@ export function retaining(
   return { ...next, variants };
 }
 
-/** Returns the sizes of all variants with the requested changes. */
-export function resized(
+/** Returns the sizes of all variants after the requested changes. Throws if a change is invalid. */
+export function applyVariantSizes(
   { configName, variants, asyncInference }: Generation,
-  asked: readonly VariantSize[],
+  changes: readonly VariantSizeChange[],
 ): readonly GroupSize[] {
-  const byName = new Map<string, VariantSize>();
-  for (const each of asked) {
+  const byName = new Map<string, VariantSizeChange>();
+  for (const each of changes) {
     const { variantName: name } = each;
-    if (byName.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
+    if (byName.has(name)) throw validationError(`The variant name "${name}" was non-unique within the request.`);
     byName.set(name, each);
   }
   const known = new Set(variants.map(({ plan }) => plan.variant.VariantName));
   const unknown = [...byName.keys()].filter((name) => !known.has(name));
   if (unknown.length > 0) {
     const names = unknown.map((name) => `"${name}"`).join(", ");
-    throw invalid(`The variant name(s) ${names} is/are not present within endpoint configuration "${configName}".`);
+    throw validationError(
+      `The variant name(s) ${names} is/are not present within endpoint configuration "${configName}".`,
+    );
   }
   const sizes = variants.map(({ plan, settled }) => {
     const { VariantName: name } = plan.variant;
     const wanted = byName.get(name) ?? { variantName: name };
     const { weight = settled.weight, instanceCount = settled.instanceCount } = wanted;
-    const refusal = weightRefusal(name, weight);
-    if (refusal !== null) throw invalid(refusal);
-    if (settled.concurrency !== undefined) return resizedServerless(settled.concurrency, { weight, wanted });
+    const refusal = variantWeightError(name, weight);
+    if (refusal !== null) throw validationError(refusal);
+    if (settled.concurrency !== undefined) return changedConcurrency(settled.concurrency, { weight, wanted });
     if (wanted.concurrency !== undefined) {
-      throw invalid(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
+      throw validationError(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
-    // A queue needs at least one instance, too.
-    if (instanceCount === 0 && asyncInference === undefined && !isShared(plan.variant)) {
-      throw invalid(`DesiredInstanceCount of variant "${name}" has to be 1 or more.`);
+    // Only asynchronous endpoints and variants for inference components can have no instances.
+    if (instanceCount === 0 && asyncInference === undefined && !isComponentVariant(plan.variant)) {
+      throw validationError(`DesiredInstanceCount of variant "${name}" must be at least 1.`);
     }
     return { weight, instanceCount };
   });
   if (sizes.every(({ weight }, index) => weight === 0 || variants[index]?.plan.isShadow === true))
-    throw invalid("At least one production variant needs a weight above zero.");
+    throw validationError("At least one production variant needs a weight above zero.");
   return sizes;
 }
 
-function resizedServerless(
-  now: Concurrency,
-  { weight, wanted }: { readonly weight: number; readonly wanted: VariantSize },
+function changedConcurrency(
+  now: ServerlessConcurrency,
+  { weight, wanted }: { readonly weight: number; readonly wanted: VariantSizeChange },
 ): GroupSize {
   const { variantName, instanceCount } = wanted;
   if (instanceCount !== undefined) {
-    throw invalid(
+    throw validationError(
       `Variant "${variantName}" is serverless and has no DesiredInstanceCount; give a ServerlessUpdateConfig.`,
     );
   }
   const { max, provisioned } = { ...now, ...wanted.concurrency };
   if (provisioned > max) {
-    throw invalid(
+    throw validationError(
       `ProvisionedConcurrency (${provisioned}) of variant "${variantName}" cannot be more than its MaxConcurrency (${max}).`,
     );
   }
   return { weight, instanceCount: provisioned > 0 ? 1 : 0, concurrency: { max, provisioned } };
 }
 
-/** Returns the number of instances that share callers' requests. */
-export function productionCount({ variants }: Generation): number {
+/** Returns the number of instances of production variants; shadow variants are excluded. */
+export function productionInstanceCount({ variants }: Generation): number {
   return variants.filter(isProduction).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
 }
 
-/** Returns the event that updates an endpoint to another generation. */
-export function updateTo(
+/** Returns the event that starts the update of an endpoint to another generation. */
+export function newUpdateEvent(
   now: EndpointRecord,
   next: Generation,
   { deploymentConfig, nowMs }: { readonly deploymentConfig: DeploymentConfig | null; readonly nowMs: number },
@@ -130,14 +132,14 @@ export function updateTo(
   return { kind: "update", next, change, deploymentConfig };
 }
 
-/** Returns advice on an update that needs less capacity at once; null if there is none. */
-export function smallerUpdate(updating: EndpointRecord): string | null {
+/** Returns advice for a DeploymentConfig that needs fewer additional instances; null if there is none. */
+export function smallerUpdateAdvice(updating: EndpointRecord): string | null {
   const { generations, deploymentConfig } = updating;
   const { RollingUpdatePolicy: rolling } = deploymentConfig ?? {};
   const next = generations.at(-1);
   if (next === undefined || next.variants.some(({ settled }) => settled.concurrency !== undefined)) return null;
   if (rolling === undefined) {
-    if (productionCount(next) < 2) return null;
+    if (productionInstanceCount(next) < 2) return null;
     return (
       "The update runs both fleets at once: with a MaximumBatchSize and a RollbackMaximumBatchSize of a RollingUpdatePolicy it adds at " +
       "most one batch of instances."
@@ -157,18 +159,18 @@ export function smallerUpdate(updating: EndpointRecord): string | null {
   );
 }
 
-/** Returns the instance type for quota errors. */
-export const typeOf = (generation: Generation | undefined): string =>
+/** Returns the instance type to name in quota errors: the type of the generation's first variant. */
+export const quotaInstanceType = (generation: Generation | undefined): string =>
   generation?.variants[0]?.plan.variant.InstanceType ?? "";
 
-export function alarmsOf(config: DeploymentConfig | null): readonly string[] {
+export function rollbackAlarmNames(config: DeploymentConfig | null): readonly string[] {
   return (config?.AutoRollbackConfiguration?.Alarms ?? []).flatMap(({ AlarmName: name }) => name ?? []);
 }
 
-/** Returns the deadline and the alarms that can end an update early. */
+/** Returns the deadline and the alarms that cause a rollback of an update. */
 function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<Change, "deadlineMs" | "alarms"> {
   const seconds =
     config?.BlueGreenUpdatePolicy?.MaximumExecutionTimeoutInSeconds ??
     config?.RollingUpdatePolicy?.MaximumExecutionTimeoutInSeconds;
-  return { deadlineMs: seconds === undefined ? null : nowMs + seconds * 1000, alarms: alarmsOf(config) };
+  return { deadlineMs: seconds === undefined ? null : nowMs + seconds * 1000, alarms: rollbackAlarmNames(config) };
 }

@@ -1,10 +1,10 @@
 import type { Clock } from "@galatea/base";
 import { nameKey } from "../definitions/index.ts";
 import { isTransient } from "../endpoints/index.ts";
-import { openWait, untilChanged, untilStable, type Wait } from "../waits/index.ts";
+import { openWaitDeadline, waitForChange, waitForState, type WaitLimits } from "../waits/index.ts";
 import type { HostingStore, NumberedStateChange } from "../store/index.ts";
 
-/** Waits for a stable state of an endpoint, and for state changes of any endpoint. */
+/** Long polls of callers: waits for the stable state of one endpoint, and for state changes of all endpoints. */
 export class EndpointWatch {
   readonly #store: HostingStore;
   readonly #clock: Clock;
@@ -15,42 +15,42 @@ export class EndpointWatch {
     this.#clock = clock;
   }
 
-  /** Aborted when the platform stops, which ends all waits. */
+  /** Signal that aborts when the platform shuts down; it ends all waits. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Ends all waits, which resolve with the present state; later ones end at once. */
+  /** Ends all waits: they resolve with the current state. Later waits end immediately. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** Resolves when the endpoint is in a stable state or deleted, or when the wait ends, whichever is first. */
-  async settled(name: string, wait: Wait): Promise<void> {
+  /** Resolves when the endpoint is in a stable state or deleted, or when the wait ends. */
+  async waitUntilStable(name: string, wait: WaitLimits): Promise<void> {
     using over = this.#deadline(wait);
     const isSettled = () => {
       const at = this.#store.view.endpointState(nameKey(name));
       return at === null || !isTransient({ at });
     };
-    await untilStable(this.#store, isSettled, over.signal);
+    await waitForState(this.#store, isSettled, over.signal);
   }
 
   /**
-   * Returns the state changes after a number, oldest first. Without any it waits for the first one, until the wait
-   * ends.
+   * Returns the state changes with numbers above `after`, oldest first. If there are none, waits for the next one until
+   * the wait ends.
    */
-  async stateChanges(after: number, limit: number, wait: Wait): Promise<readonly NumberedStateChange[]> {
+  async stateChanges(after: number, limit: number, wait: WaitLimits): Promise<readonly NumberedStateChange[]> {
     const { stateChanges } = this.#store;
     using over = this.#deadline(wait);
     for (;;) {
-      const changed = stateChanges.changed();
-      const found = await stateChanges.after(after, limit);
+      const changed = stateChanges.whenChanged();
+      const found = await stateChanges.changesAfter(after, limit);
       if (found.length > 0 || over.signal.aborted) return found;
-      await untilChanged(changed, over.signal);
+      await waitForChange(changed, over.signal);
     }
   }
 
-  #deadline(wait: Wait) {
-    return openWait(wait, this.#stopping.signal, this.#clock);
+  #deadline(wait: WaitLimits) {
+    return openWaitDeadline(wait, this.#stopping.signal, this.#clock);
   }
 }

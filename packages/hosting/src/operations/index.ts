@@ -1,4 +1,4 @@
-/** Operations that the APIs call: each checks its input against records and quotas, writes the record, and starts the reconciler. */
+/** Operations that API handlers call. Each one validates its input against records and quotas, writes the record, and starts the reconciler. */
 export type { Components, RequestedComponentSpec, ComponentUpdate } from "./component-operations.ts";
 export { openComponents } from "./open-components.ts";
 export { AsyncInferences } from "./async-operations.ts";
@@ -7,4 +7,4 @@ export { EndpointWatch } from "./endpoint-watch.ts";
 export { Endpoints, type EndpointDescription } from "./endpoint-operations.ts";
 export { Transforms } from "./transform-operations.ts";
 export { newInstanceId } from "./random-ids.ts";
-export type { EndpointUpdate, RetainedProperty, VariantSize } from "./endpoint-updates.ts";
+export type { EndpointUpdate, RetainedProperty, VariantSizeChange } from "./endpoint-updates.ts";

@@ -2,47 +2,54 @@ import type { HostingCatalog } from "./catalog.ts";
 import { ComponentActions, Reconciler, type ReconcilerOptions } from "../reconcilers/index.ts";
 import { Components } from "./component-operations.ts";
 import type { Owner } from "../definitions/index.ts";
-import type { Wait } from "../waits/index.ts";
+import type { WaitLimits } from "../waits/index.ts";
 import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import type { VariantSize } from "./endpoint-updates.ts";
+import type { VariantSizeChange } from "./endpoint-updates.ts";
 import type { FleetDependencies } from "../endpoints/index.ts";
 import type { Reservations } from "../capacity/index.ts";
 import type { DrainLimiter } from "../capacity/index.ts";
 import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
-/** Maximum wait for a resize: shared instances are claims, which exist after one write. */
+/** Maximum wait for a resize of shared instances. They are in service after one write, because no process has to start. */
 const settledMsMax = 60_000;
 
-/** Opens inference components and their variants over one store. */
-export function openComponents(of: {
+/** Opens the operations on inference components, with their reconciler and the variants that they share. */
+export function openComponents(options: {
   readonly store: HostingStore;
   readonly reservations: Reservations;
   readonly catalog: HostingCatalog;
   readonly reconciling: ReconcilerOptions;
-  readonly parts: FleetDependencies;
+  readonly fleetDependencies: FleetDependencies;
   readonly drainLimiter: DrainLimiter;
   readonly alarmState: ReadAlarmState;
   readonly watch: EndpointWatch;
-  readonly settled: (endpointName: string, wait: Wait) => Promise<void>;
-  readonly resize: (endpointName: string, size: VariantSize, owner: Owner) => Promise<unknown>;
+  readonly waitUntilStable: (endpointName: string, wait: WaitLimits) => Promise<void>;
+  readonly resize: (endpointName: string, size: VariantSizeChange, owner: Owner) => Promise<unknown>;
 }): { readonly components: Components; readonly variants: SharedVariants } {
-  const { store, parts, drainLimiter, alarmState } = of;
-  const { fleet } = parts;
+  const { store, fleetDependencies, drainLimiter, alarmState } = options;
+  const { fleet } = fleetDependencies;
   const variants = new SharedVariants({
     store,
     nodes: fleet.nodes,
-    // Waits until no other transition of the endpoint is in progress.
+    // An endpoint can be resized only in a stable state, so a transition in progress is awaited first.
     resize: async ({ endpointName, variantName, owner }, instanceCount, signal) => {
       const wait = { waitMsMax: settledMsMax, signal };
-      await of.settled(endpointName, wait);
-      await of.resize(endpointName, { variantName, instanceCount }, owner);
-      await of.settled(endpointName, wait);
+      await options.waitUntilStable(endpointName, wait);
+      await options.resize(endpointName, { variantName, instanceCount }, owner);
+      await options.waitUntilStable(endpointName, wait);
     },
   });
-  const { reservations } = of;
-  const actions = new ComponentActions({ store, parts, variants, alarmState, drainLimiter, reservations });
-  const reconciler = new Reconciler(actions, of.reconciling);
-  return { variants, components: new Components({ ...of, reconciler, actions, variants, fleet }) };
+  const { reservations } = options;
+  const actions = new ComponentActions({
+    store,
+    parts: options.fleetDependencies,
+    variants,
+    alarmState,
+    drainLimiter,
+    reservations,
+  });
+  const reconciler = new Reconciler(actions, options.reconciling);
+  return { variants, components: new Components({ ...options, reconciler, actions, variants, fleet }) };
 }

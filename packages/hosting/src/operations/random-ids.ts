@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { PlacementKey } from "../endpoints/index.ts";
 
-/** Returns a random id in the format of the machine ids at the end of log stream names. */
+/** Returns a random instance id in SageMaker's format, such as `i-0a1b2c3d4e5f60718`, which ends the names of log streams. */
 export function newInstanceId(): string {
   return `i-${randomBytes(8).toString("hex")}`;
 }
 
-/** Returns a random key for a new endpoint. */
+/** Returns a random key for the placement of a new endpoint's models on its instances. */
 export function newPlacementKey(): PlacementKey {
   return randomBytes(8).toString("hex");
 }

@@ -2,10 +2,10 @@ import { DocumentConflict } from "../records/index.ts";
 import type { HostingCatalog } from "./catalog.ts";
 import { hostingArn, nameKey, type Owner } from "../definitions/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
-import { invalid, jobExists, jobNotFound } from "../definitions/index.ts";
+import { validationError, transformJobAlreadyExists, transformJobNotFound } from "../definitions/index.ts";
 import type { Reservations } from "../capacity/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
-import { openWait, untilStable, type Wait } from "../waits/index.ts";
+import { openWaitDeadline, waitForState, type WaitLimits } from "../waits/index.ts";
 import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
 import type { Reconciler } from "../reconcilers/index.ts";
 import {
@@ -23,11 +23,11 @@ export interface TransformsOptions {
   readonly catalog: HostingCatalog;
   readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
   readonly fleet: FleetOptions;
-  /** Ends the waits of callers when the platform stops. */
+  /** Its `stopping` signal ends the waits of callers when the platform shuts down. */
   readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
-/** Operations on transform jobs, and their records. */
+/** SageMaker's operations on batch transform jobs. */
 export class Transforms implements AsyncDisposable {
   readonly #options: TransformsOptions;
 
@@ -35,14 +35,14 @@ export class Transforms implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Resumes the jobs of a previous run, after the objects that are done. */
+  /** Resumes the jobs that were in progress before the platform restarted. Finished objects are not processed again. */
   async resume(): Promise<void> {
     const { store, reconciler } = this.#options;
     for await (const { value } of store.kinds.transformJobs.all())
       if (isUnderWay(value.state)) reconciler.resume(value);
   }
 
-  /** Resolves when the job is recorded as in progress; later failures are in its status. */
+  /** Creates a job. Resolves when its record is written with status `InProgress`. Later failures change the status to `Failed`. */
   async create(request: TransformRequest, owner: Owner, tags: readonly Tag[]): Promise<TransformJobRecord> {
     const { store, reservations, catalog, reconciler, fleet } = this.#options;
     const { transformJobs, transformProgress } = store.kinds;
@@ -50,16 +50,16 @@ export class Transforms implements AsyncDisposable {
     const key = nameKey(name);
     const arn = hostingArn("transform-job", name, owner);
     const found = await transformJobs.find(key);
-    if (found.at === "found") throw jobExists(arn);
+    if (found.at === "found") throw transformJobAlreadyExists(arn);
     transformPlan(request);
     const model = await catalog.model(request.ModelName, owner);
     if (model.executionMode === "Direct" || model.containers.some(({ Mode: mode }) => mode === "MultiModel")) {
-      throw invalid(
-        `Model "${model.arn}" cannot be used for a transform job: multi-model containers and the Mode Direct answer one request for one target.`,
+      throw validationError(
+        `Model "${model.arn}" cannot be used for a transform job: requests to multi-model containers and to models with Mode Direct must name a target.`,
       );
     }
     const expectedBytes = await catalog.expectedBytes(model);
-    await this.#makeRoom();
+    await this.#deleteOldestIfFull();
     using _reserved = reservations.reserveRecord("transformJobs", key);
     using _instances = reservations.reserveTransform(
       key,
@@ -81,14 +81,14 @@ export class Transforms implements AsyncDisposable {
     };
     try {
       await store.write([
-        transformJobs.put(key, job, found.at === "absent" ? "absent" : found.version),
-        // Progress of a damaged record with the same name.
-        transformProgress.delete(key, "any"),
-        ...catalog.firstTags(arn, tags),
+        transformJobs.putChange(key, job, found.at === "absent" ? "absent" : found.version),
+        // Removes progress that a damaged record with the same name has left.
+        transformProgress.deleteChange(key, "any"),
+        ...catalog.initialTagChanges(arn, tags),
       ]);
     } catch (error) {
-      // Another caller has used the name meanwhile.
-      if (error instanceof DocumentConflict) throw jobExists(arn);
+      // A concurrent caller has created a job of this name.
+      if (error instanceof DocumentConflict) throw transformJobAlreadyExists(arn);
       throw error;
     }
     reconciler.begin(job);
@@ -97,16 +97,16 @@ export class Transforms implements AsyncDisposable {
 
   async find(name: string): Promise<TransformJobRecord> {
     const found = await this.#options.store.kinds.transformJobs.find(nameKey(name));
-    if (found.at !== "found") throw jobNotFound(name);
+    if (found.at !== "found") throw transformJobNotFound(name);
     return found.value;
   }
 
-  /** Resolves when the stop is recorded, before it is complete. */
+  /** Stops a job. Resolves when the status `Stopping` is recorded; the instances drain afterwards. */
   async stop(name: string): Promise<void> {
     const moved = await this.#options.reconciler.transition(nameKey(name), ({ state }) => {
       if (state.at === "Stopping") return null;
       if (state.at === "InProgress") return { kind: "stop" };
-      throw invalid(
+      throw validationError(
         `The request was rejected because the transform job is in status ${state.at}; only one that is InProgress can be stopped.`,
       );
     });
@@ -117,31 +117,31 @@ export class Transforms implements AsyncDisposable {
     return listPage(this.#options.store.kinds.transformJobs, question, nextTick);
   }
 
-  /** Resolves when the job has ended or stops, or when the wait ends, whichever is first. */
-  async settled(name: string, wait: Wait): Promise<void> {
+  /** Resolves when the job is completed, failed or stopped, or when the wait ends. */
+  async waitUntilEnded(name: string, wait: WaitLimits): Promise<void> {
     const { store, fleet, watch } = this.#options;
-    using over = openWait(wait, watch.stopping, fleet.clock);
+    using over = openWaitDeadline(wait, watch.stopping, fleet.clock);
     const isSettled = () => {
       const at = store.view.transformState(nameKey(name));
       return at === null || !isUnderWay({ at });
     };
-    await untilStable(store, isSettled, over.signal);
+    await waitForState(store, isSettled, over.signal);
   }
 
-  /** Stops instances; records stay, and `resume` of a later run continues the jobs. */
+  /** Stops the instances of all jobs. The records stay, so that the jobs resume after a restart. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#options.reconciler[Symbol.asyncDispose]();
   }
 
-  /** Deletes the oldest ended job at the maximum number of jobs: SageMaker has no operation that deletes jobs. */
-  async #makeRoom(): Promise<void> {
+  /** Deletes the oldest ended job if the maximum number of jobs is reached, because SageMaker has no operation to delete jobs. */
+  async #deleteOldestIfFull(): Promise<void> {
     const { store, reservations } = this.#options;
     const { transformJobs, transformProgress, tags } = store.kinds;
-    if (reservations.hasRoom("transformJobs")) return;
+    if (reservations.isBelowQuota("transformJobs")) return;
     for await (const { key, value: job } of transformJobs.all("created")) {
       if (isUnderWay(job.state)) continue;
-      const changes = [transformProgress.delete(key, "any"), tags.delete(job.arn, "any")];
-      await store.write([transformJobs.delete(key, "any"), ...changes]);
+      const changes = [transformProgress.deleteChange(key, "any"), tags.deleteChange(job.arn, "any")];
+      await store.write([transformJobs.deleteChange(key, "any"), ...changes]);
       return;
     }
   }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { makeSharedDirectory, sharedFileMode } from "@galatea/base";
 import { ArchiveError, type ArchiveUnpacker, type ObjectStore } from "../objects/index.ts";
-import { isFolderMark, ModelDataError, parseS3Uri, type ContainerDefinition } from "../index.ts";
+import { isFolderPlaceholder, ModelDataError, parseS3Uri, type ContainerDefinition } from "../index.ts";
 
 /** Errors that a repaired archive would fix; all others are reported as failed downloads. */
 const notArchives: ReadonlySet<ArchiveError["reason"]> = new Set(["damaged", "unsafe", "clash", "limit"]);
@@ -74,7 +74,7 @@ async function downloadPrefix(
       keysMax: 1000,
     });
     for (const { key, byteLength } of page.objects) {
-      if (isFolderMark({ key, byteLength })) continue;
+      if (isFolderPlaceholder({ key, byteLength })) continue;
       const relative = key.slice(location.key.length).replace(/^\//, "");
       if (!isSafeRelative(relative)) throw new Error(`the key ${key} does not name a file below the prefix`);
       await downloadObject({ bucket: location.bucket, key }, join(directory, relative), options);

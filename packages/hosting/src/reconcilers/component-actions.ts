@@ -3,8 +3,8 @@ import type { Reservations, DrainLimiter } from "../capacity/index.ts";
 import {
   ComponentCopies,
   componentFootprint,
-  isMoving,
-  moveComponent,
+  isComponentInTransition,
+  applyComponentEvent,
   nextComponentAction,
   noClaim,
   type ComponentAction,
@@ -14,7 +14,7 @@ import {
 } from "../components/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import { failureSentence, footprintDifference, type FleetDependencies } from "../endpoints/index.ts";
-import type { HostingStore, WriteConsequences } from "../store/index.ts";
+import type { HostingStore, WriteEffects } from "../store/index.ts";
 import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
 import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 import { sharedInstances, type SharedVariants } from "./shared-variants.ts";
@@ -39,9 +39,9 @@ type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
  */
 export class ComponentActions implements ReconciledKind<ComponentRecord, ComponentEvent> {
   readonly what = "inference component";
-  readonly isTransient = isMoving;
+  readonly isTransient = isComponentInTransition;
   readonly records: HostingStore["kinds"]["components"];
-  readonly transition = moveComponent;
+  readonly transition = applyComponentEvent;
   readonly actions: ReconciledKind<ComponentRecord, ComponentEvent>["actions"] = {
     Creating: (step) => this.#approach(step),
     Updating: (step) => this.#approach(step),
@@ -80,7 +80,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     (await this.#copiesOf(record))?.resume(record);
   }
 
-  consequences(_before: ComponentRecord, after: ComponentRecord | null): WriteConsequences {
+  consequences(_before: ComponentRecord, after: ComponentRecord | null): WriteEffects {
     return after === null ? {} : { recorded: () => this.added(after) };
   }
 
@@ -141,7 +141,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
         await delay(clock, alarms.length === 0 ? bakesMs : Math.min(bakesMs, alarmPollMs), signal);
         return again;
       }
-      case "no-memory": {
+      case "no-node-memory": {
         const { freed } = placed;
         if (freed === null) return missed(noMemory(record, placed.missingCount));
         const tooLate = await this.#within(step, async (limited) => {
@@ -150,7 +150,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
         });
         return tooLate === null ? again : missed(tooLate);
       }
-      case "no-room": {
+      case "no-instance-capacity": {
         const refusal = await this.#options.variants.grow(record, signal);
         return refusal === null ? again : missed(`${noRoom(record, placed.missingCount)} ${refusal}`.trim());
       }
@@ -178,12 +178,12 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   /** Starts copies. When nodes have no room, waits for draining copies first. */
   async #bringUp(step: ApproachStep, copies: ComponentCopies): Promise<void> {
     const { record, signal } = step;
-    copies.countBy(record);
+    copies.reserveForRecord(record);
     {
       using _shortenedDrain = this.#shortenDrain(step, signal);
-      await copies.untilCapacity(signal);
+      await copies.waitForCapacity(signal);
     }
-    await copies.bringUp(record, signal);
+    await copies.start(record, signal);
   }
 
   /** Shortens the drain of copies during a roll-back, which needs their memory. */
@@ -200,13 +200,16 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
       if (shared === null) return missed(goneReason);
       const instances = sharedInstances(shared, record, this.of(record.endpointName));
       const nowMs = parts.fleet.clock.epochMs();
-      const freed = copies.freed();
+      const freed = copies.whenMemoryFreed();
       const nodes = variants.nodesFor(record, shared);
-      const action = nextComponentAction(record, { instances, nodes, isMade: freed !== null }, nowMs);
-      if (action.do === "no-memory") return { ...action, freed };
+      const action = nextComponentAction(record, { instances, nodes, isDraining: freed !== null }, nowMs);
+      if (action.do === "no-node-memory") return { ...action, freed };
       if (action.do !== "place") return action;
       const event = { kind: "placed", copies: action.copies, nowMs } as const;
-      const more = footprintDifference(componentFootprint(moveComponent(record, event)), componentFootprint(record));
+      const more = footprintDifference(
+        componentFootprint(applyComponentEvent(record, event)),
+        componentFootprint(record),
+      );
       using _reserved = reservations.reserveComponent(key, more);
       this.#follow(step, copies, await step.transition(event));
       return { do: "placed" };
@@ -216,7 +219,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   /** Drains ending copies in the background: the next step does not wait for their requests. */
   #follow({ key, background }: ComponentStep, copies: ComponentCopies, record: ComponentRecord): void {
     const { drainLimiter } = this.#options;
-    background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => copies.follow(record, signal)));
+    background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => copies.reduceTo(record, signal)));
   }
 
   /** Releases instances without copies in the background; `grow` adds them again when a component needs them. */
@@ -258,9 +261,9 @@ type Approach =
 
 type Placed =
   | Exclude<Approach, { readonly do: "again" }>
-  | Extract<ComponentAction, { readonly do: "bake" | "no-room" }>
+  | Extract<ComponentAction, { readonly do: "bake" | "no-instance-capacity" }>
   /** `freed`: resolves when draining copies make room; null where none drain. */
-  | { readonly do: "no-memory"; readonly missingCount: number; readonly freed: Promise<void> | null };
+  | { readonly do: "no-node-memory"; readonly missingCount: number; readonly freed: Promise<void> | null };
 
 const goneReason = "Its endpoint or variant was deleted.";
 const again: Approach = { do: "again" };

@@ -12,7 +12,7 @@ import {
   type EndpointRecord,
   type RunningEndpointDependencies,
 } from "../endpoints/index.ts";
-import type { HostingStore, WriteConsequences } from "../store/index.ts";
+import type { HostingStore, WriteEffects } from "../store/index.ts";
 import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
 import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
 
@@ -70,7 +70,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     this.#options.parts.fleet.logger.verbose("an endpoint is resumed", { endpoint: record.name });
   }
 
-  consequences(before: EndpointRecord, after: EndpointRecord | null): WriteConsequences {
+  consequences(before: EndpointRecord, after: EndpointRecord | null): WriteEffects {
     const nowMs = after?.modifiedMs ?? this.#options.parts.fleet.clock.epochMs();
     return { stateChange: stateChangeOf(before, after, nowMs) };
   }

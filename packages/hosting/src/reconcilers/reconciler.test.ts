@@ -172,7 +172,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
   }
 
   async create(record: ToyRecord): Promise<void> {
-    await this.documents.write([this.records.put(record.name, record, "absent")]);
+    await this.documents.write([this.records.putChange(record.name, record, "absent")]);
     this.reconciler.begin(record);
   }
 

@@ -1,7 +1,7 @@
 import { retryWrite, TaskGroup, type Clock, type Logger, type RetryWriteOptions } from "@galatea/base";
 import { nameKey } from "../definitions/index.ts";
 import { DocumentConflict } from "../records/index.ts";
-import type { HostingStore, RecordKind, WriteConsequences } from "../store/index.ts";
+import type { HostingStore, RecordKind, WriteEffects } from "../store/index.ts";
 import { Leases } from "./leases.ts";
 import type { StateLog } from "./state-log.ts";
 
@@ -65,7 +65,7 @@ export interface ReconciledKind<Value extends ReconciledRecord, Event> {
   /** Starts again the instances of a record, after a restart of the platform. */
   readonly resume?: (record: Value) => Promise<void>;
   /** Returns the effects of a write. `after`: null for a deletion. */
-  readonly consequences?: (before: Value, after: Value | null) => WriteConsequences;
+  readonly consequences?: (before: Value, after: Value | null) => WriteEffects;
   /** Stops all instances of the records, when the platform shuts down. */
   readonly shutDown?: () => Promise<void>;
 }
@@ -227,8 +227,8 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     const consequences = this.#kind.consequences?.(value, after?.value ?? null);
     const changes =
       after === null
-        ? [records.delete(key, version), store.kinds.tags.delete(value.arn, "any")]
-        : [records.put(key, after.value, version)];
+        ? [records.deleteChange(key, version), store.kinds.tags.deleteChange(value.arn, "any")]
+        : [records.putChange(key, after.value, version)];
     const recorded = () => {
       this.#logState(key, value, after?.value ?? null);
       consequences?.recorded?.();

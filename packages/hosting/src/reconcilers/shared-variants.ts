@@ -1,16 +1,16 @@
 import { AwsError, KeyedLock } from "@galatea/base";
 import {
-  claimSum,
-  copyNode,
-  fits,
+  addClaims,
+  nodeForCopies,
+  claimFits,
   noClaim,
   type ComponentClaim,
   type ComponentRecord,
   type CopyNode,
   type SharedInstance,
 } from "../components/index.ts";
-import { budgetOf } from "../nodes/index.ts";
-import { isShared, nameKey, variantBudget, type ProductionVariant } from "../definitions/index.ts";
+import { instanceTypeBudget } from "../nodes/index.ts";
+import { isComponentVariant, nameKey, variantBudget, type ProductionVariant } from "../definitions/index.ts";
 import type { EndpointRecord, FleetOptions, VariantGroup } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
@@ -60,7 +60,7 @@ export class SharedVariants {
     for (const { number, configName, variants } of generations) {
       const index = variants.findIndex(({ plan }) => plan.variant.VariantName === variantName);
       const group = variants[index];
-      if (group === undefined || !isShared(group.plan.variant)) return null;
+      if (group === undefined || !isComponentVariant(group.plan.variant)) return null;
       const sizes = steps.flatMap(
         (step) => step.generations.find((each) => each.number === number)?.sizes[index] ?? [],
       );
@@ -74,7 +74,7 @@ export class SharedVariants {
   ofGroup({ plan, settled }: Pick<VariantGroup, "plan" | "settled">, configName: string): SharedVariant {
     const { variant } = plan;
     const nodes = this.#options.nodes.all.map((node) => {
-      const budget = variantBudget(variant, (type) => budgetOf(type, node));
+      const budget = variantBudget(variant, (type) => instanceTypeBudget(type, node));
       const { vcpuCount: cpuCores, memoryBytes, acceleratorCount = 0 } = budget;
       return { id: node.id, has: { cpuCores, memoryBytes, acceleratorCount } };
     });
@@ -83,9 +83,9 @@ export class SharedVariants {
 
   /** Returns the nodes that further copies of a component can be placed on. */
   nodesFor(record: ComponentRecord, { nodes }: SharedVariant): readonly CopyNode[] {
-    return this.#options.nodes.freeOfEach.map(({ node: { id }, freeBytes }) => {
+    return this.#options.nodes.freeBytesByNode.map(({ node: { id }, freeBytes }) => {
       const has = nodes.find((node) => node.id === id)?.has ?? noClaim;
-      return copyNode(record, { id, has, freeBytes });
+      return nodeForCopies(record, { id, has, freeBytes });
     });
   }
 
@@ -141,7 +141,7 @@ export function usedCount(components: readonly ComponentRecord[], variantName: s
 
 /** Returns whether an empty instance of any node has room for a claim. */
 export const fitsSomewhere = ({ nodes }: Pick<SharedVariant, "nodes">, claim: ComponentClaim): boolean =>
-  nodes.some(({ has }) => fits({ has, taken: noClaim }, claim));
+  nodes.some(({ has }) => claimFits({ has, taken: noClaim }, claim));
 
 /** Returns for each instance of a variant: its node, the resources that components claim, and the number of copies of this component. */
 export function sharedInstances(
@@ -157,7 +157,7 @@ export function sharedInstances(
     for (const { spec, instance, node = null } of component.copies) {
       const shared = instances[instance];
       if (shared === undefined) continue;
-      const taken = claimSum(shared.taken, claims.get(spec) ?? noClaim);
+      const taken = addClaims(shared.taken, claims.get(spec) ?? noClaim);
       const ownCount = shared.ownCount + (component.name === name ? 1 : 0);
       instances[instance] = { node, taken, ownCount };
     }

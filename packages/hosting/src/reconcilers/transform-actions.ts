@@ -56,7 +56,7 @@ export class TransformActions implements ReconciledKind<TransformJobRecord, Tran
     const before = await transformProgress.find(key);
     const progress = before.at === "found" ? before.value : noProgress;
     const latest = new LatestWrite<TransformProgress>(async (value) => {
-      await store.write([transformProgress.put(key, value, "any")]);
+      await store.write([transformProgress.putChange(key, value, "any")]);
     });
     const run = new JobRun({
       job,

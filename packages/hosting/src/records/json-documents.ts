@@ -12,7 +12,7 @@ export function readJson({ kind, key, body }: Omit<Document, "version">, logger:
   try {
     return JSON.parse(body);
   } catch (error) {
-    logger.error("a record is damaged and left out", { kind, key, error: String(error) });
+    logger.error("damaged record skipped; it stays on disk", { kind, key, error: String(error) });
     return null;
   }
 }

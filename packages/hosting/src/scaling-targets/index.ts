@@ -1,2 +1,2 @@
 /** The variants and inference components of endpoints as targets of Application Auto Scaling. */
-export { scalableHosting } from "./scalable-hosting.ts";
+export { hostingScalableResources } from "./scalable-hosting.ts";

@@ -2,14 +2,14 @@ import { AwsError } from "@galatea/base";
 import type { Hosting, Owner } from "../index.ts";
 import type { ScalableResources } from "../scaling/index.ts";
 
-/** Maximum wait for a change: longer than any copy takes to start. */
+/** Maximum wait for a scaling activity, in milliseconds: longer than any copy takes to start. */
 const settledMsMax = 3_600_000;
 
-/** Inference components as scalable resources, by their numbers of copies. Null for other names. */
+/** Returns inference components as scalable resources of Application Auto Scaling, with the number of copies as capacity. */
 export function scalableComponents({ components }: Hosting, owner: Owner): ScalableResources {
   return {
     async capacity({ resourceId }) {
-      const name = componentOf(resourceId);
+      const name = componentFromResourceId(resourceId);
       if (name === null) return null;
       try {
         const { state, copyCount } = await components.find(name, owner);
@@ -22,7 +22,7 @@ export function scalableComponents({ components }: Hosting, owner: Owner): Scala
       }
     },
     async scale({ resourceId }, to, signal) {
-      const name = componentOf(resourceId);
+      const name = componentFromResourceId(resourceId);
       if (name === null) throw new Error(`there is no ${resourceId}`);
       await components.update({ name, owner, spec: null, copyCount: to, rolling: null });
       return { done: reached(name, to, signal) };
@@ -30,7 +30,7 @@ export function scalableComponents({ components }: Hosting, owner: Owner): Scala
   };
 
   async function reached(name: string, to: number, signal: AbortSignal): Promise<void> {
-    await components.settled(name, { waitMsMax: settledMsMax, signal });
+    await components.waitUntilStable(name, { waitMsMax: settledMsMax, signal });
     const { state, copyCount } = await components.find(name, owner);
     if (state.at === "InService" && copyCount === to) return;
     const reason = state.at === "InService" ? state.lastFailure : null;
@@ -38,6 +38,6 @@ export function scalableComponents({ components }: Hosting, owner: Owner): Scala
   }
 }
 
-export function componentOf(resourceId: string): string | null {
+export function componentFromResourceId(resourceId: string): string | null {
   return /^inference-component\/([^/]+)$/.exec(resourceId)?.[1] ?? null;
 }

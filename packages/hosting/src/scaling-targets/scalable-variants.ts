@@ -2,15 +2,15 @@ import { AwsError } from "@galatea/base";
 import { failureReason, groupKey, type EndpointDescription, type Hosting, type Owner } from "../index.ts";
 import type { ScalableResources } from "../scaling/index.ts";
 
-/** Maximum wait for a change: longer than any endpoint takes to start. Waits end when the platform stops. */
+/** Maximum wait for a scaling activity, in milliseconds: longer than any endpoint takes to start. */
 const settledMsMax = 3_600_000;
 
-/** The dimension of serverless variants: the number of concurrent requests for which the instance is kept warm. */
+/** The scalable dimension of serverless variants: their provisioned concurrency. */
 const provisioned = "sagemaker:variant:DesiredProvisionedConcurrency";
 
 /**
- * Returns the variants of endpoints as scalable resources: by their instance counts, or for serverless ones by their
- * provisioned concurrency.
+ * Returns the variants of endpoints as scalable resources of Application Auto Scaling. The capacity of a variant is its
+ * instance count, or its provisioned concurrency if it is serverless.
  */
 export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResources {
   const described = async (endpoint: string): Promise<EndpointDescription | null> => {
@@ -31,7 +31,7 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
       if (group === undefined) return null;
       const { concurrency, instanceCount } = group.settled;
       const isMoving = found.record.state.at !== "InService";
-      // A variant that was updated to the other kind lacks this dimension.
+      // An update can change a variant between serverless and instances; the dimension of the other kind does not exist then.
       if ((dimension === provisioned) !== (concurrency !== undefined)) return null;
       if (concurrency !== undefined) {
         return { desired: concurrency.provisioned, running: group.observed.concurrency?.provisioned ?? 0, isMoving };
@@ -40,7 +40,7 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
         desired: instanceCount,
         running: found.inServiceCounts.get(groupKey(generation.number, named.variant)) ?? 0,
         isMoving,
-        // A queue needs at least one instance, too.
+        // Only variants of asynchronous endpoints can be scaled to zero.
         least: generation.asyncInference === undefined ? 1 : 0,
       };
     },
@@ -55,7 +55,7 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
   };
 
   async function reached(endpoint: string, variant: string, to: number, signal: AbortSignal): Promise<void> {
-    await hosting.settled(endpoint, { waitMsMax: settledMsMax, signal });
+    await hosting.waitUntilStable(endpoint, { waitMsMax: settledMsMax, signal });
     const { record } = await hosting.endpoints.describe(endpoint, owner);
     const group = record.generations[0].variants.find(({ plan }) => plan.variant.VariantName === variant);
     const { concurrency, instanceCount } = group?.settled ?? {};

@@ -1,4 +1,4 @@
-import type { Watched } from "../alarms/index.ts";
+import type { EvaluatedMetric } from "../alarms/index.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** A scaled resource: `endpoint/<name>/variant/<name>` by its number of instances. */
@@ -33,7 +33,7 @@ export interface TrackingPolicy extends PolicyFacts {
   readonly type: "TargetTrackingScaling";
   readonly targetValue: number;
   /** The metric, over periods of one minute or, for some predefined metrics, ten seconds. */
-  readonly watched: Watched;
+  readonly watched: EvaluatedMetric;
   /** True if a minute without data points counts as a minute without requests. */
   readonly isZeroWhenMissing: boolean;
   readonly scaleOutCooldownMs: number;

@@ -135,8 +135,8 @@ class World implements AsyncDisposable {
     for (let tick = 0; tick < 270; tick++) {
       this.nowMs += 10_000;
       if (tick === 60) this.isMoving = false;
-      await this.alarms.look(never);
-      await this.alarms.acted();
+      await this.alarms.evaluateAll(never);
+      await this.alarms.whenActionsEnd();
       await this.scaling.settled();
       await this.scaling.runScheduled();
       await this.scaling.sweep(this.scaling.list().map((each) => each.target));

@@ -1,4 +1,4 @@
-import type { AlarmAct, AlarmEvent, Alarms, ReadValues } from "../alarms/index.ts";
+import type { AlarmAction, AlarmEvent, Alarms, ReadMetricValues } from "../alarms/index.ts";
 import { AwsError, delay, KeyedLock, retryWrite, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { RecordedValues, type Documents } from "../records/index.ts";
 import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
@@ -41,7 +41,7 @@ export const scalingLimits: ScalingLimits = {
 export interface ScalingOptions {
   readonly documents: Documents;
   readonly alarms: Alarms;
-  readonly readValues: ReadValues;
+  readonly readValues: ReadMetricValues;
   readonly resources: ScalableResources;
   /** Returns an id for an activity. */
   readonly newId: () => string;
@@ -194,7 +194,7 @@ export class Scaling implements AsyncDisposable {
   }
 
   /** Returns the action of a policy's ARN; null for any other ARN. */
-  action(arn: string): AlarmAct | null {
+  action(arn: string): AlarmAction | null {
     const found = this.#policy(arn);
     if (found === null) return null;
     return { repeats: true, run: (event, signal) => this.#alarmed(arn, event, signal) };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlarmEvent } from "../alarms/index.ts";
-import { sumAlarm, watchedSum } from "../alarms/sum-alarm-fixture.ts";
+import { sumAlarm, sumMetric } from "../alarms/sum-alarm-fixture.ts";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { StepPolicy, TrackingPolicy } from "./policy.ts";
 import { steppedByAlarm, trackedByAlarm } from "./wanted-capacity.ts";
@@ -19,7 +19,7 @@ const policy: StepPolicy = {
   configuration: {},
 };
 const alarm = sumAlarm("busy", {
-  watched: { ...watchedSum, periodMs: 10_000 },
+  watched: { ...sumMetric, periodMs: 10_000 },
   threshold: 100,
   evaluationPeriods: 2,
   datapointsToAlarm: 2,

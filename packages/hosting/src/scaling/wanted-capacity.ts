@@ -1,4 +1,4 @@
-import type { AlarmEvent, ReadValues } from "../alarms/index.ts";
+import type { AlarmEvent, ReadMetricValues } from "../alarms/index.ts";
 import type { Clock } from "@galatea/base";
 import { jointCapacity, steppedCapacity, trackedCapacity, type CapacityState } from "./capacity.ts";
 import type { ScalingPolicy, StepPolicy, TrackingPolicy } from "./policy.ts";
@@ -23,7 +23,7 @@ export interface TrackingAlarmed {
 }
 
 export interface MetricReading {
-  readonly readValues: ReadValues;
+  readonly readValues: ReadMetricValues;
   readonly clock: Clock;
   /** Time since which metrics are recorded without a gap: before it, missing data means nothing. */
   readonly sinceMs: number;

@@ -1,13 +1,13 @@
 import type { ResolutionMs, SeriesKey, SeriesRecorder } from "@galatea/base/metrics";
 
-/** Opens a series for recording, of minutes by default; called once per series, not per sample. */
+/** Opens a metric series for recording, with a resolution of one minute by default. Called once per series, not per sample. */
 export type OpenSeries = (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder;
 
 const modelNamespace = "AWS/SageMaker";
 const instanceNamespace = "/aws/sagemaker/Endpoints";
 const componentNamespace = "/aws/sagemaker/InferenceComponents";
 
-/** Units of metrics, with the service's spellings. */
+/** Units of a variant's metrics, as CloudWatch spells them. */
 const variantUnits = {
   Invocations: "None",
   InvocationsPerInstance: "None",
@@ -18,7 +18,7 @@ const variantUnits = {
   OverheadLatency: "Microseconds",
 } as const;
 
-/** Metrics of streamed responses. */
+/** Units of the metrics of streamed responses. */
 const streamUnits = {
   FirstChunkLatency: "Microseconds",
   FirstChunkModelLatency: "Microseconds",
@@ -39,7 +39,7 @@ const serverlessUnits = {
   ServerlessConcurrentExecutionsUtilization: "None",
 } as const;
 
-/** Metrics of serverless variants with provisioned concurrency. */
+/** Units of the metrics of serverless variants with provisioned concurrency. */
 const provisionedUnits = {
   ServerlessProvisionedConcurrencyExecutions: "Count",
   ServerlessProvisionedConcurrencyUtilization: "None",
@@ -56,7 +56,7 @@ const instanceUnits = {
   LoadedModelCount: "None",
 } as const;
 
-/** Metrics of one container of several. */
+/** Units of the metrics of a single container, recorded if an instance has several. */
 const containerUnits = {
   Invocations: "None",
   Invocation4XXErrors: "None",
@@ -73,7 +73,7 @@ const containerUseUnits = {
   GPUMemoryUtilization: "Percent",
 } as const;
 
-/** Metrics that the service does not have: those of single models, in a namespace of our own. */
+/** Units of the metrics of single models of a multi-model endpoint. SageMaker has no such metrics; they are in the namespace Galatea/Models. */
 const perModelUnits = {
   Invocations: "None",
   ModelLatency: "Microseconds",
@@ -92,28 +92,28 @@ export type ComponentMetric = keyof typeof componentUnits;
 export type ServerlessMetric = keyof typeof serverlessUnits | keyof typeof provisionedUnits;
 export type InstanceMetric = keyof typeof instanceUnits;
 export type ContainerMetric = keyof typeof containerUnits;
-export type ContainerUseMetric = keyof typeof containerUseUnits;
-export type PerModelMetric = keyof typeof perModelUnits;
+export type ContainerUsageMetric = keyof typeof containerUseUnits;
+export type TargetModelMetric = keyof typeof perModelUnits;
 
-/** Resolution of the metrics by which scaling reacts within a minute. */
-const fineMs = 10_000;
+/** Resolution of the metrics that allow autoscaling to react within a minute. */
+const highResolutionMs = 10_000;
 
-/** Maximum number of models of one variant with open series; a sample of another model opens its series again. */
+/** Maximum number of models of one variant whose series stay open. Above it, the series of a model is opened again for each sample. */
 const openModelsMax = 1000;
 
 interface PerModel {
-  readonly record: (metric: PerModelMetric, value: number) => void;
+  readonly record: (metric: TargetModelMetric, value: number) => void;
 }
 
 /**
- * The series of one variant. Its metrics are recorded under {EndpointName, VariantName} and again with
- * EndpointConfigName: a series is its exact set of dimensions.
+ * Records the metrics of one variant. Each metric is recorded with the dimensions {EndpointName, VariantName}, and again
+ * with EndpointConfigName, because CloudWatch finds a series only by its exact set of dimensions.
  */
 export class VariantMetrics {
   readonly #open: OpenSeries;
   readonly #dimensions: SeriesKey["dimensions"];
   readonly #variant: Readonly<Record<VariantMetric, readonly SeriesRecorder[]>>;
-  /** Opened by the first stream: most variants have none. */
+  /** Series of streamed responses, opened by the first stream because most variants have none. */
   readonly #streams = new Map<StreamMetric, readonly SeriesRecorder[]>();
   readonly #openStream: (metric: StreamMetric) => readonly SeriesRecorder[];
   readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;
@@ -121,11 +121,11 @@ export class VariantMetrics {
   readonly #component: ReadonlyMap<string, readonly SeriesRecorder[]>;
   readonly #instance: Readonly<Record<InstanceMetric, readonly SeriesRecorder[]>>;
   readonly #containers: ReadonlyMap<string, Readonly<Record<ContainerMetric, readonly SeriesRecorder[]>>>;
-  readonly #uses: ReadonlyMap<string, Readonly<Record<ContainerUseMetric, readonly SeriesRecorder[]>>>;
+  readonly #uses: ReadonlyMap<string, Readonly<Record<ContainerUsageMetric, readonly SeriesRecorder[]>>>;
   readonly #models = new Map<string, PerModel>();
-  /** Opened by the first request. */
+  /** Series of the requests in flight; null until the first request. */
   #concurrency: SeriesRecorder | null = null;
-  /** Opened by the first request without a copy. */
+  /** Series of requests that found no copy; null until the first such request. */
   #noCapacity: readonly SeriesRecorder[] | null = null;
   readonly #openFine: (metricName: string) => readonly SeriesRecorder[];
 
@@ -137,9 +137,9 @@ export class VariantMetrics {
       readonly config: string;
       readonly multiModel: boolean;
       readonly serverless?: boolean;
-      /** Null for a variant with instances of its own. */
+      /** Name of the inference component whose copies the metrics are about; null for a variant with a model. */
       readonly component?: string | null;
-      /** Containers of models with several: each has series of its own. */
+      /** Names of the containers if the model has several, which then have separate series; else empty. */
       readonly containers: readonly string[];
     },
   ) {
@@ -150,7 +150,7 @@ export class VariantMetrics {
       { name: "VariantName", value: names.variant },
     ];
     const ofComponent = component === null ? [] : [{ name: "InferenceComponentName", value: component }];
-    // Autoscaling queries a component by its name alone.
+    // Autoscaling queries the metrics of a component with InferenceComponentName as the only dimension.
     const two = component === null ? ofVariant : ofComponent;
     const three = [
       ...ofVariant,
@@ -176,7 +176,7 @@ export class VariantMetrics {
       );
     this.#openFine = (metricName) =>
       [two, three].map((dimensions) =>
-        open({ namespace: modelNamespace, metricName, dimensions, unit: "None" }, fineMs),
+        open({ namespace: modelNamespace, metricName, dimensions, unit: "None" }, highResolutionMs),
       );
     const multiModel = names.multiModel ? openAll(modelNamespace, multiModelUnits, [two]) : null;
     this.#multiModel = new Map(
@@ -209,17 +209,17 @@ export class VariantMetrics {
     for (const each of series) each.record(value);
   }
 
-  /** Records the requests in flight per instance, in points of ten seconds, which scaling within a minute needs. */
+  /** Records the number of requests in flight per instance, with a resolution of ten seconds for autoscaling. */
   recordConcurrency(count: number): void {
     const metricName = this.#component.size === 0 ? "ConcurrentRequestsPerModel" : "ConcurrentRequestsPerCopy";
     const key = { namespace: modelNamespace, metricName, unit: "Count" };
-    this.#concurrency ??= this.#open({ ...key, dimensions: this.#dimensions }, fineMs);
+    this.#concurrency ??= this.#open({ ...key, dimensions: this.#dimensions }, highResolutionMs);
     this.#concurrency.record(count);
   }
 
   /**
-   * Records a request for a component without a copy. Alarms on it evaluate every 30 seconds, for which points of a
-   * minute are too coarse.
+   * Records a request for a component without a copy, with a resolution of ten seconds: alarms on this metric are
+   * evaluated every 30 seconds.
    */
   recordNoCapacity(): void {
     this.#noCapacity ??= this.#openFine("NoCapacityInvocationFailures");
@@ -242,18 +242,18 @@ export class VariantMetrics {
     for (const series of this.#instance[metric]) series.record(value);
   }
 
-  /** Records under {EndpointName, VariantName, ContainerName}; does nothing for a single container. */
+  /** Records a metric with the dimensions {EndpointName, VariantName, ContainerName}. Does nothing if the instance has one container. */
   recordContainer(container: string, metric: ContainerMetric, value: number): void {
     for (const series of this.#containers.get(container)?.[metric] ?? []) series.record(value);
   }
 
-  /** Records the usage of one container of several. */
-  recordUse(container: string, metric: ContainerUseMetric, value: number): void {
+  /** Records the CPU, memory or GPU usage of a container. Does nothing if the instance has one container. */
+  recordContainerUsage(container: string, metric: ContainerUsageMetric, value: number): void {
     for (const series of this.#uses.get(container)?.[metric] ?? []) series.record(value);
   }
 
-  /** Records in the namespace `Galatea/Models` under {EndpointName, VariantName, TargetModel}. */
-  recordModel(target: string, metric: PerModelMetric, value: number): void {
+  /** Records a metric of one model in the namespace `Galatea/Models`, with the dimensions {EndpointName, VariantName, TargetModel}. */
+  recordTargetModel(target: string, metric: TargetModelMetric, value: number): void {
     let model = this.#models.get(target);
     if (model === undefined) {
       model = this.#openModel(target);
@@ -268,7 +268,7 @@ export class VariantMetrics {
 
   #openModel(target: string): PerModel {
     const dimensions = [...this.#dimensions, { name: "TargetModel", value: target }];
-    const series = new Map<PerModelMetric, SeriesRecorder>();
+    const series = new Map<TargetModelMetric, SeriesRecorder>();
     return {
       record: (metricName, value) => {
         let recorder = series.get(metricName);

@@ -1,2 +1,2 @@
-/** The metrics of variants, models and components: their names, units and dimensions. */
-export { VariantMetrics, type ContainerUseMetric, type InstanceMetric, type OpenSeries } from "./endpoint-metrics.ts";
+/** The CloudWatch metrics of variants, models and inference components: their names, units and dimensions. */
+export { VariantMetrics, type ContainerUsageMetric, type InstanceMetric, type OpenSeries } from "./endpoint-metrics.ts";

@@ -5,9 +5,10 @@ import type { ComponentRecord } from "../components/index.ts";
 import type { EndpointConfigRecord, ModelRecord } from "../definitions/index.ts";
 import type { EndpointRecord } from "../endpoints/index.ts";
 import type { TransformJobRecord, TransformProgress } from "../transforms/index.ts";
-import { ordersOf } from "./listing.ts";
+import { sortValues } from "./listing.ts";
 import { RecordKind } from "./record-kind.ts";
 
+/** SageMaker's Tag, with its member names. */
 export interface Tag {
   readonly Key: string;
   readonly Value: string;
@@ -15,32 +16,32 @@ export interface Tag {
 
 /** The measured memory of a model's containers. */
 export interface ModelMemoryRecord {
-  /** Creation time of the model: a later model with the same name has another one. */
+  /** Creation time of the model. It distinguishes the model from a later one of the same name. */
   readonly modelCreatedMs: number;
-  /** Maximum bytes of each container, including its own memory without a model; zero for a multi-model one. */
+  /** Maximum measured bytes of each container, including the memory of the server itself; zero for a multi-model container. */
   readonly mostBytes: readonly number[];
 }
 
-/** Models, configurations, endpoints and transform jobs by lower-cased name; tags by ARN. */
+/** The kinds of hosting's records. Keys are lower-case names, except for tags (ARNs) and requests. */
 export interface HostingKinds {
   readonly models: RecordKind<ModelRecord>;
-  /** By the keys of the models, and deleted with them. */
+  /** Measured memory of models, with the same keys as the models; deleted with the model. */
   readonly modelMemories: RecordKind<ModelMemoryRecord>;
   readonly configs: RecordKind<EndpointConfigRecord>;
   readonly endpoints: RecordKind<EndpointRecord>;
   readonly transformJobs: RecordKind<TransformJobRecord>;
-  /** By the keys of the jobs. */
+  /** Progress of transform jobs, with the same keys as the jobs. */
   readonly transformProgress: RecordKind<TransformProgress>;
   readonly components: RecordKind<ComponentRecord>;
   readonly tags: RecordKind<readonly Tag[]>;
-  /** Queued requests, in the order of acceptance. */
+  /** Queued asynchronous requests. Their keys sort in the order of acceptance. */
   readonly asyncInvocations: RecordKind<AsyncInvocation>;
-  /** Base64, by the keys of the requests. */
+  /** Inputs from request bodies as Base64, with the same keys as the requests. */
   readonly asyncPayloads: RecordKind<string>;
 }
 
 export function hostingKinds(documents: Documents, logger: Logger): HostingKinds {
-  const listed = { documents, logger, orders: ordersOf };
+  const listed = { documents, logger, orders: sortValues };
   const unlisted = { documents, logger, orders: () => ({}) };
   return {
     models: new RecordKind<ModelRecord>("model", listed),

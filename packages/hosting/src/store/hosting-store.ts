@@ -6,20 +6,20 @@ import { HostingView } from "./hosting-view.ts";
 import { StateChangeLog } from "./state-change-log.ts";
 
 /**
- * Maximum number of attempts: each conflict means that another writer succeeded, and more conflicts than this are a
- * bug.
+ * Maximum number of attempts of a write. Each conflict means that another writer has succeeded, so that more conflicts
+ * than this indicate a bug.
  */
 const attemptsMax = 20;
 
-/** The effects of a successful write. */
-export interface WriteConsequences {
-  /** Passed to the followers of endpoints. */
+/** Effects that take place when a write has succeeded. */
+export interface WriteEffects {
+  /** The state change of an endpoint, which is logged and passed to callers that wait for state changes. */
   readonly stateChange?: StateChange | null;
-  /** Called before any follower is notified. */
+  /** Called after the write, before callers that wait for state changes are notified. */
   readonly recorded?: () => void;
 }
 
-/** Hosting's own records: reads documents, writes them in transactions, and keeps a view of them in memory. */
+/** The store of hosting's records. It reads and writes documents in transactions, and keeps a summary of all records in memory. */
 export class HostingStore implements AsyncDisposable {
   readonly kinds: HostingKinds;
   readonly view: HostingView;
@@ -52,19 +52,19 @@ export class HostingStore implements AsyncDisposable {
    */
   async write(
     changes: readonly DocumentChange[],
-    { stateChange = null, recorded = () => {} }: WriteConsequences = {},
+    { stateChange = null, recorded = () => {} }: WriteEffects = {},
   ): Promise<number> {
     const write = async (all: readonly DocumentChange[]) => {
       const version = await this.#documents.write(all);
       recorded();
-      this.view.wrote(all, version);
+      this.view.applyWrite(all, version);
       return version;
     };
     if (stateChange === null) return await write(changes);
-    return await this.stateChanges.writing(stateChange, (more) => write([...changes, ...more]));
+    return await this.stateChanges.writeChange(stateChange, (more) => write([...changes, ...more]));
   }
 
-  /** Repeats an attempt, including its reads, after each conflict with another write. */
+  /** Calls `attempt` until it causes no write conflict. Each call must read the records again. */
   async attempt<Value>(attempt: () => Promise<Value>): Promise<Value> {
     for (let count = 1; ; count++) {
       try {

@@ -14,20 +14,20 @@ import { modelDataUrlOf } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
 import { ModelDataLocations } from "./model-data-locations.ts";
 import { OutputFolders, type OutputOwners, type OutputFolder } from "./output-folders.ts";
-import { configOutputs, endpointOutputs, transformOutputs } from "./recorded-outputs.ts";
+import { configOutputFolders, endpointOutputFolders, transformOutputFolders } from "./recorded-outputs.ts";
 
-/** The facts of a record that are kept in memory. */
-interface RecordFacts {
+/** The fields of a record that are kept in memory. */
+interface RecordSummary {
   readonly version: number;
-  /** URLs of the models' data. */
+  /** S3 URLs of the data of the record's models. */
   readonly modelDataUrls: readonly string[];
-  /** Locations of its requests' outputs. */
+  /** Folders to which the outputs of its requests are written. */
   readonly outputs: readonly OutputFolder[];
-  /** Null for other kinds. */
+  /** Null if the record is no endpoint. */
   readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
-  /** Null for other kinds. */
+  /** Null if the record is no transform job. */
   readonly transform: { readonly at: TransformState["at"]; readonly footprint: Footprint } | null;
-  /** Null for other kinds. */
+  /** Null if the record is no inference component. */
   readonly component: { readonly at: ComponentState["at"]; readonly footprint: Footprint } | null;
 }
 
@@ -35,7 +35,7 @@ interface RecordVersion {
   readonly kind: string;
   readonly key: string;
   readonly version: number;
-  /** Null for a deleted record. */
+  /** JSON of the record; null for a deleted record. */
   readonly body: string | null;
 }
 
@@ -50,26 +50,28 @@ const heardAgainMs = 1000;
 const readAtOnceMax = 200;
 
 /**
- * The facts of all records that hosting reads synchronously: counts, states and footprints of endpoints, locations of
- * models. Its own writes are visible at once, those of other processes when the documents' change feed delivers them.
- * The account's quotas bound it.
+ * An in-memory summary of all records, for synchronous reads: counts, states and footprints of endpoints, locations of
+ * model data. Writes of this process are visible at once, those of other processes when the documents' change feed
+ * delivers them. The account's quotas limit its size.
  */
 export class HostingView implements AsyncDisposable {
   readonly #options: HostingViewOptions;
   readonly #following: TaskGroup;
   readonly #stateChanged = new ChangeNotifier();
   readonly #kinds: readonly string[];
-  #facts: KnownRecords;
-  /** Keys that this process deleted, with the version: a late notification must not restore them. */
+  #records: KnownRecords;
+  /** Keys that this process has deleted, with the version of the deletion. A delayed notification must not restore them. */
   readonly #deleted = new Map<string, number>();
 
   private constructor(options: HostingViewOptions) {
     this.#options = options;
     const { models, configs, endpoints, transformJobs, components } = options.kinds;
     this.#kinds = [models, configs, endpoints, transformJobs, components].map(({ kind }) => kind);
-    this.#facts = new KnownRecords(this.#kinds);
+    this.#records = new KnownRecords(this.#kinds);
     this.#following = new TaskGroup((error) => {
-      options.logger.error("the change feed of the records has stopped", { error: String(error) });
+      options.logger.error("bug: the change feed of the records has stopped; changes by other processes are missed", {
+        error: String(error),
+      });
     });
   }
 
@@ -81,11 +83,11 @@ export class HostingView implements AsyncDisposable {
   }
 
   count({ kind }: { readonly kind: string }): number {
-    return this.#facts.of(kind).size;
+    return this.#records.of(kind).size;
   }
 
   has({ kind }: { readonly kind: string }, key: string): boolean {
-    return this.#facts.of(kind).has(key);
+    return this.#records.of(kind).has(key);
   }
 
   /** Returns the footprint of an endpoint, including the target of its update; empty for an unknown one. */
@@ -93,9 +95,9 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.get(key)?.endpoint?.footprint ?? noFootprint;
   }
 
-  /** The sum over all endpoints, transform jobs and inference components. */
+  /** Sum of the footprints of all endpoints, transform jobs and inference components. */
   get footprint(): Footprint {
-    return this.#facts.footprint;
+    return this.#records.footprint;
   }
 
   /** Returns the footprint of a transform job in progress; empty for any other. */
@@ -103,22 +105,22 @@ export class HostingView implements AsyncDisposable {
     return this.#transforms.get(key)?.transform?.footprint ?? noFootprint;
   }
 
-  /** Returns the footprint of an inference component's present and desired copies; its instances are its endpoint's. */
+  /** Returns the footprint of an inference component's existing and desired copies. The instances below the copies count for the endpoint. */
   componentFootprint(key: string): Footprint {
     return this.#components.get(key)?.component?.footprint ?? noFootprint;
   }
 
-  /** Returns null for an unknown component. */
+  /** Returns the state of an inference component; null for an unknown name. */
   componentState(key: string): ComponentState["at"] | null {
     return this.#components.get(key)?.component?.at ?? null;
   }
 
-  /** Returns null for an unknown job. */
+  /** Returns the state of a transform job; null for an unknown name. */
   transformState(key: string): TransformState["at"] | null {
     return this.#transforms.get(key)?.transform?.at ?? null;
   }
 
-  /** Returns null for an unknown endpoint. */
+  /** Returns the state of an endpoint; null for an unknown name. */
   endpointState(key: string): EndpointState["at"] | null {
     return this.#endpoints.get(key)?.endpoint?.at ?? null;
   }
@@ -127,14 +129,14 @@ export class HostingView implements AsyncDisposable {
     return this.#endpoints.values().flatMap(({ endpoint }) => (endpoint === null ? [] : [endpoint.at]));
   }
 
-  /** Returns whether an object is data of a model, including deleted ones that an endpoint still runs. */
+  /** Returns whether an S3 object is data of a model, or of a deleted model that an endpoint still runs. */
   isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
-    return this.#facts.places.cover(object);
+    return this.#records.modelData.covers(object);
   }
 
-  /** Returns the innermost output folder of an object; null for an object that is no output. */
-  outputPlace(object: { readonly bucket: string; readonly key: string }): OutputOwners | null {
-    return this.#facts.outputs.find(object);
+  /** Returns the innermost output folder that contains an S3 object, with its owners; null for an object that is no output. */
+  outputOwners(object: { readonly bucket: string; readonly key: string }): OutputOwners | null {
+    return this.#records.outputs.find(object);
   }
 
   /** Resolves with the next change of an endpoint, a transform job or an inference component. */
@@ -142,15 +144,15 @@ export class HostingView implements AsyncDisposable {
     return this.#stateChanged.nextChange();
   }
 
-  /** Records a committed write of this process, before followers are notified. */
-  wrote(changes: readonly DocumentChange[], version: number): void {
+  /** Applies a committed write of this process to the view, before callers are notified of it. */
+  applyWrite(changes: readonly DocumentChange[], version: number): void {
     for (const change of changes) {
       if (change.do === "check") continue;
       const { kind, key } = change;
       if (change.do === "delete") this.#deleted.set(`${kind} ${key}`, version);
-      this.#take({ kind, key, version, body: change.do === "put" ? change.body : null });
+      this.#apply({ kind, key, version, body: change.do === "put" ? change.body : null });
     }
-    this.#tell(changes);
+    this.#notify(changes);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -163,9 +165,9 @@ export class HostingView implements AsyncDisposable {
       try {
         for await (const batch of documents.changes(since, closing)) {
           since = batch.version;
-          for (const { document, ...place } of batch.changes) this.#take({ ...place, body: document?.body ?? null });
+          for (const { document, ...place } of batch.changes) this.#apply({ ...place, body: document?.body ?? null });
           for (const [name, deleted] of this.#deleted) if (deleted <= since) this.#deleted.delete(name);
-          this.#tell(batch.changes);
+          this.#notify(batch.changes);
         }
       } catch (error) {
         closing.throwIfAborted();
@@ -174,15 +176,17 @@ export class HostingView implements AsyncDisposable {
           this.#stateChanged.notify();
           continue;
         }
-        logger.error("the change feed of the records failed; it is read again", { error: String(error) });
+        logger.error("reading the change feed of the records failed; all records are read again", {
+          error: String(error),
+        });
         await delay(clock, heardAgainMs, closing);
       }
     }
   }
 
   /**
-   * Reads every record. Returns the version that is complete in the view; writes of this process meanwhile are newer,
-   * and stay.
+   * Reads all records into the view. Resolves with the version up to which the view is complete. Records that this
+   * process has written during the read are newer and are kept.
    */
   async #load(): Promise<number> {
     const { documents } = this.#options;
@@ -191,26 +195,26 @@ export class HostingView implements AsyncDisposable {
     for (const kind of this.#kinds) {
       for (let after: DocumentPosition | null = null; ;) {
         const page = await documents.list({ kind, order: null, isDescending: false, after, limit: readAtOnceMax });
-        for (const document of page.documents) this.#take(document, facts);
+        for (const document of page.documents) this.#apply(document, facts);
         if (page.next === null) break;
         after = page.next;
       }
-      for (const [key, before] of this.#facts.of(kind)) if (before.version > version) facts.set(kind, key, before);
+      for (const [key, before] of this.#records.of(kind)) if (before.version > version) facts.set(kind, key, before);
     }
-    this.#facts = facts;
+    this.#records = facts;
     return version;
   }
 
-  #take(record: RecordVersion, facts = this.#facts): void {
+  #apply(record: RecordVersion, facts = this.#records): void {
     const { kind, key, version, body } = record;
     if (!this.#kinds.includes(kind)) return;
     const isOlder = (facts.of(kind).get(key)?.version ?? 0) > version;
     if (isOlder || (this.#deleted.get(`${kind} ${key}`) ?? 0) > version) return;
-    facts.set(kind, key, body === null ? null : this.#factsOf({ kind, key, version, body }));
+    facts.set(kind, key, body === null ? null : this.#summaryOf({ kind, key, version, body }));
   }
 
-  /** Returns null for a record that cannot be read. */
-  #factsOf(record: RecordVersion & { readonly body: string }): RecordFacts | null {
+  /** Returns the summary of a record; null if the record is unreadable. */
+  #summaryOf(record: RecordVersion & { readonly body: string }): RecordSummary | null {
     const { models, configs, endpoints, transformJobs, components } = this.#options.kinds;
     const { kind, version } = record;
     const none = { version, modelDataUrls: [], outputs: [], endpoint: null, transform: null, component: null };
@@ -223,7 +227,7 @@ export class HostingView implements AsyncDisposable {
     }
     if (kind === configs.kind) {
       const config = configs.read(record);
-      return config === null ? null : { ...none, outputs: configOutputs(config) };
+      return config === null ? null : { ...none, outputs: configOutputFolders(config) };
     }
     if (kind === models.kind) {
       const model = models.read(record);
@@ -233,7 +237,7 @@ export class HostingView implements AsyncDisposable {
       const job = transformJobs.read(record);
       if (job === null) return null;
       const { at } = job.state;
-      const outputs = transformOutputs(job);
+      const outputs = transformOutputFolders(job);
       if (!isUnderWay({ at })) return { ...none, outputs, transform: { at, footprint: noFootprint } };
       const transform = { at, footprint: jobFootprint(job) };
       return { ...none, outputs, modelDataUrls: dataUrls([job.model]), transform };
@@ -241,50 +245,50 @@ export class HostingView implements AsyncDisposable {
     const read = endpoints.read(record);
     if (read === null) return null;
     const endpoint = { at: read.state.at, footprint: plannedFootprint(read) };
-    return { ...none, outputs: endpointOutputs(read), modelDataUrls: dataUrls(modelsOf(read)), endpoint };
+    return { ...none, outputs: endpointOutputFolders(read), modelDataUrls: dataUrls(modelsOf(read)), endpoint };
   }
 
-  #tell(changes: readonly { readonly kind: string }[]): void {
+  #notify(changes: readonly { readonly kind: string }[]): void {
     const { endpoints, transformJobs, components } = this.#options.kinds;
     const moving = [endpoints.kind, transformJobs.kind, components.kind];
     if (changes.some(({ kind }) => moving.includes(kind))) this.#stateChanged.notify();
   }
 
-  get #components(): ReadonlyMap<string, RecordFacts> {
-    return this.#facts.of(this.#options.kinds.components.kind);
+  get #components(): ReadonlyMap<string, RecordSummary> {
+    return this.#records.of(this.#options.kinds.components.kind);
   }
 
-  get #transforms(): ReadonlyMap<string, RecordFacts> {
-    return this.#facts.of(this.#options.kinds.transformJobs.kind);
+  get #transforms(): ReadonlyMap<string, RecordSummary> {
+    return this.#records.of(this.#options.kinds.transformJobs.kind);
   }
 
-  get #endpoints(): ReadonlyMap<string, RecordFacts> {
-    return this.#facts.of(this.#options.kinds.endpoints.kind);
+  get #endpoints(): ReadonlyMap<string, RecordSummary> {
+    return this.#records.of(this.#options.kinds.endpoints.kind);
   }
 }
 
-/** The facts of all records by kind, and the locations of all model data and outputs. */
+/** The summaries of all records by kind, and the locations of all model data and outputs. */
 class KnownRecords {
-  readonly places = new ModelDataLocations();
+  readonly modelData = new ModelDataLocations();
   readonly outputs = new OutputFolders();
-  /** Kept as a sum, because each request to a multi-model container reads it when it ends. */
+  /** Cached sum over all records, because each request to a multi-model container reads it. */
   readonly footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0, countsByBytes: new Map<number, number>() };
-  readonly #byKind: ReadonlyMap<string, Map<string, RecordFacts>>;
+  readonly #byKind: ReadonlyMap<string, Map<string, RecordSummary>>;
 
   constructor(kinds: readonly string[]) {
-    this.#byKind = new Map(kinds.map((kind) => [kind, new Map<string, RecordFacts>()]));
+    this.#byKind = new Map(kinds.map((kind) => [kind, new Map<string, RecordSummary>()]));
   }
 
-  of(kind: string): ReadonlyMap<string, RecordFacts> {
-    return this.#byKind.get(kind) ?? new Map<string, RecordFacts>();
+  of(kind: string): ReadonlyMap<string, RecordSummary> {
+    return this.#byKind.get(kind) ?? new Map<string, RecordSummary>();
   }
 
-  /** Sets or, for null, removes a record's facts. */
-  set(kind: string, key: string, facts: RecordFacts | null): void {
+  /** Sets the summary of a record; null removes it. */
+  set(kind: string, key: string, facts: RecordSummary | null): void {
     const records = this.#byKind.get(kind);
     if (records === undefined) return;
-    for (const url of facts?.modelDataUrls ?? []) this.places.add(url);
-    for (const url of records.get(key)?.modelDataUrls ?? []) this.places.remove(url);
+    for (const url of facts?.modelDataUrls ?? []) this.modelData.add(url);
+    for (const url of records.get(key)?.modelDataUrls ?? []) this.modelData.remove(url);
     for (const place of facts?.outputs ?? []) this.outputs.add(place);
     for (const place of records.get(key)?.outputs ?? []) this.outputs.remove(place);
     this.#count(facts, 1);
@@ -293,7 +297,7 @@ class KnownRecords {
     else records.set(key, facts);
   }
 
-  #count(facts: RecordFacts | null, sign: 1 | -1): void {
+  #count(facts: RecordSummary | null, sign: 1 | -1): void {
     const { footprint } = facts?.endpoint ?? facts?.transform ?? facts?.component ?? { footprint: noFootprint };
     const { countsByBytes } = this.footprint;
     this.footprint.instanceCount += sign * footprint.instanceCount;

@@ -1,6 +1,6 @@
-/** The store of hosting's own records; only hosting opens it. */
+/** The store of hosting's records, which only this package opens. */
 export type { HostingKinds, ModelMemoryRecord, Tag } from "./hosting-kinds.ts";
-export { HostingStore, type WriteConsequences } from "./hosting-store.ts";
+export { HostingStore, type WriteEffects } from "./hosting-store.ts";
 export { listPage, type ListingPage, type ListingPosition, type ListQuery, type TimeRange } from "./listing.ts";
 export type { OutputOwners } from "./output-folders.ts";
 export type { NumberedStateChange } from "./state-change-log.ts";

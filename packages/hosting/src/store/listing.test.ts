@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { silentLogger } from "@galatea/base";
 import { MemoryDocuments } from "../records/contracts/index.ts";
-import { listPage, ordersOf, type ListingPage, type ListingPosition, type ListQuery } from "./listing.ts";
+import { listPage, sortValues, type ListingPage, type ListingPosition, type ListQuery } from "./listing.ts";
 import { RecordKind } from "./record-kind.ts";
 
 interface Row {
@@ -27,8 +27,8 @@ const everything: ListQuery = {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function kindOf(rows: readonly Row[], documents = new MemoryDocuments()): Promise<RecordKind<Row>> {
-  const kind = new RecordKind<Row>("row", { documents, orders: ordersOf, logger: silentLogger });
-  if (rows.length > 0) await documents.write(rows.map((row) => kind.put(row.name.toLowerCase(), row, "any")));
+  const kind = new RecordKind<Row>("row", { documents, orders: sortValues, logger: silentLogger });
+  if (rows.length > 0) await documents.write(rows.map((row) => kind.putChange(row.name.toLowerCase(), row, "any")));
   return kind;
 }
 

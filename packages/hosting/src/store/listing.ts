@@ -1,7 +1,7 @@
 import type { DocumentPosition } from "../records/index.ts";
 import type { RecordKind } from "./record-kind.ts";
 
-/** A time range; null: unbounded at that end. */
+/** A range of epoch times. A null end is unbounded. */
 export interface TimeRange {
   /** Inclusive. */
   readonly fromMs: number | null;
@@ -9,23 +9,23 @@ export interface TimeRange {
   readonly untilMs: number | null;
 }
 
-/** The position of a record in every order of its listing; a page token has that of the last record of a page. */
+/** The values by which a listing sorts a record. A page token contains those of the page's last record. */
 export interface ListingPosition {
   readonly name: string;
   readonly createdMs: number;
-  /** Empty for a record without states. */
+  /** Status of the record; empty for records without a status. */
   readonly status: string;
 }
 
 export interface ListQuery {
   readonly sortBy: "created" | "name" | "status";
   readonly isDescending: boolean;
-  /** Case-insensitive. */
+  /** Text that the name must contain, in any case. */
   readonly nameContains: string;
   readonly created: TimeRange;
   readonly modified: TimeRange;
   readonly status: string | null;
-  /** The listing continues after this position, even if its record was deleted. */
+  /** The page starts after this position, even if the record at the position was deleted. */
   readonly after: ListingPosition | null;
   readonly limit: number;
 }
@@ -43,37 +43,37 @@ interface Listed {
 }
 
 /**
- * Number of records that are read at once where some may not match: their bodies are parsed in one tick of the event
- * loop.
+ * Number of records per read if a filter may reject some of them. The bodies of one read are parsed in one tick of the
+ * event loop, so that more would block it.
  */
 const readAtOnceMax = 100;
 
-/** Returns a record's value in each order of a listing: each ends with the name, so that values are unique. */
-export function ordersOf({ name, createdMs, state }: Listed): Readonly<Record<string, string>> {
+/** Returns the sort value of a record for each order of a listing. The values are unique because each ends with the name. */
+export function sortValues({ name, createdMs, state }: Listed): Readonly<Record<string, string>> {
   const created = `${paddedMs(createdMs)} ${name}`;
   return { name, created, ...(state === undefined ? {} : { status: `${state.at} ${name}` }) };
 }
 
 /**
- * Reads a page from the position where the previous one ended: nothing before it is read, nothing is sorted, and of the
- * rest only as much as fills the page. Yields to the event loop before each further read.
+ * Reads one page of a listing. The database index gives the order and the start position, so that only the records of
+ * the page are read, plus those that the filter rejects. Calls `nextTick` between reads to yield to the event loop.
  */
 export async function listPage<Value extends Listed>(
   kind: RecordKind<Value>,
-  question: ListQuery,
+  query: ListQuery,
   nextTick: () => Promise<void>,
-  isWanted: ((value: Value) => boolean) | null = null,
+  filter: ((value: Value) => boolean) | null = null,
 ): Promise<ListingPage<Value>> {
-  const { sortBy, isDescending, limit } = question;
+  const { sortBy, isDescending, limit } = query;
   const found: Value[] = [];
-  const isPicky = isWanted !== null || !acceptsAll(question);
-  for (let after = startOf(question), isFirst = true; ; isFirst = false) {
+  const isPicky = filter !== null || !acceptsAll(query);
+  for (let after = startOf(query), isFirst = true; ; isFirst = false) {
     if (isPicky || !isFirst) await nextTick();
     const wanted = isPicky ? readAtOnceMax : limit + 1 - found.length;
     const { records, next } = await kind.page({ order: sortBy, isDescending, after, limit: wanted });
     for (const { value } of records) {
-      if (isBeyond(value, question)) return { page: found, hasMore: false };
-      if (!matches(value, question) || isWanted?.(value) === false) continue;
+      if (isAfterTimeRange(value, query)) return { page: found, hasMore: false };
+      if (!matches(value, query) || filter?.(value) === false) continue;
       if (found.length === limit) return { page: found, hasMore: true };
       found.push(value);
     }
@@ -82,7 +82,7 @@ export async function listPage<Value extends Listed>(
   }
 }
 
-/** Returns the position after the previous page; for the first page, the end of the time range that comes first. */
+/** Returns the position at which a page starts: the end of the previous page, or for the first page the start of the time range. */
 function startOf({ sortBy, isDescending, after, created }: ListQuery): DocumentPosition | null {
   if (after !== null) return positionOf(after, sortBy);
   const boundMs = isDescending ? created.untilMs : created.fromMs;
@@ -90,12 +90,12 @@ function startOf({ sortBy, isDescending, after, created }: ListQuery): DocumentP
 }
 
 function positionOf({ name, createdMs, status }: ListingPosition, sortBy: ListQuery["sortBy"]): DocumentPosition {
-  const orders = ordersOf({ name, createdMs, state: { at: status } });
+  const orders = sortValues({ name, createdMs, state: { at: status } });
   return { value: orders[sortBy] ?? "", key: name.toLowerCase() };
 }
 
-/** In the order of creation no match follows a record outside of the time range. */
-function isBeyond({ createdMs }: Listed, { sortBy, isDescending, created }: ListQuery): boolean {
+/** Returns whether no further record can match: in the order of creation, all records after this one are outside of the time range. */
+function isAfterTimeRange({ createdMs }: Listed, { sortBy, isDescending, created }: ListQuery): boolean {
   if (sortBy !== "created") return false;
   if (isDescending) return created.fromMs !== null && createdMs < created.fromMs;
   return created.untilMs !== null && createdMs >= created.untilMs;
@@ -121,7 +121,7 @@ function isWithin(ms: number, { fromMs, untilMs }: TimeRange): boolean {
   return (fromMs === null || ms >= fromMs) && (untilMs === null || ms < untilMs);
 }
 
-/** Returns texts of equal length, whose order is the order of the numbers. */
+/** Returns a number as text of fixed length, so that texts sort like the numbers. */
 function paddedMs(ms: number): string {
   return String(Math.ceil(ms)).padStart(15, "0");
 }

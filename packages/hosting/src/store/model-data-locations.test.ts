@@ -21,7 +21,7 @@ test("property: an object is model data while one of the models lies there or at
         const place = parseS3Uri(each);
         return place?.bucket === name && path.startsWith(place.key);
       });
-      assert.equal(places.cover({ bucket: name, key: path }), isCovered);
+      assert.equal(places.covers({ bucket: name, key: path }), isCovered);
     }),
   );
 });
@@ -31,5 +31,5 @@ test("what is no place in S3 is no place of model data", () => {
   const places = new ModelDataLocations();
   places.add("https://s3.amazonaws.com/bucket/%zz");
   places.remove("https://s3.amazonaws.com/bucket/%zz");
-  assert.equal(places.cover({ bucket: "bucket", key: "%zz" }), false);
+  assert.equal(places.covers({ bucket: "bucket", key: "%zz" }), false);
 });

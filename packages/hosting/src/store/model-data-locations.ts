@@ -1,6 +1,6 @@
 import { parseS3Uri } from "../definitions/index.ts";
 
-/** An object, or a prefix. */
+/** An S3 object, or a prefix of objects. */
 interface Place {
   readonly bucket: string;
   readonly key: string;
@@ -9,11 +9,11 @@ interface Place {
 interface BucketLocations {
   /** Number of models at each key or prefix. */
   readonly counts: Map<string, number>;
-  /** Number of such keys by length: there are few lengths, and a lookup tests each of them once. */
+  /** Number of prefixes of each length. A lookup tests one substring of a key for each length, and there are few lengths. */
   readonly lengths: Map<number, number>;
 }
 
-/** The locations of all models' data. A lookup does not iterate over the models. */
+/** The S3 locations of all models' data. The time of a lookup does not depend on the number of models. */
 export class ModelDataLocations {
   readonly #buckets = new Map<string, BucketLocations>();
 
@@ -26,7 +26,7 @@ export class ModelDataLocations {
     if (count(places.counts, key, 1) === 1) count(places.lengths, key.length, 1);
   }
 
-  /** Removes a location that was added. */
+  /** Removes a location that was added before. */
   remove(url: string): void {
     const place = parseS3Uri(url);
     if (place === null) return;
@@ -37,8 +37,8 @@ export class ModelDataLocations {
     if (places.counts.size === 0) this.#buckets.delete(bucket);
   }
 
-  /** Returns whether that is one of the objects, or below one of the prefixes. */
-  cover({ bucket, key }: Place): boolean {
+  /** Returns whether an object is one of the added objects, or below one of the added prefixes. */
+  covers({ bucket, key }: Place): boolean {
     const places = this.#buckets.get(bucket);
     if (places === undefined) return false;
     for (const length of places.lengths.keys()) {

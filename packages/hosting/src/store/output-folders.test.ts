@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { OutputFolders } from "./output-folders.ts";
-import { configOutputs, endpointOutputs } from "./recorded-outputs.ts";
+import { configOutputFolders, endpointOutputFolders } from "./recorded-outputs.ts";
 
 const owners = (places: OutputFolders, key: string) => {
   const found = places.find({ bucket: "b", key });
@@ -52,11 +52,11 @@ test("outputs of an endpoint are its answers and its captures, and its configura
     asyncInference: { OutputConfig: { S3OutputPath: "s3://b//out/", S3FailurePath: "" } },
     dataCapture: { DestinationS3Uri: "s3://b/captures/", InitialSamplingPercentage: 1, CaptureOptions: [] },
   };
-  assert.deepEqual(configOutputs(configs as never), [
+  assert.deepEqual(configOutputFolders(configs as never), [
     { url: "s3://b/out/", owner: null },
     { url: "s3://b/captures/", owner: null },
   ]);
-  assert.deepEqual(endpointOutputs({ name: "e", generations: [configs] } as never), [
+  assert.deepEqual(endpointOutputFolders({ name: "e", generations: [configs] } as never), [
     { url: "s3://b/out/", owner: "e" },
     { url: "s3://b/captures/", owner: null },
     { url: "s3://b/captures/e", owner: "e" },

@@ -1,25 +1,25 @@
-import { folderOf, parseS3Uri } from "../definitions/index.ts";
+import { folderPrefix, parseS3Uri } from "../definitions/index.ts";
 
-/** A prefix below which the platform writes outputs: captures, asynchronous outputs, transform results. */
+/** An S3 prefix below which the platform writes outputs: captured data, asynchronous responses, transform results. */
 export interface OutputFolder {
   readonly url: string;
   /**
-   * The owner of the outputs: an endpoint's name, or that of a transform job's instances. Null for a folder that
-   * several owners share, each below a prefix of its own.
+   * Name of the endpoint or transform job that writes the outputs. Null for a folder that several owners share, each
+   * with its own prefix below the folder.
    */
   readonly owner: string | null;
 }
 
-/** The innermost output prefix of an object. */
+/** The innermost output prefix that contains an object, and the names of the endpoints and jobs that write below it. */
 export interface OutputOwners {
   readonly prefix: string;
   readonly owners: ReadonlySet<string>;
 }
 
-/** Number of times that each owner was added; the shared use of a folder counts as "". */
+/** Number of times that each owner was added. The owner null is counted with the key "". */
 type OwnerCounts = Map<string, number>;
 
-/** The prefixes of outputs, and their owners. */
+/** The S3 prefixes of all outputs, with their owners. */
 export class OutputFolders {
   readonly #buckets = new Map<string, Map<string, OwnerCounts>>();
 
@@ -27,16 +27,16 @@ export class OutputFolders {
     this.#change(place, 1);
   }
 
-  /** Removes a prefix that was added. */
+  /** Removes a folder that was added before. */
   remove(place: OutputFolder): void {
     this.#change(place, -1);
   }
 
-  /** Returns null for an object that is no output. */
+  /** Returns the owners of an object's output prefix; null for an object that is no output. */
   find({ bucket, key }: { readonly bucket: string; readonly key: string }): OutputOwners | null {
     const places = this.#buckets.get(bucket);
     if (places === undefined) return null;
-    // A prefix ends with a slash or is the whole bucket: there are as many candidates as the key has slashes.
+    // A prefix ends with a slash or is the whole bucket, so the key has one candidate for each of its slashes.
     for (let slash = key.lastIndexOf("/"); slash >= 0; slash = slash === 0 ? -1 : key.lastIndexOf("/", slash - 1)) {
       const prefix = key.slice(0, slash + 1);
       const counts = places.get(prefix);
@@ -49,7 +49,7 @@ export class OutputFolders {
   #change({ url, owner }: OutputFolder, by: 1 | -1): void {
     const place = parseS3Uri(url);
     if (place === null) return;
-    const prefix = folderOf(place.key);
+    const prefix = folderPrefix(place.key);
     const places = this.#buckets.get(place.bucket) ?? new Map<string, OwnerCounts>();
     this.#buckets.set(place.bucket, places);
     const counts = places.get(prefix) ?? new Map<string, number>();

@@ -3,14 +3,14 @@ import type { Document, DocumentChange, DocumentPosition, Documents, Expectation
 
 export interface RecordKindOptions<Value> {
   readonly documents: Documents;
-  /** Returns the record's value in each order of its listings. */
+  /** Returns the sort value of a record for each order of its listings. */
   readonly orders: (value: Value) => Readonly<Record<string, string>>;
   readonly logger: Logger;
 }
 
 /**
- * The state of a key. An unreadable record stays on disk, is logged and not served; creating a record with its name
- * overwrites it.
+ * The result of looking up a key. An unreadable record is logged and treated as absent, but stays on disk until a record
+ * with its key is created.
  */
 export type RecordState<Value> =
   | { readonly at: "absent" }
@@ -31,14 +31,14 @@ export interface RecordPage<Value> {
 
 /** Number of records per page of `all`. */
 const readAtOnce = 500;
-/** Maximum number of damaged records that are remembered as logged. */
+/** Maximum number of damaged records that are remembered, so that each of them is logged only once. */
 const loggedMax = 1000;
 
-/** Hosting's records of one kind, as documents. */
+/** Reads and writes hosting's records of one kind, which are stored as documents. */
 export class RecordKind<Value> {
   readonly kind: string;
   readonly #options: RecordKindOptions<Value>;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
   constructor(kind: string, options: RecordKindOptions<Value>) {
     this.kind = kind;
@@ -53,17 +53,17 @@ export class RecordKind<Value> {
     return value === null ? { at: "damaged", version } : { at: "found", value, version };
   }
 
-  /** Returns null for an unreadable record, which is logged once. */
+  /** Parses a document. Returns null for an unreadable record, which is logged once. */
   read({ key, version, body }: Pick<Document, "key" | "version" | "body">): Value | null {
     try {
       return JSON.parse(body) as Value;
     } catch (error) {
-      this.#tell(`${key} ${version}`, { key, error: String(error) });
+      this.#logDamaged(`${key} ${version}`, { key, error: String(error) });
       return null;
     }
   }
 
-  /** Reads a page, which may have fewer records than its limit, or none, with more after it. */
+  /** Reads a page of records. A page may have fewer records than the limit, or none, even if more records follow. */
   async page(query: {
     readonly order: string | null;
     readonly isDescending: boolean;
@@ -79,7 +79,7 @@ export class RecordKind<Value> {
     return { records, next };
   }
 
-  /** Yields all records page by page, by key unless an order is given. */
+  /** Yields all records, in the given order or by key. They are read page by page. */
   async *all(order: string | null = null): AsyncGenerator<StoredRecord<Value>> {
     const query = { order, isDescending: false, limit: readAtOnce };
     for (let page = await this.page({ ...query, after: null }); ;) {
@@ -89,24 +89,24 @@ export class RecordKind<Value> {
     }
   }
 
-  #tell(record: string, fields: { readonly key: string; readonly error: string }): void {
-    if (this.#told.has(record)) return;
-    if (this.#told.size >= loggedMax) this.#told.clear();
-    this.#told.add(record);
-    this.#options.logger.error("a record is damaged and left out", { kind: this.kind, ...fields });
+  #logDamaged(record: string, fields: { readonly key: string; readonly error: string }): void {
+    if (this.#logged.has(record)) return;
+    if (this.#logged.size >= loggedMax) this.#logged.clear();
+    this.#logged.add(record);
+    this.#options.logger.error("damaged record skipped; it stays on disk", { kind: this.kind, ...fields });
   }
 
-  put(key: string, value: Value, expects: Expectation): DocumentChange {
+  putChange(key: string, value: Value, expects: Expectation): DocumentChange {
     const orders = this.#options.orders(value);
     return { do: "put", kind: this.kind, key, body: JSON.stringify(value), orders, expects };
   }
 
-  delete(key: string, expects: number | "any"): DocumentChange {
+  deleteChange(key: string, expects: number | "any"): DocumentChange {
     return { do: "delete", kind: this.kind, key, expects };
   }
 
-  /** Returns a change that fails unless this record has this version. */
-  check(key: string, version: number): DocumentChange {
+  /** Returns a document change that makes a transaction fail unless the record has this version. */
+  versionCheck(key: string, version: number): DocumentChange {
     return { do: "check", kind: this.kind, key, expects: version };
   }
 }

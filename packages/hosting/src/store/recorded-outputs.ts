@@ -13,18 +13,18 @@ interface OutputConfigs {
   readonly dataCapture?: DataCaptureConfig;
 }
 
-/** Returns the outputs of an endpoint: of its configuration, the former one and the one that it is updated to. */
-export function endpointOutputs({ name, generations }: EndpointRecord): readonly OutputFolder[] {
+/** Returns the output folders of all generations of an endpoint: the current configuration and the one of an update in progress. */
+export function endpointOutputFolders({ name, generations }: EndpointRecord): readonly OutputFolder[] {
   return generations.flatMap((generation) => outputsOf(generation, name));
 }
 
-/** Returns the outputs of a configuration: those of deleted endpoints remain there. */
-export function configOutputs(config: EndpointConfigRecord): readonly OutputFolder[] {
+/** Returns the output folders of an endpoint configuration. They also contain the outputs of deleted endpoints. */
+export function configOutputFolders(config: EndpointConfigRecord): readonly OutputFolder[] {
   return outputsOf(config, null);
 }
 
-/** Returns the outputs of a transform job that runs or has run. */
-export function transformOutputs({ name, request }: TransformJobRecord): readonly OutputFolder[] {
+/** Returns the output folder of a transform job. */
+export function transformOutputFolders({ name, request }: TransformJobRecord): readonly OutputFolder[] {
   return [{ url: request.TransformOutput.S3OutputPath, owner: transformOwner(name) }];
 }
 
@@ -32,12 +32,12 @@ function outputsOf({ asyncInference, dataCapture }: OutputConfigs, owner: string
   const { S3OutputPath: output, S3FailurePath: failure } = asyncInference?.OutputConfig ?? {};
   const outputs = [output, failure].flatMap((url) => {
     const place = parseS3Uri(url ?? "");
-    // Outputs are written without slashes at the beginning of the key.
+    // Leading slashes are removed because the writers of outputs remove them, too.
     return place === null ? [] : [{ url: `s3://${place.bucket}/${place.key.replace(/^\/+/, "")}`, owner }];
   });
   if (dataCapture === undefined) return outputs;
   const { DestinationS3Uri: url } = dataCapture;
-  // Each endpoint's captures lie below its name.
+  // Captured data of an endpoint is written below a folder with the endpoint's name.
   const own = owner === null ? [] : [{ url: `${url.replace(/\/+$/, "")}/${owner}`, owner }];
   return [...outputs, { url, owner: null }, ...own];
 }

@@ -2,28 +2,29 @@ import { AwsError, ChangeNotifier } from "@galatea/base";
 import type { DocumentChange, Documents } from "../records/index.ts";
 import type { StateChange } from "../endpoints/index.ts";
 
-/** Number of changes that are kept. */
+/** Maximum number of stored changes; older ones are deleted. */
 const changesMax = 10_000;
 const kind = "endpoint-state-change";
 const digits = 15;
 
+/** A state change with its position in the log. */
 export interface NumberedStateChange {
-  /** Ascends in the order of the log, with gaps. */
+  /** Position in the log. Numbers ascend and may have gaps. */
   readonly number: number;
   readonly change: StateChange;
 }
 
 /**
- * The state changes of all endpoints, in one order. Each is written in the transaction of its record, so that none is
- * lost or invented by a crash. The oldest are deleted.
+ * A log of all endpoints' state changes. Each change is written in the same transaction as the endpoint's record, so that
+ * the two agree after a crash. The oldest changes are deleted.
  */
 export class StateChangeLog {
   readonly #documents: Documents;
   /**
-   * Numbers whose writes have not ended. Later changes wait for them, because a reader continues after the last number
-   * that it got.
+   * Numbers whose writes have not ended. Changes with higher numbers are not returned before: a reader continues after
+   * the highest number that it has read, and would miss a lower one.
    */
-  readonly #underWay = new Set<number>();
+  readonly #pendingNumbers = new Set<number>();
   readonly #written = new ChangeNotifier();
   #last: number;
 
@@ -39,15 +40,16 @@ export class StateChangeLog {
   }
 
   /**
-   * Runs `write`, which writes the given changes in its transaction. Rejects as it does, and then no change is logged.
+   * Logs a state change: calls `write` with the document changes to include in its transaction. If `write` rejects, the
+   * change is not logged and the same error is returned.
    */
-  async writing<Value>(
+  async writeChange<Value>(
     change: StateChange,
     write: (more: readonly DocumentChange[]) => Promise<Value>,
   ): Promise<Value> {
     this.#last += 1;
     const number = this.#last;
-    this.#underWay.add(number);
+    this.#pendingNumbers.add(number);
     try {
       return await write([
         { do: "put", kind, key: keyOf(number), body: JSON.stringify(change), expects: "any" },
@@ -56,22 +58,22 @@ export class StateChangeLog {
           : []),
       ]);
     } finally {
-      this.#underWay.delete(number);
+      this.#pendingNumbers.delete(number);
       this.#written.notify();
     }
   }
 
-  /** Resolves with the next change; call it before `after`. */
-  changed(): Promise<void> {
+  /** Resolves at the next logged change. Call it before `changesAfter`; otherwise, a change in between is missed. */
+  whenChanged(): Promise<void> {
     return this.#written.nextChange();
   }
 
-  /** Returns the changes after a number, oldest first. */
-  async after(number: number, limit: number): Promise<readonly NumberedStateChange[]> {
+  /** Returns the changes with numbers above `number`, oldest first. */
+  async changesAfter(number: number, limit: number): Promise<readonly NumberedStateChange[]> {
     if (!Number.isSafeInteger(number) || number < 0 || String(number).length > digits) {
-      throw new AwsError("ValidationException", "after is not a cursor from an earlier response.");
+      throw new AwsError("ValidationException", "Parameter 'after' is invalid: use the cursor of an earlier response.");
     }
-    const end = Math.min(this.#last + 1, ...this.#underWay);
+    const end = Math.min(this.#last + 1, ...this.#pendingNumbers);
     const key = keyOf(number);
     const page = await this.#documents.list({
       kind,

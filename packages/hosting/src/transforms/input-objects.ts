@@ -1,6 +1,6 @@
 import { readToBuffer } from "@galatea/base";
 import { absentAsNull, type ObjectStore } from "../objects/index.ts";
-import { isFolderMark, parseS3Uri } from "../definitions/index.ts";
+import { isFolderPlaceholder, parseS3Uri } from "../definitions/index.ts";
 import { outputKey, siblingKey } from "./object-names.ts";
 import { clientError } from "./transform-error.ts";
 import type { S3Location, TransformPlan } from "./transform-request.ts";
@@ -39,7 +39,7 @@ async function* listedObjects(
     const query = { prefix: source.key, delimiter: "", startAfter, keysMax: listedAtOnce };
     const page = await store.list(source.bucket, query);
     for (const { key, byteLength } of page.objects) {
-      if (isFolderMark({ key, byteLength })) continue;
+      if (isFolderPlaceholder({ key, byteLength })) continue;
       const output = { bucket: target.bucket, key: outputKey(key, source.key, target) };
       const place = { bucket: source.bucket, key };
       yield { place, output, ordinal, siblingKey: await listedTwin(store, place, source.key) };

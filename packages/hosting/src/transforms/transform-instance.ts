@@ -17,7 +17,7 @@ import {
   plannedContainers,
   type FleetOptions,
 } from "../endpoints/index.ts";
-import { budgetOf } from "../nodes/index.ts";
+import { instanceTypeBudget } from "../nodes/index.ts";
 import { errorTextBytesMax, NotAdmitted } from "../instance-agent/index.ts";
 import {
   beginHop,
@@ -94,7 +94,7 @@ export class TransformInstance implements AsyncDisposable {
     const variant = variantPlan(job);
     const memoryBytes = footprintBytes(footprintOf([{ plan: variant, instanceCount: 1 }]));
     const placed = fleet.nodes.place({ needs: { memoryBytes } });
-    const budget = budgetOf(variant.variant.InstanceType, placed.node);
+    const budget = instanceTypeBudget(variant.variant.InstanceType, placed.node);
     const containers = plannedContainers(variant, budget);
     this.#wholeHeaders = { ...this.#headers({ byteLength: null }), ...callLimitHeader(plan.timeoutMs) };
     const logStream = `${job.name}/${id}`;
@@ -314,7 +314,7 @@ export class TransformInstance implements AsyncDisposable {
     const sampler = new InstanceSampler(fleet.clock);
     const to = {
       instance: metrics.recordInstance.bind(metrics),
-      container: (name: string) => metrics.recordUse.bind(metrics, name),
+      container: (name: string) => metrics.recordContainerUsage.bind(metrics, name),
     };
     for (;;) {
       await delay(fleet.clock, sampleIntervalMs, closing);

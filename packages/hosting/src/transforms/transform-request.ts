@@ -1,5 +1,5 @@
 import { parseS3Uri } from "../definitions/index.ts";
-import { invalid } from "../definitions/index.ts";
+import { validationError } from "../definitions/index.ts";
 import { rowFormatOf, type DataProcessing } from "./data-processing.ts";
 import { parseJsonPath, type JsonPath } from "./json-path.ts";
 import type { BatchStrategy } from "./payload-packer.ts";
@@ -62,13 +62,13 @@ export function transformPlan(request: TransformRequest): TransformPlan {
   const source = { ...placeOf(uri), kind: sourceKind(type) } as const;
   const target = placeOf(output.S3OutputPath);
   if (source.kind === "prefix" && source.bucket === target.bucket && target.key.startsWith(source.key)) {
-    throw invalid(
+    throw validationError(
       `The S3OutputPath ${output.S3OutputPath} lies within the input ${uri}: the job would read its own output.`,
     );
   }
   const { MaxConcurrentTransforms: concurrency = 0, MaxPayloadInMB: mebibytes } = request;
   if (Math.max(1, concurrency) * (mebibytes ?? 1) > payloadsMebibytesMax) {
-    throw invalid(`MaxConcurrentTransforms * MaxPayloadInMB cannot exceed ${payloadsMebibytesMax} MB.`);
+    throw validationError(`MaxConcurrentTransforms * MaxPayloadInMB cannot exceed ${payloadsMebibytesMax} MB.`);
   }
   const splitType = (input.SplitType ?? "None") as TransformPlan["splitType"];
   return {
@@ -87,14 +87,14 @@ export function transformPlan(request: TransformRequest): TransformPlan {
 
 function placeOf(uri: string): S3Location {
   const place = parseS3Uri(uri);
-  if (place === null) throw invalid(`${uri} is not an S3 URI.`);
+  if (place === null) throw validationError(`${uri} is not an S3 URI.`);
   return place;
 }
 
 function sourceKind(type: string): "prefix" | "manifest" {
   if (type === "S3Prefix") return "prefix";
   if (type === "ManifestFile") return "manifest";
-  throw invalid(`S3DataType ${type} is not supported by this platform yet.`);
+  throw validationError(`S3DataType ${type} is not supported by this platform yet.`);
 }
 
 /** Returns null for a job without data processing. */
@@ -108,11 +108,12 @@ function processingOf(
   if (inputFilter === null && outputFilter === null && !joinsInput) return null;
   const format = rowFormatOf(input.ContentType ?? "", splitType === "Line");
   if (format === null || splitType === "RecordIO" || splitType === "TFRecord") {
-    throw invalid(
+    throw validationError(
       "DataProcessing needs data of ContentType text/csv, application/json or application/jsonlines with SplitType Line or None.",
     );
   }
-  if (mebibytes === 0) throw invalid("DataProcessing needs payloads of a bounded length: MaxPayloadInMB above 0.");
+  if (mebibytes === 0)
+    throw validationError("DataProcessing needs payloads of a bounded length: MaxPayloadInMB above 0.");
   return { format, inputFilter, outputFilter, joinsInput };
 }
 
@@ -121,7 +122,7 @@ function filterOf(member: string, text: string | undefined): JsonPath | null {
   if (text === undefined || text === "" || text === "$") return null;
   const path = parseJsonPath(text);
   if (path !== null) return path;
-  throw invalid(
+  throw validationError(
     `${member} '${text}' is no JSONPath that is supported: $, names, indexes, slices and lists of them, of which only the last picks several.`,
   );
 }

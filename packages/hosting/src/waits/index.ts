@@ -1,2 +1,2 @@
 /** Waits for a record to reach a stable state. */
-export { openWait, untilStable, type Wait, untilChanged } from "./stable-state.ts";
+export { openWaitDeadline, waitForState, type WaitLimits, waitForChange } from "./stable-state.ts";

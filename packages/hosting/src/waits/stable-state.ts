@@ -1,35 +1,35 @@
 import { openDeadline, rejectOnAbort, type Clock } from "@galatea/base";
 import type { HostingStore } from "../store/index.ts";
 
-/** The limits of a caller's wait. */
-export interface Wait {
+/** The maximum duration of a caller's wait, in milliseconds, and the signal that cancels it. */
+export interface WaitLimits {
   readonly waitMsMax: number;
   readonly signal: AbortSignal;
 }
 
-/** Opens the deadline of a wait, which also ends when `holding` aborts. */
-export function openWait({ waitMsMax, signal }: Wait, holding: AbortSignal, clock: Clock) {
-  return openDeadline({ clock, afterMs: waitMsMax, signal: AbortSignal.any([signal, holding]) });
+/** Opens the deadline of a caller's wait. The deadline's signal also aborts when `stopping` aborts. */
+export function openWaitDeadline({ waitMsMax, signal }: WaitLimits, stopping: AbortSignal, clock: Clock) {
+  return openDeadline({ clock, afterMs: waitMsMax, signal: AbortSignal.any([signal, stopping]) });
 }
 
-/** Resolves when `isSettled` returns true after a change of the view, or when the wait ends. */
-export async function untilStable(
+/** Resolves when `isReached` returns true, or when the signal aborts. The condition is checked after each change of the view. */
+export async function waitForState(
   { view }: Pick<HostingStore, "view">,
-  isSettled: () => boolean,
-  over: AbortSignal,
+  isReached: () => boolean,
+  signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
     const changed = view.stateChanged();
-    if (isSettled() || over.aborted) return;
-    await untilChanged(changed, over);
+    if (isReached() || signal.aborted) return;
+    await waitForChange(changed, signal);
   }
 }
 
-/** Resolves with the change, or when the wait ends. */
-export async function untilChanged(changed: Promise<void>, over: AbortSignal): Promise<void> {
+/** Resolves when `changed` resolves or the signal aborts. */
+export async function waitForChange(changed: Promise<void>, signal: AbortSignal): Promise<void> {
   try {
-    await rejectOnAbort(changed, over);
+    await rejectOnAbort(changed, signal);
   } catch (error) {
-    if (!over.aborted) throw error;
+    if (!signal.aborted) throw error;
   }
 }

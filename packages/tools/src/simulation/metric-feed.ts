@@ -1,4 +1,4 @@
-import type { Watched } from "@galatea/hosting/alarms";
+import type { EvaluatedMetric } from "@galatea/hosting/alarms";
 import { unreachable } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import { LoadError, type Load } from "./load.ts";
@@ -25,7 +25,7 @@ export interface MetricFeed {
 }
 
 export interface FeedOptions {
-  readonly watched: Watched;
+  readonly watched: EvaluatedMetric;
   readonly series: MetricStore;
   readonly tickMs: number;
 }

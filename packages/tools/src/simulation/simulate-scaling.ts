@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { alarmLimits, Alarms, type AlarmActions, type Watched } from "@galatea/hosting/alarms";
+import { alarmLimits, Alarms, type ResolveAlarmAction, type EvaluatedMetric } from "@galatea/hosting/alarms";
 import { alarmValues, autoscalingService, checkInput, cloudwatchService, type CallContext } from "@galatea/aws";
 import { ByteBudget, ByteLease, silentLogger, type Clock } from "@galatea/base";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
@@ -87,8 +87,8 @@ export async function simulateScaling(asked: SimulationInput): Promise<Simulatio
     clock.nowMs = originMs + timeMs + tickMs + afterTickMs;
     variant.advance();
     await nextTurn();
-    await alarms.look(never);
-    await alarms.acted();
+    await alarms.evaluateAll(never);
+    await alarms.whenActionsEnd();
     await scaling.runScheduled();
     if ((timeMs + tickMs) % minuteMs === 0) minutes.push(await minuteOf(world, watched, { load, endMs: clock.nowMs }));
   }
@@ -104,7 +104,7 @@ export async function simulateScaling(asked: SimulationInput): Promise<Simulatio
 
 async function minuteOf(
   { readValues, variant }: World,
-  watched: Watched,
+  watched: EvaluatedMetric,
   { load, endMs }: { readonly load: number; readonly endMs: number },
 ): Promise<SimulatedMinute> {
   const startMs = Math.floor(endMs / minuteMs) * minuteMs - minuteMs;
@@ -126,7 +126,7 @@ async function openWorld(asked: SimulationInput) {
   const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
   const readValues = alarmValues({ series, clock });
   const common = { documents: new MemoryDocuments(), readValues, clock, logger: silentLogger };
-  const alarmActions: AlarmActions = (arn) => scaling.action(arn);
+  const alarmActions: ResolveAlarmAction = (arn) => scaling.action(arn);
   const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
   const { startupMs } = asked;
   const variant = new SimulatedVariant(asked.startCapacity, { startupMs, nowMs: () => clock.nowMs });

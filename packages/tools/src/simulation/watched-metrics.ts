@@ -1,4 +1,4 @@
-import type { Watched } from "@galatea/hosting/alarms";
+import type { EvaluatedMetric } from "@galatea/hosting/alarms";
 import type { MetricName, MetricStore } from "@galatea/base/metrics";
 import { LoadError } from "./load.ts";
 
@@ -33,7 +33,7 @@ interface Query {
 const minuteMs = 60_000;
 
 /** Throws LoadError for a metric with two statistics or periods, because only one can be replayed. */
-export function watchedMetrics(watched: Watched): readonly WatchedMetric[] {
+export function watchedMetrics(watched: EvaluatedMetric): readonly WatchedMetric[] {
   if (watched.kind === "metric") return [{ ...watched, id: watched.metric.metricName }];
   const found = (watched.queries as readonly Query[]).flatMap(({ Id: id, MetricStat: stat }): WatchedMetric[] => {
     if (stat === undefined) return [];
@@ -59,7 +59,7 @@ export function watchedMetrics(watched: Watched): readonly WatchedMetric[] {
 }
 
 /** Returns the title of its graph. */
-export function titleOf(watched: Watched): string {
+export function titleOf(watched: EvaluatedMetric): string {
   if (watched.kind === "metric") return watched.metric.metricName;
   const returned = (watched.queries as readonly Query[]).find(({ ReturnData }) => ReturnData !== false);
   return returned?.Label ?? returned?.Expression ?? returned?.Id ?? "";

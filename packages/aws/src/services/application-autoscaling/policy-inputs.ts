@@ -1,5 +1,5 @@
-import type { Watched } from "@galatea/hosting/alarms";
-import { invalid } from "@galatea/hosting";
+import type { EvaluatedMetric } from "@galatea/hosting/alarms";
+import { validationError } from "@galatea/hosting";
 import { stepsFault, type StepPolicy, type TrackingPolicy } from "@galatea/hosting/scaling";
 import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
 import type { ScaledTarget } from "./resources.ts";
@@ -25,10 +25,12 @@ const cooldownSecondsDefault = 300;
 export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyFacing): TrackingPolicy {
   const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
   const { CustomizedMetricSpecification: customized } = config;
-  if (!(targetValue > 0)) throw invalid("TargetValue must be greater than 0.");
-  if (targetValue === Infinity) throw invalid("TargetValue must be a finite number.");
+  if (!(targetValue > 0)) throw validationError("TargetValue must be greater than 0.");
+  if (targetValue === Infinity) throw validationError("TargetValue must be a finite number.");
   if ((predefined === undefined) === (customized === undefined)) {
-    throw invalid("Exactly one of PredefinedMetricSpecification and CustomizedMetricSpecification must be specified.");
+    throw validationError(
+      "Exactly one of PredefinedMetricSpecification and CustomizedMetricSpecification must be specified.",
+    );
   }
   const isScaleInDisabled = config.DisableScaleIn ?? false;
   const { before, newId } = facing;
@@ -57,9 +59,9 @@ export function stepPolicy(
   config: ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"],
   facing: PolicyFacing,
 ): StepPolicy {
-  if (config.AdjustmentType === undefined) throw invalid("AdjustmentType is required for StepScaling.");
+  if (config.AdjustmentType === undefined) throw validationError("AdjustmentType is required for StepScaling.");
   if (config.MinAdjustmentMagnitude !== undefined && config.AdjustmentType !== "PercentChangeInCapacity") {
-    throw invalid("MinAdjustmentMagnitude is only for PercentChangeInCapacity.");
+    throw validationError("MinAdjustmentMagnitude is only for PercentChangeInCapacity.");
   }
   const steps = (config.StepAdjustments ?? []).map((step) => ({
     lower: step.MetricIntervalLowerBound ?? null,
@@ -67,9 +69,9 @@ export function stepPolicy(
     adjustment: step.ScalingAdjustment,
   }));
   const fault = stepsFault(steps);
-  if (fault !== null) throw invalid(fault);
+  if (fault !== null) throw validationError(fault);
   if (config.AdjustmentType === "ExactCapacity" && steps.some(({ adjustment }) => adjustment < 0)) {
-    throw invalid("ScalingAdjustment of ExactCapacity must not be negative.");
+    throw validationError("ScalingAdjustment of ExactCapacity must not be negative.");
   }
   return {
     type: "StepScaling",
@@ -97,13 +99,13 @@ function predefinedMetric(
   type: string,
   { ScalableDimension: dimension }: PolicyInput,
   { tracked }: PolicyFacing,
-): Watched {
+): EvaluatedMetric {
   const { predefined, dimensions } = tracked;
   const found = Object.hasOwn(predefined, type) ? predefined[type] : undefined;
   if (found === undefined) {
     const known = Object.keys(predefined);
     const supported = `${known.join(" and ")} ${known.length === 1 ? "is" : "are"}`;
-    throw invalid(
+    throw validationError(
       `The predefined metric ${type} is not supported by this platform yet for ${dimension}; ${supported}.`,
     );
   }
@@ -111,11 +113,11 @@ function predefinedMetric(
   return { kind: "metric", metric, statistic: found.statistic, unit: null, periodMs: found.periodMs };
 }
 
-function customizedMetric(input: CustomizedInput): Watched {
+function customizedMetric(input: CustomizedInput): EvaluatedMetric {
   if (input.Metrics !== undefined) return mathMetric(input.Metrics);
   const { Namespace: namespace, MetricName: metricName, Statistic: statistic } = input;
   if (namespace === undefined || metricName === undefined || statistic === undefined) {
-    throw invalid("CustomizedMetricSpecification takes MetricName, Namespace and Statistic, or Metrics.");
+    throw validationError("CustomizedMetricSpecification takes MetricName, Namespace and Statistic, or Metrics.");
   }
   const dimensions = (input.Dimensions ?? []).map(({ Name, Value }) => ({ name: Name, value: Value }));
   const metric = { namespace, metricName, dimensions };
@@ -123,13 +125,13 @@ function customizedMetric(input: CustomizedInput): Watched {
 }
 
 /** Returns queries as for GetMetricData, over one minute each. */
-function mathMetric(metrics: NonNullable<CustomizedInput["Metrics"]>): Watched {
+function mathMetric(metrics: NonNullable<CustomizedInput["Metrics"]>): EvaluatedMetric {
   if (metrics.filter(({ ReturnData }) => ReturnData !== false).length !== 1) {
-    throw invalid("Exactly one element of Metrics must have ReturnData true.");
+    throw validationError("Exactly one element of Metrics must have ReturnData true.");
   }
   const queries = metrics.map(({ MetricStat: stat, ...query }) => {
     if ((stat === undefined) === (query.Expression === undefined)) {
-      throw invalid(`Exactly one of MetricStat and Expression must be specified for the metric ${query.Id}.`);
+      throw validationError(`Exactly one of MetricStat and Expression must be specified for the metric ${query.Id}.`);
     }
     return stat === undefined ? query : { ...query, MetricStat: { ...stat, Period: periodMs / 1000 } };
   });

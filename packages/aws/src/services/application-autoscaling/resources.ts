@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { invalid } from "@galatea/hosting";
+import { validationError } from "@galatea/hosting";
 import type { TargetKey } from "@galatea/hosting/scaling";
 
 /** The name of a scaled resource in Application Auto Scaling. */
@@ -89,11 +89,11 @@ export function scaledTarget(named: NamedTarget): ScaledTarget {
   const kind = scaledKinds.find((each) => each.dimension === dimension);
   if (kind === undefined && dimension.startsWith("sagemaker:")) {
     const known = scaledKinds.map((each) => each.dimension).join(", ");
-    throw invalid(`The scalable dimension ${dimension} is not supported by this platform yet; ${known} are.`);
+    throw validationError(`The scalable dimension ${dimension} is not supported by this platform yet; ${known} are.`);
   }
   const found = kind?.named.exec(resourceId) ?? null;
   if (kind === undefined || found === null) {
-    throw invalid("Unsupported service namespace, resource type or scalable dimension");
+    throw validationError("Unsupported service namespace, resource type or scalable dimension");
   }
   const { predefined, capacityMin, dimensionNames } = kind;
   const [, first = "", second = ""] = found;
@@ -104,7 +104,7 @@ export function scaledTarget(named: NamedTarget): ScaledTarget {
 
 export function checkNamespace({ ServiceNamespace }: { readonly ServiceNamespace: string }): void {
   if (ServiceNamespace !== namespace) {
-    throw invalid("Unsupported service namespace, resource type or scalable dimension");
+    throw validationError("Unsupported service namespace, resource type or scalable dimension");
   }
 }
 

@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { invalid } from "@galatea/hosting";
+import { validationError } from "@galatea/hosting";
 import { nextRunMs, ScheduleError, type ScheduledAction } from "@galatea/hosting/scaling";
 import type {
   ApplicationAutoscalingInputs,
@@ -62,18 +62,18 @@ function scheduledAction(
 ): ScheduledAction {
   const { ResourceId: resourceId, ScalableDimension: dimension, ScheduledActionName: name } = input;
   const expression = input.Schedule ?? before?.expression;
-  if (expression === undefined) throw invalid("Schedule must be specified.");
+  if (expression === undefined) throw validationError("Schedule must be specified.");
   const bounds = input.ScalableTargetAction;
   const minCapacity = bounds === undefined ? (before?.minCapacity ?? null) : (bounds.MinCapacity ?? null);
   const maxCapacity = bounds === undefined ? (before?.maxCapacity ?? null) : (bounds.MaxCapacity ?? null);
   if (minCapacity === null && maxCapacity === null) {
-    throw invalid("ScalableTargetAction must specify MinCapacity, MaxCapacity or both.");
+    throw validationError("ScalableTargetAction must specify MinCapacity, MaxCapacity or both.");
   }
   const { capacityMin: least } = scaledTarget(input);
   if (minCapacity !== null && minCapacity < least)
-    throw invalid(`The minimum capacity of ${dimension} is ${least}; it is ${minCapacity}.`);
+    throw validationError(`The minimum capacity of ${dimension} is ${least}; it is ${minCapacity}.`);
   if (minCapacity !== null && maxCapacity !== null && minCapacity > maxCapacity) {
-    throw invalid("Maximum capacity cannot be less than minimum capacity");
+    throw validationError("Maximum capacity cannot be less than minimum capacity");
   }
   const nowMs = clock.epochMs();
   const action: ScheduledAction = {
@@ -92,9 +92,10 @@ function scheduledAction(
     lastRunMs: before === null ? null : nowMs,
   };
   try {
-    if (nextRunMs(action, nowMs) === null) throw invalid(`The schedule ${expression} has no future time.`);
+    if (nextRunMs(action, nowMs) === null) throw validationError(`The schedule ${expression} has no future time.`);
   } catch (error) {
-    if (error instanceof ScheduleError) throw invalid(`The schedule ${expression} cannot be read: ${error.message}.`);
+    if (error instanceof ScheduleError)
+      throw validationError(`The schedule ${expression} cannot be read: ${error.message}.`);
     throw error;
   }
   return action;

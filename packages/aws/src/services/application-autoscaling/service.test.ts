@@ -22,7 +22,7 @@ import {
   type TargetTrackingScalingPolicyConfiguration,
 } from "@aws-sdk/client-application-auto-scaling";
 import { CloudWatchClient, DescribeAlarmsCommand, PutMetricAlarmCommand } from "@aws-sdk/client-cloudwatch";
-import { alarmLimits, Alarms, type AlarmActions } from "@galatea/hosting/alarms";
+import { alarmLimits, Alarms, type ResolveAlarmAction } from "@galatea/hosting/alarms";
 import { silentLogger } from "@galatea/base";
 import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records";
@@ -85,7 +85,7 @@ async function served(memory = new DocumentMemory()) {
   const documents = new MemoryDocuments(memory);
   const instances = new Instances();
   const readValues = alarmValues({ series, clock });
-  const alarmActions: AlarmActions = (arn) => scaling.action(arn);
+  const alarmActions: ResolveAlarmAction = (arn) => scaling.action(arn);
   const common = { documents, readValues, clock, logger: silentLogger };
   const alarms = await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits });
   const scaling: Scaling = await Scaling.open({
@@ -136,8 +136,8 @@ async function served(memory = new DocumentMemory()) {
         const value = total / (instances.found?.running ?? 1);
         if (total > 0) series.record(key, { value, count: 1 }, { timestampMs: clock.nowMs, resolutionMs: minute });
         clock.nowMs += minute;
-        await alarms.look(never);
-        await alarms.acted();
+        await alarms.evaluateAll(never);
+        await alarms.whenActionsEnd();
         await scaling.settled();
       }
     },

@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { invalid } from "@galatea/hosting";
+import { validationError } from "@galatea/hosting";
 import type { ScalableTarget, Scaling } from "@galatea/hosting/scaling";
 import model from "../../spec/gen/application-autoscaling.json" with { type: "json" };
 import type {
@@ -98,7 +98,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependen
         const { tracked } = scaledTarget(input);
         const type = input.PolicyType ?? before?.type ?? "StepScaling";
         if (before !== null && before.type !== type) {
-          throw invalid(`The policy ${input.PolicyName} is of type ${before.type}, which cannot be changed.`);
+          throw validationError(`The policy ${input.PolicyName} is of type ${before.type}, which cannot be changed.`);
         }
         const facing = {
           arn: before?.arn ?? policyArn(input, context, newId()),
@@ -189,19 +189,19 @@ async function registered(
   const key = scaledTarget(input);
   const capacity = await scalable.capacity(key);
   if (capacity === null) {
-    throw invalid(key.absentText);
+    throw validationError(key.absentText);
   }
   const known = scaling.find(key)?.target ?? null;
   const minCapacity = input.MinCapacity ?? known?.minCapacity;
   const maxCapacity = input.MaxCapacity ?? known?.maxCapacity;
   if (minCapacity === undefined || maxCapacity === undefined) {
-    throw invalid("MinCapacity and MaxCapacity must be specified when a scalable target is registered.");
+    throw validationError("MinCapacity and MaxCapacity must be specified when a scalable target is registered.");
   }
   const { least = key.capacityMin } = capacity;
   if (minCapacity < least) {
-    throw invalid(`The minimum capacity of ${key.dimension} is ${least}; it is ${minCapacity}.`);
+    throw validationError(`The minimum capacity of ${key.dimension} is ${least}; it is ${minCapacity}.`);
   }
-  if (minCapacity > maxCapacity) throw invalid("Maximum capacity cannot be less than minimum capacity");
+  if (minCapacity > maxCapacity) throw validationError("Maximum capacity cannot be less than minimum capacity");
   const asked = input.SuspendedState;
   return {
     resourceId: key.resourceId,
@@ -230,14 +230,14 @@ function policyOfType(
   const { StepScalingPolicyConfiguration: step, TargetTrackingScalingPolicyConfiguration: tracking } = input;
   switch (type) {
     case "TargetTrackingScaling":
-      if (tracking === undefined) throw invalid("TargetTrackingScalingPolicyConfiguration is required.");
+      if (tracking === undefined) throw validationError("TargetTrackingScalingPolicyConfiguration is required.");
       return trackingPolicy(input, tracking, facing);
     case "StepScaling":
-      if (step === undefined) throw invalid("StepScalingPolicyConfiguration is required.");
+      if (step === undefined) throw validationError("StepScalingPolicyConfiguration is required.");
       return stepPolicy(input, step, facing);
     case "PredictiveScaling":
     default:
-      throw invalid(`Policies of type ${type} are not supported by this platform yet.`);
+      throw validationError(`Policies of type ${type} are not supported by this platform yet.`);
   }
 }
 

@@ -1,15 +1,15 @@
 import {
-  alarmNameOf,
-  parseRule,
-  RuleError,
-  type AlarmActions,
-  type AlarmFacts,
+  alarmNameFromArn,
+  parseAlarmRule,
+  AlarmRuleError,
+  type ResolveAlarmAction,
+  type AlarmBase,
   type CompositeAlarm,
   type ThresholdComparison,
   type MetricAlarm,
-  type MissingData,
+  type MissingDataTreatment,
   type Suppressor,
-  type Watched,
+  type EvaluatedMetric,
 } from "@galatea/hosting/alarms";
 import { AwsError } from "@galatea/base";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
@@ -24,11 +24,16 @@ type CompositeAlarmInput = CloudwatchInputs["PutCompositeAlarmInput"];
 export interface AlarmFacing {
   readonly arn: string;
   readonly nowMs: number;
-  readonly actions: AlarmActions;
+  readonly actions: ResolveAlarmAction;
 }
 
 const daySeconds = 86_400;
-const missingWords: readonly string[] = ["missing", "ignore", "breaching", "notBreaching"] satisfies MissingData[];
+const missingWords: readonly string[] = [
+  "missing",
+  "ignore",
+  "breaching",
+  "notBreaching",
+] satisfies MissingDataTreatment[];
 const comparisons: readonly string[] = [
   "GreaterThanOrEqualToThreshold",
   "GreaterThanThreshold",
@@ -81,12 +86,15 @@ export function metricAlarm(input: MetricAlarmInput, facing: AlarmFacing): Metri
     evaluationPeriods: periods,
     datapointsToAlarm: datapoints ?? periods,
     hasDatapointsToAlarm: datapoints !== undefined,
-    missing: (missing as MissingData | undefined) ?? null,
+    missing: (missing as MissingDataTreatment | undefined) ?? null,
     ...(ignoresFewSamples(input, watched) ? { ignoresFewSamples: true } : {}),
   };
 }
 
-function ignoresFewSamples({ EvaluateLowSampleCountPercentile: word }: MetricAlarmInput, watched: Watched): boolean {
+function ignoresFewSamples(
+  { EvaluateLowSampleCountPercentile: word }: MetricAlarmInput,
+  watched: EvaluatedMetric,
+): boolean {
   if (word === undefined) return false;
   if (word !== "evaluate" && word !== "ignore") {
     throw invalid(`EvaluateLowSampleCountPercentile must be evaluate or ignore; it is ${word}.`);
@@ -101,9 +109,9 @@ function ignoresFewSamples({ EvaluateLowSampleCountPercentile: word }: MetricAla
 export function compositeAlarm(input: CompositeAlarmInput, facing: AlarmFacing): CompositeAlarm {
   refuseMembers(input, refusedCompositeMembers, { code: "ValidationError" });
   try {
-    parseRule(input.AlarmRule);
+    parseAlarmRule(input.AlarmRule);
   } catch (error) {
-    if (error instanceof RuleError) throw invalid(`AlarmRule cannot be read: ${error.message}.`);
+    if (error instanceof AlarmRuleError) throw invalid(`AlarmRule cannot be read: ${error.message}.`);
     throw error;
   }
   const suppressor = suppressorOf(input);
@@ -123,10 +131,10 @@ function suppressorOf(input: CompositeAlarmInput): Suppressor | null {
   if (Math.min(wait, extension) < 0 || Math.max(wait, extension) > periodSecondsMax) {
     throw invalid(`The periods of an ActionsSuppressor are 0 to ${periodSecondsMax} seconds.`);
   }
-  return { alarm: alarmNameOf(alarm), waitMs: wait * 1000, extensionMs: extension * 1000 };
+  return { alarm: alarmNameFromArn(alarm), waitMs: wait * 1000, extensionMs: extension * 1000 };
 }
 
-function alarmFacts(input: MetricAlarmInput | CompositeAlarmInput, { arn, nowMs, actions }: AlarmFacing): AlarmFacts {
+function alarmFacts(input: MetricAlarmInput | CompositeAlarmInput, { arn, nowMs, actions }: AlarmFacing): AlarmBase {
   const byState = {
     OK: input.OKActions ?? [],
     ALARM: input.AlarmActions ?? [],
@@ -148,7 +156,7 @@ function alarmFacts(input: MetricAlarmInput | CompositeAlarmInput, { arn, nowMs,
   };
 }
 
-function watchedMetric(input: MetricAlarmInput): Watched {
+function watchedMetric(input: MetricAlarmInput): EvaluatedMetric {
   const { Namespace: namespace, MetricName: metricName, Period: period, Statistic, ExtendedStatistic } = input;
   if (metricName === undefined) throw missingParameter("MetricName");
   if (namespace === undefined) throw missingParameter("Namespace");
@@ -163,7 +171,7 @@ function watchedMetric(input: MetricAlarmInput): Watched {
   return { kind: "metric", metric, statistic, unit: input.Unit ?? null, periodMs: period * 1000 };
 }
 
-function watchedQueries(input: MetricAlarmInput): Watched {
+function watchedQueries(input: MetricAlarmInput): EvaluatedMetric {
   const named = (["MetricName", "Namespace", "Period", "Statistic", "ExtendedStatistic", "Dimensions"] as const).find(
     (name) => input[name] !== undefined,
   );

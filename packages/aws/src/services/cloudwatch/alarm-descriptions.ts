@@ -4,7 +4,7 @@ import {
   type AlarmDefinition,
   type AlarmRecord,
   type CompositeAlarm,
-  type HistoryItem,
+  type AlarmHistoryItem,
   type MetricAlarm,
 } from "@galatea/hosting/alarms";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
@@ -36,7 +36,7 @@ export function printCompositeAlarm({ rule, suppressor }: CompositeAlarm, record
   };
 }
 
-export function printHistory(definition: Pick<AlarmDefinition, "name" | "kind">, item: HistoryItem) {
+export function printHistory(definition: Pick<AlarmDefinition, "name" | "kind">, item: AlarmHistoryItem) {
   return {
     AlarmName: definition.name,
     AlarmType: alarmType(definition),

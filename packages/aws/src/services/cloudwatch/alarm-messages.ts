@@ -1,5 +1,11 @@
 import { unreachable } from "@galatea/base";
-import type { AlarmAct, AlarmActions, AlarmEvent, MetricAlarm, Watched } from "@galatea/hosting/alarms";
+import type {
+  AlarmAction,
+  ResolveAlarmAction,
+  AlarmEvent,
+  MetricAlarm,
+  EvaluatedMetric,
+} from "@galatea/hosting/alarms";
 import type { Topics } from "../../topics/index.ts";
 
 /** CloudWatch's names of regions in messages; other regions are shown by their codes. */
@@ -21,8 +27,8 @@ const subjectCharsMax = 100;
 const topicArn = /^arn:aws:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/;
 
 /** Returns the actions of topics: a message is published once, when the state begins. */
-export function topicActions(topics: () => Promise<Topics>): AlarmActions {
-  return (arn): AlarmAct | null => {
+export function topicActions(topics: () => Promise<Topics>): ResolveAlarmAction {
+  return (arn): AlarmAction | null => {
     if (!topicArn.test(arn)) return null;
     return {
       repeats: false,
@@ -98,7 +104,7 @@ const statisticWords: Readonly<Record<string, string>> = {
   SampleCount: "SAMPLE_COUNT",
 };
 
-function watchedOf(watched: Watched): object {
+function watchedOf(watched: EvaluatedMetric): object {
   if (watched.kind === "queries") return { Metrics: watched.queries };
   const { metric, statistic, unit } = watched;
   const word = statisticWords[statistic];

@@ -22,7 +22,7 @@ import {
   type MetricAlarm,
   type PutMetricAlarmCommandInput,
 } from "@aws-sdk/client-cloudwatch";
-import { alarmLimits, Alarms, type AlarmActions, type AlarmEvent } from "@galatea/hosting/alarms";
+import { alarmLimits, Alarms, type ResolveAlarmAction, type AlarmEvent } from "@galatea/hosting/alarms";
 import { silentLogger } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
@@ -42,7 +42,7 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
   const series = new InMemoryMetricStore({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const acted: AlarmEvent[] = [];
   const repeated: AlarmEvent[] = [];
-  const acts: Readonly<Record<string, ReturnType<AlarmActions>>> = {
+  const acts: Readonly<Record<string, ReturnType<ResolveAlarmAction>>> = {
     [policy]: { repeats: true, run: (event) => Promise.resolve(void repeated.push(event)) },
     [topic]: {
       repeats: false,
@@ -52,7 +52,7 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
       },
     },
   };
-  const alarmActions: AlarmActions = (arn) => acts[arn] ?? null;
+  const alarmActions: ResolveAlarmAction = (arn) => acts[arn] ?? null;
   const alarms = await Alarms.open({
     documents,
     readValues: alarmValues({ series, clock }),
@@ -71,14 +71,14 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
     client,
     acted,
     repeated,
-    look: () => alarms.look(never),
+    look: () => alarms.evaluateAll(never),
     /** Each minute's value, from now on; afterwards it is the minute after the last. */
     async minutes(...values: readonly (number | null)[]): Promise<void> {
       for (const value of values) {
         if (value !== null)
           series.record(errors, { value, count: 1 }, { timestampMs: clock.nowMs, resolutionMs: minute });
         clock.nowMs += minute;
-        await alarms.look(never);
+        await alarms.evaluateAll(never);
       }
     },
     put: (more: Partial<PutMetricAlarmCommandInput> = {}) =>
@@ -226,14 +226,14 @@ test("a composite alarm follows the alarms it reads, which cannot be deleted und
   assert.deepEqual([await at.state("either"), await at.state("above")], ["ALARM", "ALARM"]);
   await assert.rejects(composite("either", "ALARM(above)"), {
     name: "ValidationException",
-    message: /reads either itself/,
+    message: /either depends on itself/,
   });
-  await assert.rejects(composite("x", "ALARM(nobody)"), { message: /unknown alarms: nobody/ });
-  await assert.rejects(composite("x", "ALARM(errors) AND"), { message: /cannot be read: the rule ends too early/ });
+  await assert.rejects(composite("x", "ALARM(nobody)"), { message: /do not exist: nobody/ });
+  await assert.rejects(composite("x", "ALARM(errors) AND"), { message: /cannot be read: unexpected end of the rule/ });
   const remove = (...AlarmNames: string[]) => at.client.send(new DeleteAlarmsCommand({ AlarmNames }));
   await assert.rejects(remove("errors"), {
     name: "ValidationException",
-    message: /the composite alarm either reads it/,
+    message: /composite alarm either depends on it/,
   });
   await assert.rejects(remove("errors", "nobody"), { name: "ResourceNotFound" });
   const parents = await at.client.send(
@@ -402,13 +402,13 @@ test("a composite alarm's actions wait for its suppressor, and are told where th
     await at.put({ AlarmName: "upkeep", AlarmActions: [], OKActions: [], Threshold: 1e9 });
     await assert.rejects(
       put({ ActionsSuppressor: "nobody", ...periods }),
-      /ActionsSuppressor names an unknown alarm: nobody/,
+      /ActionsSuppressor alarm nobody does not exist/,
     );
     await assert.rejects(put({ ActionsSuppressor: "main", ...periods }), /cannot suppress its own actions/);
     await assert.rejects(put({ ActionsSuppressor: "upkeep" }), /The parameter ActionsSuppressorWaitPeriod is required/);
     await assert.rejects(put({ ActionsSuppressorWaitPeriod: 60 }), /need an ActionsSuppressor/);
     await put({ ActionsSuppressor: "arn:aws:cloudwatch:us-east-1:111122223333:alarm:upkeep", ...periods });
-    await assert.rejects(at.client.send(new DeleteAlarmsCommand({ AlarmNames: ["upkeep"] })), /main reads it/);
+    await assert.rejects(at.client.send(new DeleteAlarmsCommand({ AlarmNames: ["upkeep"] })), /main depends on it/);
     await at.client.send(set("errors", "ALARM"));
     assert.equal((await at.composite("main")).ActionsSuppressedBy, "WaitPeriod");
     await at.client.send(set("upkeep", "ALARM"));

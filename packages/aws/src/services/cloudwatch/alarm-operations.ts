@@ -1,5 +1,5 @@
-import type { AlarmActions, AlarmRecord, Alarms } from "@galatea/hosting/alarms";
-import { alarmsOfRule, parseRule } from "@galatea/hosting/alarms";
+import type { ResolveAlarmAction, AlarmRecord, Alarms } from "@galatea/hosting/alarms";
+import { alarmNamesInRule, parseAlarmRule } from "@galatea/hosting/alarms";
 import { AwsError, type Clock } from "@galatea/base";
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { pageAfter, type CallContext, type OperationRows, type PageQuery } from "../../wire/index.ts";
@@ -10,7 +10,7 @@ import { invalidNextToken } from "./next-tokens.ts";
 
 export interface AlarmOperationsDependencies {
   readonly alarms: Alarms;
-  readonly alarmActions: AlarmActions;
+  readonly alarmActions: ResolveAlarmAction;
   readonly clock: Clock;
 }
 
@@ -154,7 +154,7 @@ function relatedTo(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsInput"
   const { ChildrenOfAlarmName: parent, ParentsOfAlarmName: child } = input;
   if (parent !== undefined) {
     const found = alarms.get(parent)?.definition;
-    return new Set(found?.kind === "composite" ? alarmsOfRule(parseRule(found.rule)) : []);
+    return new Set(found?.kind === "composite" ? alarmNamesInRule(parseAlarmRule(found.rule)) : []);
   }
   return child === undefined ? null : new Set(alarms.parentsOf(child));
 }
@@ -188,7 +188,9 @@ async function alarmHistory(
   nextTick: () => Promise<void>,
 ) {
   const types = input.AlarmTypes ?? ["MetricAlarm", "CompositeAlarm"];
-  const asked = alarms.remembered().filter(({ name }) => input.AlarmName === undefined || input.AlarmName === name);
+  const asked = alarms
+    .listWithDeleted()
+    .filter(({ name }) => input.AlarmName === undefined || input.AlarmName === name);
   const [fromMs, toMs] = [input.StartDate?.getTime() ?? 0, input.EndDate?.getTime() ?? Infinity];
   const found = [];
   for (const definition of asked) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Watched } from "@galatea/hosting/alarms";
+import type { EvaluatedMetric } from "@galatea/hosting/alarms";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { alarmValues } from "./alarm-values.ts";
 
@@ -19,7 +19,7 @@ function opened(namespace: string) {
   const recorder = series.recorder({ ...metric, unit: "None" });
   const read = alarmValues({ series, clock });
   const values = async (periodMs: number, sinceMs: number) => {
-    const watched: Watched = { kind: "metric", metric, statistic: "Sum", unit: null, periodMs };
+    const watched: EvaluatedMetric = { kind: "metric", metric, statistic: "Sum", unit: null, periodMs };
     const found = await read(watched, { startMs: sinceMs, endMs: clock.nowMs });
     return [...found].map(([atMs, value]) => [(atMs - startMs) / 1000, value]).toSorted(([a], [b]) => a! - b!);
   };

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ReadValues, Watched } from "@galatea/hosting/alarms";
+import type { ReadMetricValues, EvaluatedMetric } from "@galatea/hosting/alarms";
 import type { Clock } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
@@ -20,7 +20,13 @@ const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
  * for an expression that cannot be computed. The platform records its own metrics in periods of less than a minute
  * while an alarm with such a period evaluates them.
  */
-export function alarmValues({ series, clock }: { readonly series: MetricStore; readonly clock: Clock }): ReadValues {
+export function alarmValues({
+  series,
+  clock,
+}: {
+  readonly series: MetricStore;
+  readonly clock: Clock;
+}): ReadMetricValues {
   return async (watched, range) => {
     const queries = queriesOf(watched);
     const returned = queries.find((query) => query.isReturned);
@@ -41,7 +47,7 @@ function refineShort(series: MetricStore, { Metric, Period }: MetricStat, nowMs:
   series.refine({ namespace, metricName, dimensions: dimensionsOf(Dimensions) }, nowMs + refinedMs);
 }
 
-function queriesOf(watched: Watched): readonly DataQuery[] {
+function queriesOf(watched: EvaluatedMetric): readonly DataQuery[] {
   if (watched.kind === "queries") return dataQueries(watched.queries as readonly CloudwatchInputs["MetricDataQuery"][]);
   const { metric, statistic, unit, periodMs } = watched;
   const stat = {

@@ -54,7 +54,7 @@ export function galateaService({ hosting }: GalateaDependencies) {
       action: "galatea:WatchEndpoint",
       resource,
       async handle(call) {
-        await hosting.settled(call.endpointName, waitOf(call));
+        await hosting.waitUntilStable(call.endpointName, waitOf(call));
         answer(call, endpointOf(await hosting.endpoints.find(call.endpointName, call.context)));
       },
     },

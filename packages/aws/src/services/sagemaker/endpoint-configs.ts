@@ -1,9 +1,9 @@
 import {
-  invalid,
+  validationError,
   parseS3Uri,
-  serverlessRefusal,
-  serverlessType,
-  weightRefusal,
+  serverlessConfigError,
+  serverlessQuotaType,
+  variantWeightError,
   type DataCaptureConfig,
   type Hosting,
   type ProductionVariant,
@@ -83,7 +83,7 @@ export function endpointConfigOperations(hosting: Hosting) {
 function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean): void {
   if (variants.length > 1) throw notBuilt("AsyncInferenceConfig with several production variants");
   if (variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
-    throw invalid("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
+    throw validationError("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
   }
   if (isCopied) throw notBuilt("AsyncInferenceConfig with ShadowProductionVariants or DataCaptureConfig");
 }
@@ -91,7 +91,7 @@ function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean):
 function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
   const variants = eachChecked(inputs);
   if (variants.every(({ InitialVariantWeight }) => InitialVariantWeight === 0)) {
-    throw invalid("At least one production variant needs a weight above zero.");
+    throw validationError("At least one production variant needs a weight above zero.");
   }
   return variants;
 }
@@ -107,16 +107,18 @@ function checkedShadows(
   const { ShadowProductionVariants: inputs = [], AsyncInferenceConfig: asyncInference } = input;
   if (inputs.length === 0) return [];
   if (inputs.length > 1 || variants.length > 1) {
-    throw invalid("With ShadowProductionVariants there can be one production variant and one shadow variant only.");
+    throw validationError(
+      "With ShadowProductionVariants there can be one production variant and one shadow variant only.",
+    );
   }
-  if (asyncInference !== undefined) throw invalid("Shadow variants are not for asynchronous inference.");
+  if (asyncInference !== undefined) throw validationError("Shadow variants are not for asynchronous inference.");
   const shadows = eachChecked(inputs);
   if ([...variants, ...shadows].some(({ ServerlessConfig: config }) => config !== undefined)) {
-    throw invalid("Shadow variants are not for serverless inference.");
+    throw validationError("Shadow variants are not for serverless inference.");
   }
   const [shadow] = shadows;
   if (variants.some(({ VariantName: name }) => name === shadow?.VariantName)) {
-    throw invalid(`The variant name "${shadow?.VariantName}" was non-unique within the request.`);
+    throw validationError(`The variant name "${shadow?.VariantName}" was non-unique within the request.`);
   }
   return shadows;
 }
@@ -126,10 +128,10 @@ function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): r
   return inputs.map((input): ProductionVariant => {
     refuseMembers(input, refusedVariantMembers, { code: "ValidationException", of: " of a variant" });
     const { VariantName: name } = input;
-    if (names.has(name)) throw invalid(`The variant name "${name}" was non-unique within the request.`);
+    if (names.has(name)) throw validationError(`The variant name "${name}" was non-unique within the request.`);
     names.add(name);
-    const weight = weightRefusal(name, input.InitialVariantWeight ?? 1);
-    if (weight !== null) throw invalid(weight);
+    const weight = variantWeightError(name, input.InitialVariantWeight ?? 1);
+    if (weight !== null) throw validationError(weight);
     if (input.ServerlessConfig !== undefined) return serverlessVariant(input, input.ServerlessConfig);
     refuseNeuron(input.InstanceType ?? instanceTypeDefault);
     const { ManagedInstanceScaling: scaling, ModelName: model = "" } = input;
@@ -164,16 +166,16 @@ function serverlessVariant(
   const of = `variant "${VariantName}"`;
   const given = instanceMembers.filter((member) => input[member] !== undefined);
   if (given.length > 0) {
-    throw invalid(`${given.join(", ")} cannot be given for ${of}: it has a ServerlessConfig.`);
+    throw validationError(`${given.join(", ")} cannot be given for ${of}: it has a ServerlessConfig.`);
   }
-  const refusal = serverlessRefusal(config);
-  if (refusal !== null) throw invalid(refusal);
-  if (ModelName === undefined) throw invalid(`The serverless ${of} needs a ModelName.`);
+  const refusal = serverlessConfigError(config);
+  if (refusal !== null) throw validationError(refusal);
+  if (ModelName === undefined) throw validationError(`The serverless ${of} needs a ModelName.`);
   return {
     ...input,
     ModelName,
     InitialInstanceCount: (config.ProvisionedConcurrency ?? 0) > 0 ? 1 : 0,
-    InstanceType: serverlessType,
+    InstanceType: serverlessQuotaType,
     InitialVariantWeight: input.InitialVariantWeight ?? 1,
     ServerlessConfig: config,
   };
@@ -191,7 +193,7 @@ function checkShared(
   if (shared.length === 0) return;
   const names = shared.map(({ VariantName: name }) => `"${name}"`).join(", ");
   if (shared.length < variants.length) {
-    throw invalid(
+    throw validationError(
       `Variants with a ModelName cannot be beside variants without one, which are for inference components: ${names}.`,
     );
   }
@@ -199,20 +201,20 @@ function checkShared(
   const given = beside.filter((member) => input[member] !== undefined);
   if (given.length > 0) throw notBuilt(`${given.join(", ")} of variants for inference components`);
   if (input.ExecutionRoleArn === undefined)
-    throw invalid(`ExecutionRoleArn must be given: variants have no ModelName: ${names}.`);
+    throw validationError(`ExecutionRoleArn must be given: variants have no ModelName: ${names}.`);
 }
 
 function checkScaling(scaling: SagemakerInputs["ProductionVariant"]["ManagedInstanceScaling"], model: string): void {
   if (scaling?.Status !== "ENABLED") return;
   if (model !== "") throw notBuilt("ManagedInstanceScaling of a variant with a ModelName");
   const { MinInstanceCount: min = 1, MaxInstanceCount: max } = scaling;
-  if (max === undefined) throw invalid("MaxInstanceCount of ManagedInstanceScaling must be given.");
-  if (min > max) throw invalid(`MinInstanceCount (${min}) cannot be more than MaxInstanceCount (${max}).`);
+  if (max === undefined) throw validationError("MaxInstanceCount of ManagedInstanceScaling must be given.");
+  if (min > max) throw validationError(`MinInstanceCount (${min}) cannot be more than MaxInstanceCount (${max}).`);
 }
 
 function checkServerless(variants: readonly ProductionVariant[]): void {
   if (variants.length < 2 || variants.every((variant) => variant.ServerlessConfig === undefined)) return;
-  throw invalid("An endpoint with a serverless variant can have no other production variant.");
+  throw validationError("An endpoint with a serverless variant can have no other production variant.");
 }
 
 /** Returns a variant as in its request. */
@@ -231,7 +233,7 @@ function checkedCapture(input: SagemakerInputs["DataCaptureConfig"] | undefined)
   if (input === undefined) return undefined;
   refuseMembers(input, refusedCaptureMembers, { code: "ValidationException", of: " of DataCaptureConfig" });
   if (parseS3Uri(input.DestinationS3Uri) === null) {
-    throw invalid(`Invalid DestinationS3Uri of DataCaptureConfig: ${input.DestinationS3Uri}`);
+    throw validationError(`Invalid DestinationS3Uri of DataCaptureConfig: ${input.DestinationS3Uri}`);
   }
   return { ...input, EnableCapture: input.EnableCapture ?? true };
 }

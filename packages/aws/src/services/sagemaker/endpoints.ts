@@ -1,4 +1,4 @@
-import type { Hosting, RetainedProperty, VariantSize } from "@galatea/hosting";
+import type { Hosting, RetainedProperty, VariantSizeChange } from "@galatea/hosting";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
@@ -24,7 +24,7 @@ export function endpointOperations(hosting: Hosting) {
     DescribeEndpoint: {
       resource,
       async handle({ EndpointName: name }, context) {
-        await delayWaiter(context, (wait) => hosting.settled(name, wait));
+        await delayWaiter(context, (wait) => hosting.waitUntilStable(name, wait));
         return describeEndpoint(await hosting.endpoints.describe(name, context));
       },
     },
@@ -61,7 +61,7 @@ export function endpointOperations(hosting: Hosting) {
   } satisfies Partial<SageMakerRows>;
 }
 
-function sizeOf(size: SagemakerInputs["DesiredWeightAndCapacity"]): VariantSize {
+function sizeOf(size: SagemakerInputs["DesiredWeightAndCapacity"]): VariantSizeChange {
   const { VariantName: variantName, DesiredWeight: weight, DesiredInstanceCount: instanceCount } = size;
   const { ServerlessUpdateConfig: serverless } = size;
   const { MaxConcurrency: max, ProvisionedConcurrency: provisioned } = serverless ?? {};

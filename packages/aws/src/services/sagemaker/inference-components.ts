@@ -1,7 +1,7 @@
 import {
-  invalid,
+  validationError,
   parseS3Uri,
-  refusedVariable,
+  environmentVariableError,
   resolveImage,
   unsupportedImageText,
   type ComponentRecord,
@@ -36,7 +36,7 @@ function changes({ components }: Hosting) {
       resource,
       async handle(input, context) {
         const spec = askedSpecs(input);
-        if (spec === null) throw invalid("Either Specification or Specifications must be given.");
+        if (spec === null) throw validationError("Either Specification or Specifications must be given.");
         const record = await components.create({
           name: input.InferenceComponentName,
           endpointName: input.EndpointName,
@@ -85,7 +85,7 @@ function questions({ components }: Hosting) {
     DescribeInferenceComponent: {
       resource,
       async handle({ InferenceComponentName: name }, context) {
-        await delayWaiter(context, (wait) => components.settled(name, wait));
+        await delayWaiter(context, (wait) => components.waitUntilStable(name, wait));
         const record = await components.find(name, ownerOf(context));
         return described(record, components.inServiceCount(name), context);
       },
@@ -128,20 +128,20 @@ function askedSpecs({
   readonly Specifications?: readonly Spec[];
 }): RequestedComponentSpec | null {
   if (several.length === 0) return one === undefined ? null : askedSpec(one);
-  if (one !== undefined) throw invalid("Specification and Specifications exclude each other.");
+  if (one !== undefined) throw validationError("Specification and Specifications exclude each other.");
   const types = several.map(({ InstanceType: type }) => type);
   if (several.length > 1 && types.includes(undefined)) {
-    throw invalid("InstanceType must be given in each of several Specifications.");
+    throw validationError("InstanceType must be given in each of several Specifications.");
   }
   const twice = types.find((type, index) => types.indexOf(type) !== index);
-  if (twice !== undefined) throw invalid(`Specifications have the InstanceType ${twice} twice.`);
+  if (twice !== undefined) throw validationError(`Specifications have the InstanceType ${twice} twice.`);
   const [first, ...others] = several.map(askedSpec);
   return first === undefined ? null : { ...first, others };
 }
 
 function askedSpec(spec: Spec): RequestedComponentSpec {
   if (spec.BaseInferenceComponentName !== undefined) {
-    throw invalid(
+    throw validationError(
       "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters beside the model " +
         "that it serves, as SageMaker's containers for large models do. Merge the adapter into the weights of its base, and create an inference " +
         "component of the merged model.",
@@ -151,7 +151,7 @@ function askedSpec(spec: Spec): RequestedComponentSpec {
   const { ModelName, Container, ComputeResourceRequirements: needs, StartupParameters: startup = {} } = spec;
   const { MinMemoryRequiredInMb: min = 0, MaxMemoryRequiredInMb: max } = needs ?? {};
   if (max !== undefined && max < min) {
-    throw invalid(`MaxMemoryRequiredInMb (${max}) cannot be less than MinMemoryRequiredInMb (${min}).`);
+    throw validationError(`MaxMemoryRequiredInMb (${max}) cannot be less than MinMemoryRequiredInMb (${min}).`);
   }
   return {
     modelName: ModelName ?? null,
@@ -175,12 +175,12 @@ function askedSpec(spec: Spec): RequestedComponentSpec {
 
 function containerOf(container: NonNullable<Spec["Container"]>): ContainerDefinition {
   const { Image: image, ArtifactUrl: url, Environment: environment = {} } = container;
-  if (image === undefined) throw invalid("Image must be given for the container.");
-  if (resolveImage(image) === null) throw invalid(unsupportedImageText(image));
-  if (url !== undefined && parseS3Uri(url) === null) throw invalid(`Could not find model data at ${url}.`);
+  if (image === undefined) throw validationError("Image must be given for the container.");
+  if (resolveImage(image) === null) throw validationError(unsupportedImageText(image));
+  if (url !== undefined && parseS3Uri(url) === null) throw validationError(`Could not find model data at ${url}.`);
   for (const [name, value] of Object.entries(environment)) {
-    const refusal = refusedVariable(name, value);
-    if (refusal !== null) throw invalid(refusal);
+    const refusal = environmentVariableError(name, value);
+    if (refusal !== null) throw validationError(refusal);
   }
   return { Image: image, Environment: environment, ...(url === undefined ? {} : { ModelDataUrl: url }) };
 }

@@ -1,4 +1,10 @@
-import { invalid, type Hosting, type ListingPage, type ListingPosition, type ListQuery } from "@galatea/hosting";
+import {
+  validationError,
+  type Hosting,
+  type ListingPage,
+  type ListingPosition,
+  type ListQuery,
+} from "@galatea/hosting";
 import { pageToken, positionOfToken, type Listing } from "../../wire/index.ts";
 import type { SageMakerRows } from "./rows.ts";
 
@@ -116,5 +122,5 @@ export function tokenOf(
 }
 
 function placeOf(listing: Listing, token: string): ListingPosition {
-  return JSON.parse(positionOfToken(listing, token, () => invalid("Invalid NextToken."))) as ListingPosition;
+  return JSON.parse(positionOfToken(listing, token, () => validationError("Invalid NextToken."))) as ListingPosition;
 }

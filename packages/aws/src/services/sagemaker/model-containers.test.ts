@@ -68,7 +68,7 @@ test("each container is looked at, and told apart by its number", () => {
   refused({ Containers: [{ Image }, { Image, Mode: "MultiModel" }] }, /^ModelDataUrl, the prefix of the models/);
   refused(
     { Containers: [{ Image }, { Image, Environment: { LD_PRELOAD: "x" } }] },
-    /^Environment cannot name LD_PRELOAD/,
+    /^Environment variable LD_PRELOAD is not allowed/,
   );
 });
 

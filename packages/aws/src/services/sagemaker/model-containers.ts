@@ -1,10 +1,10 @@
 import {
-  invalid,
+  validationError,
   parseS3Uri,
-  refusedVariable,
+  environmentVariableError,
   resolveImage,
   unsupportedImageText,
-  type Containers,
+  type ModelContainers,
 } from "@galatea/hosting";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { refuseMembers } from "../../wire/index.ts";
@@ -17,16 +17,16 @@ const environmentBytesMax = 32 * 1024;
 const environmentPairsMax = 100;
 
 /** Returns a model's containers; throws for invalid ones and invalid combinations. */
-export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): Containers {
+export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): ModelContainers {
   const { PrimaryContainer: primary, Containers: several = [], InferenceExecutionConfig: execution } = input;
   if (primary !== undefined && several.length > 0) {
-    throw invalid("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
+    throw validationError("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
   }
   const [first, ...more] = primary === undefined ? several : [primary];
-  if (first === undefined) throw invalid("Either PrimaryContainer or Containers must be given.");
+  if (first === undefined) throw validationError("Either PrimaryContainer or Containers must be given.");
   const isDirect = execution?.Mode === "Direct";
   if (isDirect && primary !== undefined) {
-    throw invalid(
+    throw validationError(
       "InferenceExecutionConfig with the Mode Direct needs Containers: a PrimaryContainer is the only one.",
     );
   }
@@ -34,7 +34,7 @@ export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): C
   for (const [index, container] of all.entries()) checkContainer(container, all.length === 1 ? "" : ` ${index + 1}`);
   if (primary === undefined) checkNames(all, isDirect);
   if (!isDirect && all.filter(({ Mode: mode }) => mode === "MultiModel").length > 1) {
-    throw invalid("More than one container in MultiModel mode is not supported with inference pipeline.");
+    throw validationError("More than one container in MultiModel mode is not supported with inference pipeline.");
   }
   checkEnvironments(all);
   return [{ ...first }, ...more.map((container) => ({ ...container }))];
@@ -43,8 +43,8 @@ export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): C
 /** `which`: the container's number, if there are several. */
 function checkContainer(container: Container, which: string): void {
   refuseMembers(container, refusedContainerMembers, { code: "ValidationException" });
-  if (container.Image === undefined) throw invalid(`Image must be given for the container${which}.`);
-  if (resolveImage(container.Image) === null) throw invalid(unsupportedImageText(container.Image));
+  if (container.Image === undefined) throw validationError(`Image must be given for the container${which}.`);
+  if (resolveImage(container.Image) === null) throw validationError(unsupportedImageText(container.Image));
   checkData(container);
 }
 
@@ -52,33 +52,33 @@ function checkContainer(container: Container, which: string): void {
 function checkNames(containers: readonly Container[], isDirect: boolean): void {
   const names = containers.flatMap(({ ContainerHostname: name }) => (name === undefined ? [] : [name]));
   if (isDirect && names.length < containers.length) {
-    throw invalid("ContainerHostname must be given for every container of a model with the Mode Direct.");
+    throw validationError("ContainerHostname must be given for every container of a model with the Mode Direct.");
   }
   if (containers.length > 1 && names.length > 0 && names.length < containers.length) {
-    throw invalid("ContainerHostname must be given for every container of a pipeline, or for none of them.");
+    throw validationError("ContainerHostname must be given for every container of a pipeline, or for none of them.");
   }
   const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined) throw invalid(`The ContainerHostname "${twice}" was non-unique within the request.`);
+  if (twice !== undefined) throw validationError(`The ContainerHostname "${twice}" was non-unique within the request.`);
 }
 
 function checkData(container: SagemakerInputs["ContainerDefinition"]): void {
   const isMultiModel = container.Mode === "MultiModel";
   if (container.ModelDataUrl !== undefined && container.ModelDataSource !== undefined) {
-    throw invalid("ModelDataUrl and ModelDataSource cannot both be given for one container.");
+    throw validationError("ModelDataUrl and ModelDataSource cannot both be given for one container.");
   }
   if (isMultiModel && container.ModelDataSource !== undefined) {
-    throw invalid(
+    throw validationError(
       "ModelDataSource is not supported for multi-model containers: give ModelDataUrl, the prefix of the models.",
     );
   }
   if (isMultiModel && container.ModelDataUrl === undefined) {
-    throw invalid("ModelDataUrl, the prefix of the models, must be given for a multi-model container.");
+    throw validationError("ModelDataUrl, the prefix of the models, must be given for a multi-model container.");
   }
   const uri = container.ModelDataSource?.S3DataSource?.S3Uri ?? container.ModelDataUrl;
-  if (uri !== undefined && parseS3Uri(uri) === null) throw invalid(`Could not find model data at ${uri}.`);
+  if (uri !== undefined && parseS3Uri(uri) === null) throw validationError(`Could not find model data at ${uri}.`);
   const source = container.ModelDataSource?.S3DataSource;
   if (source?.S3DataType === "S3Prefix" && !source.S3Uri.endsWith("/")) {
-    throw invalid(`The S3Uri of an S3Prefix has to end with "/": ${source.S3Uri}`);
+    throw validationError(`The S3Uri of an S3Prefix has to end with "/": ${source.S3Uri}`);
   }
 }
 
@@ -86,13 +86,15 @@ function checkEnvironments(containers: readonly Container[]): void {
   let byteLength = 0;
   for (const { Environment: environment = {} } of containers) {
     const pairs = Object.entries(environment);
-    if (pairs.length > environmentPairsMax) throw invalid(`Environment holds more than ${environmentPairsMax} pairs.`);
+    if (pairs.length > environmentPairsMax)
+      throw validationError(`Environment holds more than ${environmentPairsMax} pairs.`);
     for (const [name, value] of pairs) {
       byteLength += Buffer.byteLength(name) + Buffer.byteLength(value);
-      const refusal = refusedVariable(name, value);
-      if (refusal !== null) throw invalid(refusal);
+      const refusal = environmentVariableError(name, value);
+      if (refusal !== null) throw validationError(refusal);
     }
   }
   // Sum over all containers.
-  if (byteLength > environmentBytesMax) throw invalid(`Environment is larger than ${environmentBytesMax} bytes.`);
+  if (byteLength > environmentBytesMax)
+    throw validationError(`Environment is larger than ${environmentBytesMax} bytes.`);
 }

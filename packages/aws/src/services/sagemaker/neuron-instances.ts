@@ -1,4 +1,4 @@
-import { invalid } from "@galatea/hosting";
+import { validationError } from "@galatea/hosting";
 
 /** Instances whose accelerators run only models that AWS Neuron has compiled. */
 const neuronInstances = /^ml\.(inf|trn)\d/;
@@ -6,7 +6,7 @@ const neuronInstances = /^ml\.(inf|trn)\d/;
 /** Throws ValidationException for such an instance type. */
 export function refuseNeuron(instanceType: string): void {
   if (!neuronInstances.test(instanceType)) return;
-  throw invalid(
+  throw validationError(
     `${instanceType} is not supported by this platform: its accelerators run models compiled by AWS Neuron and no others. Deploy the ` +
       "model as it was before it was compiled, on another instance type.",
   );

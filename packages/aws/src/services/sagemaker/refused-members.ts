@@ -1,4 +1,4 @@
-import { invalid } from "@galatea/hosting";
+import { validationError } from "@galatea/hosting";
 import type { RefusedMember } from "../../wire/index.ts";
 
 const no = (value: unknown) => value === false;
@@ -67,5 +67,5 @@ export const refusedTransformMembers: readonly RefusedMember[] = [
 ];
 
 export function notBuilt(what: string): Error {
-  return invalid(`${what} is not supported by this platform yet.`);
+  return validationError(`${what} is not supported by this platform yet.`);
 }

@@ -204,7 +204,7 @@ async function deploy(platform: Platform, name: string, container: object, wait 
 
 /** DescribeEndpoint's output once the endpoint is in a state that stays. */
 async function settled({ hosting, sagemaker }: Platform, EndpointName: string) {
-  await hosting.settled(EndpointName, { waitMsMax: testTimeoutMs, signal: never });
+  await hosting.waitUntilStable(EndpointName, { waitMsMax: testTimeoutMs, signal: never });
   return sagemaker.send(new DescribeEndpointCommand({ EndpointName }));
 }
 
@@ -362,7 +362,7 @@ test("duplicates, absences and what is not built are told in the service's words
       create({ Image: image }, "m"),
       /^Cannot create already existing model "arn:aws:sagemaker:us-east-1:000000000000:model\/m"/,
     ],
-    [create({ Image: "mine:latest" }, "N"), /needs? a container engine/],
+    [create({ Image: "mine:latest" }, "N"), /container engine/],
     [sagemaker.send(new DescribeModelCommand({ ModelName: "N" })), /^Could not find model "arn:.*model\/n"/],
     [sagemaker.send(new DeleteModelCommand({ ModelName: "N" })), /^Could not find model/],
     [

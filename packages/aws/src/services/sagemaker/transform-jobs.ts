@@ -1,4 +1,4 @@
-import { refusedVariable, invalid, type Hosting, type TransformJobRecord } from "@galatea/hosting";
+import { environmentVariableError, validationError, type Hosting, type TransformJobRecord } from "@galatea/hosting";
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { refuseNeuron } from "./neuron-instances.ts";
@@ -16,11 +16,11 @@ export function transformJobOperations(hosting: Hosting) {
       async handle(input, context) {
         const { Tags: tags = [], ...asked } = input;
         const { S3DataSource: source } = asked.TransformInput.DataSource;
-        if (source === undefined) throw invalid("TransformInput.DataSource.S3DataSource must be given.");
+        if (source === undefined) throw validationError("TransformInput.DataSource.S3DataSource must be given.");
         refuseNeuron(asked.TransformResources.InstanceType);
         for (const [name, value] of Object.entries(asked.Environment ?? {})) {
-          const refusal = refusedVariable(name, value);
-          if (refusal !== null) throw invalid(refusal);
+          const refusal = environmentVariableError(name, value);
+          if (refusal !== null) throw validationError(refusal);
         }
         const owner = { region: context.region, accountId: context.accountId };
         const job = await hosting.transforms.create(asked, owner, tags);
@@ -30,7 +30,7 @@ export function transformJobOperations(hosting: Hosting) {
     DescribeTransformJob: {
       resource,
       async handle({ TransformJobName: name }, context) {
-        await delayWaiter(context, (wait) => hosting.transforms.settled(name, wait));
+        await delayWaiter(context, (wait) => hosting.transforms.waitUntilEnded(name, wait));
         return describe(await hosting.transforms.find(name));
       },
     },

@@ -1,4 +1,4 @@
-import type { Wait } from "@galatea/hosting";
+import type { WaitLimits } from "@galatea/hosting";
 import type { CallContext } from "../../wire/index.ts";
 
 /** Maximum delay: less than the read time-out of the AWS SDK for Java, at 30 s the shortest of the SDKs. */
@@ -10,7 +10,7 @@ const waiterMsMax = 20_000;
  */
 export async function delayWaiter(
   { userAgent, signal }: Pick<CallContext, "userAgent" | "signal">,
-  settled: (wait: Wait) => Promise<void>,
+  settled: (wait: WaitLimits) => Promise<void>,
 ): Promise<void> {
   if (isWaiter(userAgent)) await settled({ waitMsMax: waiterMsMax, signal });
 }

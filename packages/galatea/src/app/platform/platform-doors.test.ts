@@ -215,7 +215,10 @@ test("CreateModel's Environment reaches neither the server's process nor another
   ]) {
     const { status, body } = await send("POST", "/", operation("CreateModel"), model(environment));
     assert.equal(status, 400, body);
-    assert.match(body, new RegExp(`ValidationException.*Environment cannot name ${Object.keys(environment)[0]}`));
+    assert.match(
+      body,
+      new RegExp(`ValidationException.*Environment variable ${Object.keys(environment)[0]} is not allowed`),
+    );
   }
   assert.deepEqual(await models(), []);
 });

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { alarmLimits, Alarms, type AlarmActions } from "@galatea/hosting/alarms";
+import { alarmLimits, Alarms, type ResolveAlarmAction } from "@galatea/hosting/alarms";
 import { alarmValues } from "@galatea/aws";
 import type { Clock, Logger } from "@galatea/base";
 import type { Hosting, Owner } from "@galatea/hosting";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
 import { Scaling, scalingLimits, type ScalableResources } from "@galatea/hosting/scaling";
-import { scalableHosting } from "@galatea/hosting/scaling-targets";
+import { hostingScalableResources } from "@galatea/hosting/scaling-targets";
 
 export interface AlarmOpening {
   readonly documents: Documents;
   readonly series: MetricStore;
   /** Actions of alarms other than scaling; none by default. */
-  readonly otherActions?: AlarmActions;
+  readonly otherActions?: ResolveAlarmAction;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -20,7 +20,7 @@ export interface AlarmOpening {
 /** Alarms and scaling, for the services. */
 export interface ScaledHosting {
   readonly alarms: Alarms;
-  readonly alarmActions: AlarmActions;
+  readonly alarmActions: ResolveAlarmAction;
   readonly scaling: Scaling;
   readonly scalable: ScalableResources;
 }
@@ -28,14 +28,14 @@ export interface ScaledHosting {
 /** Opens alarms, which hosting reads while it deploys, and their actions, which need hosting and are opened later. */
 export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpening) {
   let scaling: Scaling | null = null;
-  const alarmActions: AlarmActions = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;
+  const alarmActions: ResolveAlarmAction = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;
   const { documents, clock, logger } = parts;
   const common = { documents, readValues: alarmValues(parts), clock, logger };
   const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
   return {
     alarms,
     openScaling: async (hosting: Hosting, owner: Owner): Promise<ScaledHosting> => {
-      const scalable = scalableHosting(hosting, owner);
+      const scalable = hostingScalableResources(hosting, owner);
       const limits = scalingLimits;
       scaling = opening.use(await Scaling.open({ ...common, alarms, resources: scalable, newId: randomUUID, limits }));
       alarms.resume();

@@ -30,6 +30,7 @@ export async function openTopics(
 /** Returns the outbox of asynchronous inference. */
 export function resultOutbox(topics: () => Promise<Topics>): ResultOutbox {
   return {
-    post: async (topicArn, text) => (await topics()).prepare({ topicArn, subject: null, text, attributes: {} }),
+    prepareMessage: async (topicArn, text) =>
+      (await topics()).prepare({ topicArn, subject: null, text, attributes: {} }),
   };
 }

@@ -32,7 +32,7 @@ import { printSeries, type MetricStore } from "@galatea/base/metrics";
 import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
 import { visibleGpuCount } from "@galatea/server/gpus";
 import { watchGpus } from "../gpus.ts";
-import { countedSeries, createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
+import { openCountedSeries, createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
 import { InstanceKeys, type AccessFacts } from "@galatea/hosting/instance-keys";
 import {
   confinementGaps,
@@ -218,7 +218,7 @@ function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions,
   return {
     invokableEndpoints,
     isModelData: (object) => hosting().isModelData(object),
-    outputPlace: (object) => hosting().outputPlace(object),
+    outputPlace: (object) => hosting().outputOwners(object),
   };
 }
 
@@ -236,7 +236,7 @@ function fleetOptions(
   return {
     host,
     store,
-    openSeries: countedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs)),
+    openSeries: openCountedSeries(counters, (key, resolutionMs) => series.recorder(key, resolutionMs)),
     openLog: (group, stream) => logs.writer(group, stream),
     logsLink: (group) => links.linkTo(group),
     credentials,
@@ -257,7 +257,7 @@ interface PageSources {
 function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, counters }: PageSources) {
   const limits = { seriesMax, yieldToEventLoop: nextTurn };
   return {
-    series: async () => counters.print() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
+    series: async () => counters.prometheusText() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
     bringsKey: (request: IncomingMessage) => bringsKey(request, keys.all),
     isOpen: !keys.verifies,
   };
@@ -267,7 +267,7 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   const gaps = confinementGaps(confinementMeans());
   warnOfGaps(gaps, log);
   // A container also knows the settings that its operator's flags disable.
-  const unconfined = () => ({ ...gaps, ...hosting.figures().unconfined });
+  const unconfined = () => ({ ...gaps, ...hosting.statistics().unconfined });
   return {
     hosting,
     version: serverVersion,

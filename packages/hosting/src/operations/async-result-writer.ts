@@ -1,53 +1,53 @@
 import { Readable } from "node:stream";
 import { AwsError, diskFaultOf, retryWrite, unreachable } from "@galatea/base";
 import {
-  emptyTrace,
+  newRunTrace,
   expiredFailure,
   resultMessage,
-  urlOf,
+  s3Url,
   type AsyncInvocation,
   type AsyncState,
   type AsyncLimits,
   type AsyncResult,
   type EndpointQueue,
-  type QueuedEntry,
+  type QueuedRequest,
   type ResultOutbox,
-  type RunTrace,
+  type AsyncRunTrace,
 } from "../async-inference/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
-export interface AsyncEndingsOptions {
+export interface AsyncResultWriterOptions {
   readonly store: HostingStore;
   readonly fleet: Pick<FleetOptions, "store" | "clock" | "logger">;
   readonly limits: AsyncLimits;
-  /** Null without notifications. */
+  /** Outbox for SNS notifications; null if the platform sends none. */
   readonly outbox: ResultOutbox | null;
 }
 
-/** Ends queued requests: stores, publishes and counts the results, and deletes the records. */
-export class AsyncEndings {
-  readonly #options: AsyncEndingsOptions;
+/** Completes asynchronous requests: stores failures in S3, sends SNS notifications, counts the results, and deletes the records. */
+export class AsyncResultWriter {
+  readonly #options: AsyncResultWriterOptions;
 
-  constructor(options: AsyncEndingsOptions) {
+  constructor(options: AsyncResultWriterOptions) {
     this.#options = options;
   }
 
   /** Publishes the result of a request and deletes its record, in one transaction. */
-  async over(
+  async writeResult(
     queue: EndpointQueue,
-    { entry, invocation }: { readonly entry: QueuedEntry; readonly invocation: AsyncInvocation },
+    { entry, invocation }: { readonly entry: QueuedRequest; readonly invocation: AsyncInvocation },
     on: {
       readonly life: AsyncState;
       readonly result?: Extract<AsyncResult, { readonly is: "completed" }> | null;
-      /** Data of its last run, if any. */
-      readonly trace?: RunTrace;
+      /** Trace of the request's last run; absent for a request that has not run. */
+      readonly trace?: AsyncRunTrace;
       readonly closing: AbortSignal;
     },
   ): Promise<void> {
     const { store, fleet } = this.#options;
     const { life, closing } = on;
-    const result = on.result ?? failureOf(life);
+    const result = on.result ?? failedResultOf(life);
     const variant = result.is === "completed" ? result.variantName : invocation.variantName;
     if (result.is === "failed") {
       const { text } = result.failure;
@@ -57,23 +57,25 @@ export class AsyncEndings {
       const nowMs = fleet.clock.epochMs();
       const topic = result.is === "completed" ? invocation.topics.success : invocation.topics.error;
       const posted =
-        topic === null ? null : await this.#options.outbox?.post(topic, resultMessage(invocation, result, nowMs));
+        topic === null
+          ? null
+          : await this.#options.outbox?.prepareMessage(topic, resultMessage(invocation, result, nowMs));
       const { asyncInvocations, asyncPayloads } = store.kinds;
       await store.write([
-        asyncInvocations.delete(entry.key, "any"),
-        ...(invocation.input.at === "record" ? [asyncPayloads.delete(entry.key, "any")] : []),
+        asyncInvocations.deleteChange(entry.key, "any"),
+        ...(invocation.input.at === "record" ? [asyncPayloads.deleteChange(entry.key, "any")] : []),
         ...(posted?.changes ?? []),
       ]);
       posted?.written();
       if (topic !== null && (posted ?? null) === null) queue.metrics.record(variant, "NotificationFailures", 1);
     });
-    queue.waiting.end(entry);
+    queue.waiting.complete(entry);
     queue.metrics.record(variant, "InvocationsProcessed", 1);
     queue.metrics.record(variant, "InvocationFailures", result.is === "failed" ? 1 : 0);
     queue.metrics.record(variant, "ExpiredRequests", life.at === "expired" ? 1 : 0);
     const totalMs = fleet.clock.epochMs() - invocation.receivedMs;
     queue.metrics.record(variant, "TotalProcessingTime", totalMs);
-    const trace = on.trace ?? emptyTrace();
+    const trace = on.trace ?? newRunTrace();
     if (result.is === "completed") queue.log.succeeded(invocation, trace, totalMs);
     else queue.log.write(invocation, trace, result.failure.logged ?? result.failure.text);
   }
@@ -92,14 +94,14 @@ export class AsyncEndings {
         signal,
       });
     } catch (error) {
-      // A missing bucket is reported, not waited for.
+      // A disk fault is retried. Other errors, such as a missing bucket, are permanent: they are counted and the request ends.
       if (!(error instanceof AwsError) || diskFaultOf(error) !== null) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
-      fleet.logger.warning("a failure could not be stored", { place: urlOf(failure), error: error.message });
+      fleet.logger.warning("a failure could not be stored", { place: s3Url(failure), error: error.message });
     }
   }
 
-  /** Repeats a write until it succeeds: a full disk delays requests, but loses none. Rejects when the platform ends. */
+  /** Repeats a write until it succeeds, so that a full disk delays requests but loses none. Rejects when the platform shuts down. */
   async persist(
     signal: AbortSignal,
     { inferenceId: name }: AsyncInvocation,
@@ -120,7 +122,7 @@ export class AsyncEndings {
   }
 }
 
-function failureOf(life: AsyncState): Extract<AsyncResult, { readonly is: "failed" }> {
+function failedResultOf(life: AsyncState): Extract<AsyncResult, { readonly is: "failed" }> {
   switch (life.at) {
     case "failed":
       return { is: "failed", failure: life.failure };

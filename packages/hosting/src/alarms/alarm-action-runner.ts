@@ -1,36 +1,44 @@
 import { openDeadline, Semaphore, type Clock, type Logger, type TaskGroup } from "@galatea/base";
-import type { AlarmAct, AlarmActions, AlarmEvent, AlarmRecord, HistoryItem, PendingAction } from "./alarm.ts";
+import type {
+  AlarmAction,
+  ResolveAlarmAction,
+  AlarmEvent,
+  AlarmRecord,
+  AlarmHistoryItem,
+  PendingAction,
+} from "./alarm.ts";
 
-export interface AlarmActingOptions {
-  readonly actions: AlarmActions;
+export interface AlarmActionRunnerOptions {
+  readonly actions: ResolveAlarmAction;
   readonly limits: { readonly actionMs: number; readonly actionsMax: number };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly tasks: TaskGroup;
-  /** Writes an item to an alarm's history and records that the action of that state is done. */
-  readonly done: (event: AlarmEvent, arn: string, item: HistoryItem) => Promise<void>;
+  /** Writes an item to the alarm's history and removes the action from the alarm's pending actions. */
+  readonly recordResult: (event: AlarmEvent, arn: string, item: AlarmHistoryItem) => Promise<void>;
 }
 
 const repeatMs = 60_000;
 /**
- * Maximum number of actions that wait for a free slot. Further ones are dropped and logged; repeating actions run again
- * later, others stay pending.
+ * Maximum number of actions that wait for a free slot. An action above the limit is dropped with a log line. A repeating
+ * action runs again a minute later; any other action stays in the alarm's pending actions until the platform restarts.
  */
 const waitingMax = 1000;
 
 /** Runs the actions of alarms in the background. */
-export class AlarmActing {
-  readonly #options: AlarmActingOptions;
-  readonly #places: Semaphore;
+export class AlarmActionRunner {
+  readonly #options: AlarmActionRunnerOptions;
+  readonly #slots: Semaphore;
   /** Time of the last run of each alarm's repeating actions. */
   readonly #lastMs = new Map<string, number>();
 
-  constructor(options: AlarmActingOptions) {
+  constructor(options: AlarmActionRunnerOptions) {
     this.#options = options;
-    this.#places = new Semaphore(options.limits.actionsMax);
+    this.#slots = new Semaphore(options.limits.actionsMax);
   }
 
-  begins(event: AlarmEvent): void {
+  /** Starts the actions of the state that an alarm has just entered. */
+  startActions(event: AlarmEvent): void {
     this.#lastMs.set(event.definition.name, event.atMs);
     this.#run(event, false);
   }
@@ -44,7 +52,7 @@ export class AlarmActing {
     this.#run({ definition, status, before: status.state, atMs }, true);
   }
 
-  /** Returns the actions that run once when a state begins. */
+  /** Returns the actions of an event that do not repeat: they are recorded as pending until they have run. */
   pendingActionsOf({ definition, status, before, atMs }: AlarmEvent): readonly PendingAction[] {
     if (!definition.actionsEnabled) return [];
     const arns = definition.actions[status.state].filter((arn) => this.#options.actions(arn)?.repeats === false);
@@ -54,8 +62,8 @@ export class AlarmActing {
   /** Runs the actions that a previous run of the platform has not recorded as done. */
   resume({ definition, pendingActions }: AlarmRecord): void {
     for (const { arn, status, before, atMs } of pendingActions) {
-      const act = this.#options.actions(arn);
-      if (act !== null) this.#begin(arn, act, { definition, status, before, atMs });
+      const action = this.#options.actions(arn);
+      if (action !== null) this.#enqueue(arn, action, { definition, status, before, atMs });
     }
   }
 
@@ -63,32 +71,36 @@ export class AlarmActing {
     this.#lastMs.delete(name);
   }
 
-  #run(event: AlarmEvent, isRepeated: boolean): void {
+  #run(event: AlarmEvent, isRepetition: boolean): void {
     const { definition, status } = event;
     if (!definition.actionsEnabled) return;
     for (const arn of definition.actions[status.state]) {
-      const act = this.#options.actions(arn);
-      if (act === null || (isRepeated && !act.repeats)) continue;
-      this.#begin(arn, act, event);
+      const action = this.#options.actions(arn);
+      if (action === null || (isRepetition && !action.repeats)) continue;
+      this.#enqueue(arn, action, event);
     }
   }
 
-  #begin(arn: string, act: AlarmAct, event: AlarmEvent): void {
-    if (this.#places.waitingCount >= waitingMax) {
+  #enqueue(arn: string, action: AlarmAction, event: AlarmEvent): void {
+    if (this.#slots.waitingCount >= waitingMax) {
       const alarm = event.definition.name;
-      this.#options.logger.error("an alarm's action is dropped: too many actions are waiting", { alarm, action: arn });
+      this.#options.logger.error("alarm action dropped: too many actions are waiting", {
+        alarm,
+        action: arn,
+        waitingMax,
+      });
       return;
     }
     this.#options.tasks.run(async (closing) => {
-      using _place = await this.#places.acquire(closing);
-      await this.#act(arn, act, event, closing);
+      using _place = await this.#slots.acquire(closing);
+      await this.#execute(arn, action, event, closing);
     });
   }
 
-  async #act(arn: string, act: AlarmAct, event: AlarmEvent, closing: AbortSignal): Promise<void> {
-    const { clock, limits, done } = this.#options;
+  async #execute(arn: string, action: AlarmAction, event: AlarmEvent, closing: AbortSignal): Promise<void> {
+    const { clock, limits, recordResult } = this.#options;
     using deadline = openDeadline({ clock, afterMs: limits.actionMs, signal: closing });
-    const failure = await act.run(event, deadline.signal).then(
+    const failure = await action.run(event, deadline.signal).then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
@@ -103,6 +115,6 @@ export class AlarmActing {
       notificationResource: arn,
       error: failure,
     });
-    await done(event, arn, { atMs: clock.epochMs(), kind: "Action", summary, data });
+    await recordResult(event, arn, { atMs: clock.epochMs(), kind: "Action", summary, data });
   }
 }
