@@ -16,7 +16,8 @@ import { AlarmActionRunner } from "./alarm-action-runner.ts";
 import { AlarmStore, type DeletedAlarm } from "./alarm-store.ts";
 import { alarmNamesInRule, parseAlarmRule, isRuleTrue, type AlarmRule } from "./composite-rule.ts";
 import { evaluateWindow, percentileSamplesMin, periodsToRead, type EvaluationRule } from "./evaluation.ts";
-import { nextSuppression, suppressedReason } from "./suppression.ts";
+import { stateTransition, suppressedActions } from "./history-items.ts";
+import { nextSuppression } from "./suppression.ts";
 import { stateReasonData, stateReason, initialStateReason, type EvaluationInput } from "./reasons.ts";
 
 export interface AlarmLimits {
@@ -79,7 +80,7 @@ export class Alarms implements AsyncDisposable {
   readonly #locks = new KeyedLock();
   readonly #tasks: TaskGroup;
   readonly #actions: TaskGroup;
-  readonly #actionRunner: AlarmActionRunner;
+  readonly #runner: AlarmActionRunner;
 
   private constructor(options: AlarmsOptions) {
     this.#options = options;
@@ -93,10 +94,10 @@ export class Alarms implements AsyncDisposable {
         error: String(error),
       }),
     );
-    this.#actionRunner = new AlarmActionRunner({
+    this.#runner = new AlarmActionRunner({
       ...options,
       tasks: this.#actions,
-      recordResult: (...of) => this.#recordActionResult(...of),
+      recordResult: (...of) => this.#recordAction(...of),
     });
   }
 
@@ -115,7 +116,7 @@ export class Alarms implements AsyncDisposable {
 
   /** Runs the actions that were pending when the previous process ended. Call it after the services that the actions call are open. */
   resume(): void {
-    for (const entry of this.#entries.values()) this.#actionRunner.resume(entry);
+    for (const entry of this.#entries.values()) this.#runner.resume(entry);
   }
 
   get(name: string): AlarmRecord | null {
@@ -220,7 +221,7 @@ export class Alarms implements AsyncDisposable {
     for (const { definition } of records) {
       const { name, kind } = definition;
       this.#entries.delete(name);
-      this.#actionRunner.forget(name);
+      this.#runner.forget(name);
       // The entry is removed and inserted again so that the map stays ordered by time of deletion.
       this.#deleted.delete(name);
       this.#deleted.set(name, { name, kind, deletedMs });
@@ -284,8 +285,7 @@ export class Alarms implements AsyncDisposable {
     if (entry.rule !== null) return this.#evaluateRule(entry, entry.rule);
     const definition = entry.definition as MetricAlarm;
     const looked = await this.#readInput(definition).catch((error: unknown) => ({ error }));
-    // Outside of the error handling above: a failed write is no evaluation error. The caller logs it, and the next tick
-    // evaluates the alarm again.
+    // A failed write is no evaluation error: the caller logs it, and the next tick evaluates the alarm again.
     if (!("error" in looked)) return this.#evaluateMetric(definition, looked);
     // Users see an evaluation error as the StateReason of the alarm.
     const reason = `Evaluation error: ${looked.error instanceof Error ? looked.error.message : String(looked.error)}`;
@@ -317,9 +317,9 @@ export class Alarms implements AsyncDisposable {
     if (now?.definition !== definition) return;
     const evaluation = evaluateWindow(values, rule, now.status.state);
     const decidedMs = evaluation.decided.map((place) => startMs + place * periodMs);
-    if (await this.#hasFewSamples(definition, decidedMs)) return this.#actionRunner.repeatActions(now, queriedMs);
+    if (await this.#hasFewSamples(definition, decidedMs)) return this.#runner.repeatActions(now, queriedMs);
     if (evaluation.state === now.status.state && now.status.reason !== initialStateReason) {
-      return this.#actionRunner.repeatActions(now, queriedMs);
+      return this.#runner.repeatActions(now, queriedMs);
     }
     const reason = stateReason(definition, evaluation, looked, now.status.state);
     await this.#changeState(definition, {
@@ -379,17 +379,16 @@ export class Alarms implements AsyncDisposable {
         ...(suppression === null ? {} : { suppression }),
       };
       const event = { definition, status, before, atMs };
-      const pendingActions = [
-        ...entry.pendingActions,
-        ...(acts ? this.#actionRunner.pendingActionsOf(event) : []),
-      ].slice(-pendingActionsMax);
+      const pendingActions = [...entry.pendingActions, ...(acts ? this.#runner.pendingActionsOf(event) : [])].slice(
+        -pendingActionsMax,
+      );
       const record = { definition, status, pendingActions };
-      await this.#store.put(record, isNew ? [stateUpdate(record, entry.status), ...suppressed(status)] : []);
+      await this.#store.put(record, isNew ? [stateTransition(record, entry.status), ...suppressedActions(status)] : []);
       this.#entries.set(name, { ...entry, status, pendingActions });
       return isNew ? { event, acts } : null;
     });
     if (moved === null) return;
-    if (moved.acts) this.#actionRunner.startActions(moved.event);
+    if (moved.acts) this.#runner.startActions(moved.event);
     for (const above of this.#entries.values()) {
       if (above.reads.has(name)) await this.#evaluate(above.definition.name);
     }
@@ -408,15 +407,14 @@ export class Alarms implements AsyncDisposable {
       const next: AlarmStatus = suppression === null ? status : { ...status, suppression };
       const before = held?.actedState ?? status.state;
       const acting = { definition, status: next, before, atMs: this.#options.clock.epochMs() };
-      const pendingActions = [
-        ...entry.pendingActions,
-        ...(acts ? this.#actionRunner.pendingActionsOf(acting) : []),
-      ].slice(-pendingActionsMax);
+      const pendingActions = [...entry.pendingActions, ...(acts ? this.#runner.pendingActionsOf(acting) : [])].slice(
+        -pendingActionsMax,
+      );
       await this.#store.put({ definition, status: next, pendingActions }, []);
       this.#entries.set(name, { ...entry, status: next, pendingActions });
       return acts ? acting : null;
     });
-    if (event !== null) this.#actionRunner.startActions(event);
+    if (event !== null) this.#runner.startActions(event);
   }
 
   #suppressionOf(definition: AlarmDefinition, { state: before, suppression }: AlarmStatus, state: AlarmState) {
@@ -451,8 +449,7 @@ export class Alarms implements AsyncDisposable {
         `AlarmRule contains alarms that do not exist: ${absent.join(", ")}. Create them first.`,
       );
     }
-    // An alarm is visited again only at a greater depth. Otherwise, the time would grow with the number of paths
-    // between alarms, which can be exponential.
+    // An alarm is visited again only at a greater depth: the number of paths between alarms can be exponential.
     const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)
@@ -482,11 +479,7 @@ export class Alarms implements AsyncDisposable {
     );
   }
 
-  async #recordActionResult(
-    { definition: { name }, atMs }: AlarmEvent,
-    arn: string,
-    item: AlarmHistoryItem,
-  ): Promise<void> {
+  async #recordAction({ definition: { name }, atMs }: AlarmEvent, arn: string, item: AlarmHistoryItem): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
       if (entry === undefined) return;
@@ -497,33 +490,12 @@ export class Alarms implements AsyncDisposable {
   }
 }
 
-function suppressed({ suppression, updatedMs }: AlarmStatus): readonly AlarmHistoryItem[] {
-  if (suppression === undefined) return [];
-  const summary = suppressedReason(suppression.by);
-  const data = JSON.stringify({ actionState: "Suppressed", stateUpdateTimestamp: updatedMs });
-  return [{ atMs: updatedMs, kind: "Action", summary, data }];
-}
-
 /** Returns the entry of an alarm. It contains the alarm names of the rule because each state change looks them up in all entries. */
 function entryOf(record: AlarmRecord, rule: AlarmRule | null): Entry {
   const { definition } = record;
   const named = new Set(rule === null ? [] : alarmNamesInRule(rule));
   const suppressor = definition.kind === "composite" ? definition.suppressor : undefined;
   return { ...record, rule, named, reads: suppressor === undefined ? named : new Set([...named, suppressor.alarm]) };
-}
-
-function stateUpdate({ status }: AlarmRecord, before: AlarmStatus): AlarmHistoryItem {
-  const told = ({ state, reason, reasonData }: AlarmStatus) => ({
-    stateValue: state,
-    stateReason: reason,
-    ...(reasonData === null ? {} : { stateReasonData: JSON.parse(reasonData) as unknown }),
-  });
-  return {
-    atMs: status.updatedMs,
-    kind: "StateUpdate",
-    summary: `Alarm updated from ${before.state} to ${status.state}`,
-    data: JSON.stringify({ version: "1.0", oldState: told(before), newState: told(status) }),
-  };
 }
 
 function absentAlarm(names: readonly string[]): AwsError {

@@ -3,7 +3,7 @@ export interface AsyncLimits {
   /** Maximum number of waiting and running requests of one endpoint, and the maximum bytes of their inputs that are not in S3. */
   readonly requestsMax: number;
   readonly inlineBytesMax: number;
-  /** The same limits for all endpoints together. */
+  /** Maximum number of requests, and maximum bytes of their inputs, of all endpoints together. */
   readonly allRequestsMax: number;
   readonly allInlineBytesMax: number;
   readonly runningMax: number;

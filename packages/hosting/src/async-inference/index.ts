@@ -16,7 +16,7 @@ export {
 } from "./async-invocation.ts";
 export { runAsyncInvocation, type AsyncRunOutcome } from "./async-run.ts";
 export { EndpointQueue, queueKey } from "./endpoint-queue.ts";
-export type { QueuedRequest } from "./invocation-queue.ts";
+export type { QueuedInvocation } from "./invocation-queue.ts";
 export { s3Url } from "./output-locations.ts";
 export { resultMessage, type AsyncResult } from "./result-message.ts";
 export type { ResultOutbox } from "./result-outbox.ts";

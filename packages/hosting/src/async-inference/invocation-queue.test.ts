@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { array, assert as check, constant, constantFrom, integer, oneof, property, record } from "fast-check";
-import { InvocationQueue, type QueuedRequest } from "./invocation-queue.ts";
+import { InvocationQueue, type QueuedInvocation } from "./invocation-queue.ts";
 
-const entry = (index: number, expiresMs: number): QueuedRequest => {
+const entry = (index: number, expiresMs: number): QueuedInvocation => {
   return { key: String(index), receivedMs: index, expiresMs, inlineBytes: index % 7 };
 };
 
@@ -17,8 +17,8 @@ test("a queue gives what came first, what was put back before it, and counts wha
   check(
     property(array(step, { maxLength: 300 }), (steps) => {
       const queue = new InvocationQueue();
-      let list: QueuedRequest[] = [];
-      let taken: QueuedRequest[] = [];
+      let list: QueuedInvocation[] = [];
+      let taken: QueuedInvocation[] = [];
       for (const [index, each] of steps.entries()) {
         if (each.do === "push") {
           const made = entry(index, each.expiresMs);

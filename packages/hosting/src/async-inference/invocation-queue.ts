@@ -1,5 +1,5 @@
 /** The fields of a queued request that are kept in memory. The full request is a record on disk. */
-export interface QueuedRequest {
+export interface QueuedInvocation {
   readonly key: string;
   readonly receivedMs: number;
   readonly expiresMs: number;
@@ -12,13 +12,13 @@ const compactAfter = 1024;
 
 /** A first-in, first-out queue of one endpoint's requests. */
 export class InvocationQueue {
-  #entries: QueuedRequest[] = [];
+  #entries: QueuedInvocation[] = [];
   #head = 0;
   #inlineBytes = 0;
   #runningInlineBytes = 0;
   /** The earliest expiry time of any entry, as epoch milliseconds. */
   #expiresMs = Infinity;
-  readonly #running = new Set<QueuedRequest>();
+  readonly #running = new Set<QueuedInvocation>();
 
   get waitingCount(): number {
     return this.#entries.length - this.#head;
@@ -42,14 +42,14 @@ export class InvocationQueue {
     return this.#entries[this.#head]?.receivedMs ?? null;
   }
 
-  push(entry: QueuedRequest): void {
+  push(entry: QueuedInvocation): void {
     this.#entries.push(entry);
     this.#inlineBytes += entry.inlineBytes;
     this.#expiresMs = Math.min(this.#expiresMs, entry.expiresMs);
   }
 
   /** Removes and returns the oldest entry, which counts as running until `complete` or `requeue`. Returns null if the queue is empty. */
-  dequeue(): QueuedRequest | null {
+  dequeue(): QueuedInvocation | null {
     const entry = this.#entries[this.#head];
     if (entry === undefined) return null;
     this.#head += 1;
@@ -63,17 +63,17 @@ export class InvocationQueue {
   }
 
   /** Removes and returns the expired entries. Each counts as running until `complete`. */
-  dequeueExpired(nowMs: number): readonly QueuedRequest[] {
+  dequeueExpired(nowMs: number): readonly QueuedInvocation[] {
     if (nowMs < this.#expiresMs) return [];
     return this.#takeWhere(({ expiresMs }) => expiresMs <= nowMs);
   }
 
-  dequeueAll(): readonly QueuedRequest[] {
+  dequeueAll(): readonly QueuedInvocation[] {
     return this.#takeWhere(() => true);
   }
 
   /** Puts a running entry back to the head of the queue. */
-  requeue(entry: QueuedRequest): void {
+  requeue(entry: QueuedInvocation): void {
     this.complete(entry);
     if (this.#head === 0) this.#entries.unshift(entry);
     else this.#entries[(this.#head -= 1)] = entry;
@@ -82,18 +82,18 @@ export class InvocationQueue {
   }
 
   /** Removes a running entry for good. */
-  complete(entry: QueuedRequest): void {
+  complete(entry: QueuedInvocation): void {
     if (this.#running.delete(entry)) this.#runningInlineBytes -= entry.inlineBytes;
   }
 
-  #begin(entry: QueuedRequest): void {
+  #begin(entry: QueuedInvocation): void {
     this.#running.add(entry);
     this.#runningInlineBytes += entry.inlineBytes;
   }
 
-  #takeWhere(isTaken: (entry: QueuedRequest) => boolean): readonly QueuedRequest[] {
-    const taken: QueuedRequest[] = [];
-    const left: QueuedRequest[] = [];
+  #takeWhere(isTaken: (entry: QueuedInvocation) => boolean): readonly QueuedInvocation[] {
+    const taken: QueuedInvocation[] = [];
+    const left: QueuedInvocation[] = [];
     this.#expiresMs = Infinity;
     for (const entry of this.#entries.slice(this.#head)) {
       if (isTaken(entry)) {

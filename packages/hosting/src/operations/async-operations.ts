@@ -14,7 +14,7 @@ import {
   type AsyncState,
   type AsyncRequest,
   type AsyncReceipt,
-  type QueuedRequest,
+  type QueuedInvocation,
   type AsyncRunOutcome,
   type AsyncRunTrace,
 } from "../async-inference/index.ts";
@@ -42,7 +42,7 @@ export class AsyncInferences implements AsyncDisposable {
   readonly #resultWriter: AsyncResultWriter;
   readonly #tasks: TaskGroup;
   /** Number of failed reads of each record. */
-  readonly #readCounts = new WeakMap<QueuedRequest, number>();
+  readonly #readCounts = new WeakMap<QueuedInvocation, number>();
   #runningCount = 0;
   #acceptedCount = 0;
 
@@ -108,7 +108,7 @@ export class AsyncInferences implements AsyncDisposable {
   }
 
   /** Reserves a queue slot for a request that is being written to disk. Throws ThrottlingException if the queue is full. */
-  #reserve(queue: EndpointQueue, { inlineBytes }: QueuedRequest): Disposable {
+  #reserve(queue: EndpointQueue, { inlineBytes }: QueuedInvocation): Disposable {
     const { limits } = this.#options;
     let [allCount, allBytes] = [0, 0];
     for (const each of this.#queues.values()) {
@@ -211,7 +211,7 @@ export class AsyncInferences implements AsyncDisposable {
 
   async #run(
     queue: EndpointQueue,
-    entry: QueuedRequest,
+    entry: QueuedInvocation,
     running: RunningEndpoint,
     closing: AbortSignal,
   ): Promise<void> {
@@ -249,7 +249,7 @@ export class AsyncInferences implements AsyncDisposable {
   /** Applies the outcome of a run: the request is completed, or goes back to the queue. */
   async #recordOutcome(
     queue: EndpointQueue,
-    entry: QueuedRequest,
+    entry: QueuedInvocation,
     invocation: AsyncInvocation,
     {
       life,
@@ -289,7 +289,7 @@ export class AsyncInferences implements AsyncDisposable {
   }
 
   /** Completes a request that will not run, because it has expired or its endpoint was deleted. */
-  async #fail(queue: EndpointQueue, entry: QueuedRequest, closing: AbortSignal): Promise<void> {
+  async #fail(queue: EndpointQueue, entry: QueuedInvocation, closing: AbortSignal): Promise<void> {
     const found = await this.#read(queue, entry, closing);
     if (found === null) return;
     const nowMs = this.#options.fleet.clock.epochMs();
@@ -305,7 +305,7 @@ export class AsyncInferences implements AsyncDisposable {
    * Reads the record of a request. Resolves with null if the record is missing or damaged, which ends the request, or if
    * the read failed, which puts the request back into the queue.
    */
-  async #read(queue: EndpointQueue, entry: QueuedRequest, closing: AbortSignal): Promise<AsyncInvocation | null> {
+  async #read(queue: EndpointQueue, entry: QueuedInvocation, closing: AbortSignal): Promise<AsyncInvocation | null> {
     const { store } = this.#options;
     const found = await store.kinds.asyncInvocations.find(entry.key).catch((error: unknown) => ({ error }));
     closing.throwIfAborted();
@@ -319,7 +319,7 @@ export class AsyncInferences implements AsyncDisposable {
    * Retries a failed read after a pause. After the last attempt, the request leaves the queue; its record stays on disk
    * and is queued again when the platform restarts.
    */
-  #retryRead(queue: EndpointQueue, entry: QueuedRequest, error: unknown): void {
+  #retryRead(queue: EndpointQueue, entry: QueuedInvocation, error: unknown): void {
     const { fleet, limits } = this.#options;
     const readCount = (this.#readCounts.get(entry) ?? 0) + 1;
     this.#readCounts.set(entry, readCount);
@@ -340,7 +340,7 @@ export class AsyncInferences implements AsyncDisposable {
 const retryText = (why: string, lostCount: number) =>
   `${why} The request is repeated (${lostCount + 1} of ${containerLossesMax}).`;
 
-function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedRequest {
+function entryOf(key: string, { receivedMs, expiresMs, input }: AsyncInvocation): QueuedInvocation {
   return { key, receivedMs, expiresMs, inlineBytes: input.at === "record" ? input.byteLength : 0 };
 }
 

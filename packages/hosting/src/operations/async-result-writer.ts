@@ -10,7 +10,7 @@ import {
   type AsyncLimits,
   type AsyncResult,
   type EndpointQueue,
-  type QueuedRequest,
+  type QueuedInvocation,
   type ResultOutbox,
   type AsyncRunTrace,
 } from "../async-inference/index.ts";
@@ -36,7 +36,7 @@ export class AsyncResultWriter {
   /** Publishes the result of a request and deletes its record, in one transaction. */
   async writeResult(
     queue: EndpointQueue,
-    { entry, invocation }: { readonly entry: QueuedRequest; readonly invocation: AsyncInvocation },
+    { entry, invocation }: { readonly entry: QueuedInvocation; readonly invocation: AsyncInvocation },
     on: {
       readonly life: AsyncState;
       readonly result?: Extract<AsyncResult, { readonly is: "completed" }> | null;
