@@ -194,10 +194,7 @@ export class Alarms implements AsyncDisposable {
     });
   }
 
-  /**
-   * Deletes either all of the named alarms or none. Throws AwsError if an alarm does not exist, or if a composite alarm
-   * that is not deleted depends on one of them.
-   */
+  /** Deletes all of the alarms or none. Throws AwsError for an unknown alarm, and if a remaining composite alarm depends on one. */
   async delete(names: readonly string[]): Promise<void> {
     const going = [...new Set(names)].toSorted();
     // The locks delay the deletion until current writes end. Without them, a write after the deletion would restore the alarm.
@@ -498,6 +495,5 @@ function entryOf(record: AlarmRecord, rule: AlarmRule | null): Entry {
   return { ...record, rule, named, reads: suppressor === undefined ? named : new Set([...named, suppressor.alarm]) };
 }
 
-function absentAlarm(names: readonly string[]): AwsError {
-  return new AwsError("ResourceNotFound", `Alarm not found: ${names.join(", ")}.`);
-}
+const absentAlarm = (names: readonly string[]) =>
+  new AwsError("ResourceNotFound", `Alarm not found: ${names.join(", ")}.`);
