@@ -46,7 +46,10 @@ export async function deployShared(
 }
 
 export async function componentSettled(bench: TrafficBench, name: string): Promise<void> {
-  await bench.hosting.components.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+  await bench.hosting.components.waitUntilStable(name, {
+    waitMsMax: testTimeoutMs,
+    signal: new AbortController().signal,
+  });
 }
 
 type Update = Parameters<TrafficBench["hosting"]["components"]["update"]>[0];

@@ -176,7 +176,10 @@ export class TransformBench implements AsyncDisposable {
   }
 
   async ended(name: string): Promise<TransformJobRecord> {
-    await this.hosting.transforms.waitUntilEnded(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
+    await this.hosting.transforms.waitUntilEnded(name, {
+      waitMsMax: testTimeoutMs,
+      signal: new AbortController().signal,
+    });
     return await this.hosting.transforms.find(name);
   }
 
