@@ -20,9 +20,9 @@ const pageOf = (path: string) => `/${(rewrites[path] ?? path).replace(/(^|\/)ind
 const folders = ["tutorials", "guides", "migrating", "reference", "operating", "architecture"];
 
 const readme = textOf("README.md");
-/** Returns the documents of a folder: those that README.md names, in its order, then the others by name. */
+/** Returns the documents of a folder: those of README.md's index, in its order, then the others by name. */
 function below(folder: string): readonly string[] {
-  const position = (path: string) => (readme.includes(path) ? readme.indexOf(path) : readme.length);
+  const position = (path: string) => (readme.includes(path) ? readme.lastIndexOf(path) : readme.length);
   const found = documents.filter((path) => dirname(path) === folder).toSorted();
   return found.toSorted((one, other) => position(one) - position(other));
 }
@@ -101,12 +101,17 @@ function drawDiagrams({ rules }: Markdown["renderer"]): void {
   };
 }
 
+/** Lets paths break after each slash, so that tables with paths fit the column of text. */
+function breakPaths({ rules }: Markdown["renderer"]): void {
+  const { code_inline: inline } = rules;
+  rules["code_inline"] = (...token) =>
+    inline?.(...token).replace(/(?<=>)[^<]*(?=<\/code>)/, (text) => text.replaceAll("/", "/<wbr>")) ?? "";
+}
+
 export default {
   title: "Galatea",
   description: "An open, self-hosted model server and hosting platform",
   srcDir: "..",
-  // Paths break, so that the tables of the architecture pages fit the column of text.
-  head: [["style", {}, ".vp-doc td code { overflow-wrap: anywhere }"]],
   rewrites,
   buildEnd: () => checkDiagrams(documents.map((path) => join(root, path))),
   vite: { build: { chunkSizeWarningLimit: 4096 } },
@@ -115,6 +120,7 @@ export default {
     config(markdown: Markdown) {
       markdown.core.ruler.push("repository-links", resolveLinks);
       drawDiagrams(markdown.renderer);
+      breakPaths(markdown.renderer);
     },
   },
   themeConfig: { sidebar, outline: [2, 3], search: { provider: "local" } },

@@ -25,7 +25,8 @@ const cellCharsMax = 2000;
 
 const style =
   ":root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}body{max-width:70em;margin:2em auto;padding:0 1em}" +
-  "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.2em 1em .2em 0;overflow-wrap:anywhere}";
+  "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.2em 1em .2em 0;white-space:nowrap}" +
+  "td:last-child{white-space:normal;overflow-wrap:anywhere}";
 
 /**
  * Headers of the page. The page has no script and loads nothing; the content security policy forbids both, whatever a model's name
