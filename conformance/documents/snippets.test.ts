@@ -67,6 +67,8 @@ function readersEnvironment(home: string): Readonly<Record<string, string | unde
     // With boto3, tritonclient and the like, for documents that do not install them.
     CLIENTS_PYTHON: python,
     HOME: home,
+    // Frameworks are gigabytes: those that the suites have set up serve the documents too.
+    GALATEA_FRAMEWORKS: join(cacheDirectory(process.env), "server-data/frameworks"),
     XDG_CONFIG_HOME: config,
     XDG_CACHE_HOME: cache,
     npm_config_cache: join(homedir(), ".npm"),
