@@ -2,11 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "@galatea/base";
-import { ExecutionNotStarted, type InstanceState } from "../inference/index.ts";
+import {
+  ExecutionNotStarted,
+  DeferredResponses,
+  type InferenceResponse,
+  type InstanceState,
+} from "../inference/index.ts";
 import { createDirectScheduler } from "./direct-scheduler.ts";
 import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 import {
   cancelledOutcome,
+  CountedMemory,
   dynamicModel,
   HandClock,
   HandInstance,
@@ -14,6 +20,7 @@ import {
   noPolicy,
   responseOf,
   send,
+  tensorOf,
   turn,
   type Sent,
 } from "./scheduling-fixtures.ts";
@@ -214,34 +221,66 @@ test("a request waits for a dormant instance that starts, also where the others 
 
 const steps = fc.array(
   fc.oneof(
-    { weight: 4, arbitrary: fc.record({ does: fc.constant("send" as const), worker: fc.nat(0) }) },
-    { weight: 3, arbitrary: fc.record({ does: fc.constant("end" as const), worker: fc.nat(1) }) },
-    { weight: 2, arbitrary: fc.record({ does: fc.constant("die" as const), worker: fc.nat(1) }) },
-    { weight: 1, arbitrary: fc.record({ does: fc.constant("fail" as const), worker: fc.nat(1) }) },
-    { weight: 3, arbitrary: fc.record({ does: fc.constant("up" as const), worker: fc.nat(1) }) },
-    { weight: 1, arbitrary: fc.record({ does: fc.constant("leave" as const), worker: fc.nat(8) }) },
+    { weight: 5, arbitrary: fc.record({ does: fc.constant("send" as const), at: fc.nat(2) }) },
+    { weight: 3, arbitrary: fc.record({ does: fc.constant("end" as const), at: fc.nat(1) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("release" as const), at: fc.nat(1) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("answer" as const), at: fc.nat(20) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("die" as const), at: fc.nat(1) }) },
+    { weight: 1, arbitrary: fc.record({ does: fc.constant("fail" as const), at: fc.nat(1) }) },
+    { weight: 3, arbitrary: fc.record({ does: fc.constant("up" as const), at: fc.nat(1) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("leave" as const), at: fc.nat(20) }) },
+    { weight: 2, arbitrary: fc.record({ does: fc.constant("wait" as const), at: fc.nat(3) }) },
   ),
   { maxLength: 60 },
 );
 
-for (const kind of ["direct", "dynamic"] as const)
-  test(`property: however workers end and come back, each request of a ${kind} scheduler settles once, and fails only with the worker that executed it`, async () => {
+const rejects = { ...noPolicy, allowTimeoutOverride: true };
+const models = {
+  direct: null,
+  dynamic: dynamicModel(2),
+  timed: dynamicModel(2, { defaultQueuePolicy: rejects }),
+  delayed: dynamicModel(2, {
+    priorityLevels: 2,
+    defaultPriorityLevel: 1,
+    defaultQueuePolicy: { ...rejects, timeoutAction: "DELAY" },
+  }),
+  ordered: dynamicModel(2, { preserveOrdering: true, defaultQueuePolicy: rejects }),
+};
+
+for (const [kind, model] of Object.entries(models))
+  test(`property: however workers end and come back, each request of the ${kind} scheduler settles once, and fails only with the worker that executed it`, async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (drawn) => {
+        const clock = new HandClock();
+        const memory = new CountedMemory();
         const workers = [new Worker("m_0_0", 2), new Worker("m_0_1", 3)];
         const instances = workers.map(({ instance }) => instance);
+        const limits = { clock, queueLengthMax: 1000 };
         const scheduler =
-          kind === "direct"
-            ? createDirectScheduler(instances, options())
-            : createDynamicBatchScheduler(instances, dynamicModel(2), options());
+          model === null
+            ? createDirectScheduler(instances, limits)
+            : createDynamicBatchScheduler(instances, model, limits);
         const sent: Sent[] = [];
+        const settled: string[] = [];
+        const answers: (() => void)[] = [];
         let deaths = 0;
-        for (const { does, worker: at } of drawn) {
+        const respond = (id: string) => responseOf(id, [tensorOf("B", [1], memory.block())]);
+        for (const { does, at } of drawn) {
           const worker = workers[at] ?? workers[0]!;
           const { state } = worker.supervision;
-          if (does === "send") sent.push(send(scheduler, `r${sent.length}`));
-          else if (does === "end") await worker.instance.end((id) => responseOf(id));
+          if (does === "send") {
+            const deadlineNs = at === 0 ? clock.monotonicNs() + 3e6 : Number.POSITIVE_INFINITY;
+            sent.push(send(scheduler, `r${sent.length}`, { deadlineNs, priority: at, settled }));
+          } else if (does === "end") await worker.instance.end(respond);
+          else if (does === "release")
+            await worker.instance.end((id) => {
+              const { promise, resolve } = Promise.withResolvers<InferenceResponse>();
+              answers.push(() => resolve(respond(id)));
+              return new DeferredResponses(promise);
+            });
+          else if (does === "answer") answers.splice(at % Math.max(1, answers.length), 1)[0]?.();
           else if (does === "leave") sent[at]?.controller.abort();
+          else if (does === "wait") await clock.move(at);
           else if (does === "die" && state === "up") {
             if (worker.instance.openCount > 0) deaths += 1;
             await worker.dies();
@@ -251,15 +290,26 @@ for (const kind of ["direct", "dynamic"] as const)
         }
         for (const { supervision } of workers) await supervision.becomes("up" satisfies InstanceState);
         const closing = scheduler.close();
-        while (instances.some(({ openCount }) => openCount > 0)) for (const instance of instances) await instance.end();
+        for (const answer of answers) answer();
+        while (instances.some(({ openCount }) => openCount > 0))
+          for (const instance of instances) await instance.end(respond);
         await closing;
+        assert.equal(settled.length, sent.length);
         assert.ok(sent.every(({ releaseCount }) => releaseCount === 1));
-        assert.ok(
-          outcomes(sent).every((outcome, index) =>
-            [`r${index}`, cancelledOutcome(`r${index}`), "INTERNAL it died"].includes(outcome),
-          ),
+        const [died, timeout] = ["INTERNAL it died", "UNAVAILABLE Request timeout expired"];
+        const isOrderly = (outcome: string) => /^(r\d|INTERNAL)/.test(outcome);
+        for (const [index, { outcome }] of sent.entries())
+          assert.ok([`r${index}`, cancelledOutcome(`r${index}`), died, timeout].includes(outcome), outcome);
+        assert.ok(outcomes(sent).filter((outcome) => outcome === died).length <= deaths * 2);
+        if (kind !== "timed" && kind !== "ordered") assert.ok(!outcomes(sent).includes(timeout));
+        // Callers own the responses that they received; all others were released.
+        assert.deepEqual([memory.live, memory.faults], [outcomes(sent).filter((each) => /^r\d/.test(each)).length, []]);
+        if (kind !== "ordered") return;
+        const order = settled.map((id) => Number(id.slice(1))).filter((index) => isOrderly(sent[index]!.outcome));
+        assert.deepEqual(
+          order,
+          order.toSorted((a, b) => a - b),
         );
-        assert.ok(outcomes(sent).filter((outcome) => outcome === "INTERNAL it died").length <= deaths * 2);
       }),
       { numRuns: 300 },
     );

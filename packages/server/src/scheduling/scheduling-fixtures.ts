@@ -11,6 +11,7 @@ import {
   type InstanceState,
   type InstanceSupervision,
   type Outcome,
+  type Released,
   type RequestRecord,
 } from "../inference/index.ts";
 import type { DynamicBatchingConfig, EnsembleConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
@@ -145,7 +146,7 @@ export class HandInstance implements Instance {
   }
 
   /** Ends the oldest execution; every request gets a response named by its id unless `outcome` says otherwise. */
-  async end(outcome: (id: string) => Outcome = responseOf): Promise<void> {
+  async end(outcome: (id: string) => Released = responseOf): Promise<void> {
     const execution = this.#open.shift();
     execution?.end({
       outcomes: execution.ids.map((id) => outcome(id)),
