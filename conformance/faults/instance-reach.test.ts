@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand } from "@aws-sdk/client-sagemaker";
+import { shareMadePackages } from "../shared-python.ts";
 import { doing } from "./asking.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, refused } from "./platform.ts";
@@ -125,7 +126,7 @@ async function outcomes(platform: Platform, name: string, calls: readonly Call[]
 }
 
 test("with boto3 a model reads its own files and writes its own outputs, and reaches nothing of other endpoints", async () => {
-  await using platform = await Platform.open(async () => {}, { verified: true });
+  await using platform = await Platform.open(({ data }) => shareMadePackages(data), { verified: true });
   const { s3, sagemaker } = platform;
   const put = (Key: string, Body: string | Uint8Array) => s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body }));
   const archive = tarball([

@@ -50,7 +50,7 @@ test("a container that dies amidst its answer is a ModelStreamError behind the p
 });
 
 test("a silent stream outlives the time of connections without progress and ends with its own limit", async () => {
-  await using bench = await StreamBench.open({ streamMsMax: 1500 }, 100);
+  await using bench = await StreamBench.open({ streamMsMax: 4000 }, 100);
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true });
   assert.equal(await stream.next(), "first");
