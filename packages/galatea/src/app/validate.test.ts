@@ -285,7 +285,7 @@ test("an ensemble over a program that completes its own configuration is told to
   });
   assert.equal(status, 0);
   assert.deepEqual(lines, [
-    "/e/config.pbtxt:1:180: warning: step 'completes' is completed by its own program when it is loaded: only a load can check that it fits",
+    "/e/config.pbtxt:1:180: warning: step 'completes' completes its configuration in its own code when it is loaded: only a load can check that the step fits",
     "2 models checked: 0 errors, 1 warnings",
   ]);
 });

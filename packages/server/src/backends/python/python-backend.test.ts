@@ -431,7 +431,7 @@ test("a model that asks for a GPU is told that it has none, and so is the log", 
   await until(() => fixture.log.includes("printed: kind CPU"));
   assert.ok(
     fixture.log.includes(
-      "warning: model 'eager' asks for KIND_GPU; its instances run on the CPU, and its model is told so",
+      "warning: model 'eager' asks for KIND_GPU; its instances run on the CPU, and the model receives KIND_CPU",
     ),
   );
 });
