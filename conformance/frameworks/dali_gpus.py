@@ -17,7 +17,7 @@ from galatea_frameworks.dali import program
 from galatea_frameworks.dali.definition import CPU_ONLY, Definition
 from galatea_frameworks.dali.program import TritonPythonModel
 from galatea_worker import current_worker
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 from nvidia.dali import fn, pipeline_def, types
 
 CONFIG = {
@@ -92,7 +92,7 @@ def opened(directory, kind, number):
 def refusal(directory, kind):
     try:
         opened(directory, kind, 0)
-    except Refused as error:
+    except ModelError as error:
         return str(error)
     raise AssertionError("it was opened")
 
@@ -133,7 +133,7 @@ def main():
         given.clear()
         try:
             opened(on_gpu_only, "GPU", 0)
-        except Refused:
+        except ModelError:
             said["gpu_only"] = given[0]
         print(json.dumps(said))
 

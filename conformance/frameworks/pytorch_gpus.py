@@ -16,7 +16,7 @@ import triton_python_backend_utils as pb_utils
 from galatea_frameworks.pytorch import devices
 from galatea_frameworks.pytorch.program import TritonPythonModel
 from galatea_worker import current_worker
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 CONFIG = {
     "input": [{"name": "A", "data_type": "TYPE_FP32", "dims": [2]}],
@@ -64,7 +64,7 @@ def ask(directory, number, filename):
             "model_instance_device_id": str(number),
         }
     )
-    value = model.value_of(pb_utils.Tensor("A", np.array([1, 2], np.float32)), "A")
+    value = model.to_value(pb_utils.Tensor("A", np.array([1, 2], np.float32)), "A")
     assert isinstance(value, torch.Tensor)
     (column,) = model.columns([value], None, [None])
     return [one.as_numpy().tolist() for one in column]
@@ -78,7 +78,7 @@ def main():
         said = {}
         try:
             ask(directory, 0, "model.pt")
-        except Refused as error:
+        except ModelError as error:
             said["without"] = str(error)
         torch.cuda.is_available = lambda: True
         torch.cuda.device_count = lambda: 2
@@ -90,7 +90,7 @@ def main():
             said[filename] = {"answer": ask(directory, 1, filename), "input_is_moved": "cpu:1" in seen}
         try:
             ask(directory, 2, "model.pt")
-        except Refused as error:
+        except ModelError as error:
             said["third"] = str(error)
         print(json.dumps(said))
 

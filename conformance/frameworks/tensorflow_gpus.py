@@ -18,7 +18,7 @@ import triton_python_backend_utils as pb_utils
 from galatea_frameworks.tensorflow import graphs
 from galatea_frameworks.tensorflow.program import TritonPythonModel
 from galatea_worker import current_worker, reading_only
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 opened = []
 held = []
@@ -62,7 +62,7 @@ def ask(directory, kind, number, accelerators=()):
             "model_instance_device_id": str(number),
         }
     )
-    value = model.value_of(pb_utils.Tensor("x", np.array([1, 2], np.float32)), "x")
+    value = model.to_value(pb_utils.Tensor("x", np.array([1, 2], np.float32)), "x")
 
     class Request:
         @staticmethod
@@ -85,7 +85,7 @@ def ask(directory, kind, number, accelerators=()):
 def refusal(directory, number, accelerators=()):
     try:
         ask(directory, "GPU", number, accelerators)
-    except Refused as error:
+    except ModelError as error:
         return str(error)
     raise AssertionError("it was opened")
 

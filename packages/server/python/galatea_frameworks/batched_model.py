@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse, Tensor
 
 
-class Unfit(Exception):
+class InvalidRequest(Exception):
     """A request whose tensor is invalid for the model, with the code and text of its error response."""
 
     def __init__(self, message: str, code: Any = pb_utils.TritonError.INVALID_ARG) -> None:
@@ -34,8 +34,8 @@ class BatchedModel:
     input_names: Sequence[str]
     batches: bool
 
-    def value_of(self, tensor: Tensor | None, name: str) -> Any:
-        """Converts a request's tensor to a value of the framework; None for an absent one. Raises Unfit."""
+    def to_value(self, tensor: Tensor | None, name: str) -> Any:
+        """Converts a request's tensor to a value of the framework; None for an absent one. Raises InvalidRequest."""
         raise NotImplementedError
 
     def joined(self, column: Sequence[Any]) -> Any:
@@ -48,7 +48,7 @@ class BatchedModel:
         """Runs the model with a value for each input.
 
         Returns, for each output, a tensor for each request. `rows` has the number of rows of each request; None for a model without
-        batching, which gets one request. Raises Unfit, and exceptions of the framework.
+        batching, which gets one request. Raises InvalidRequest, and exceptions of the framework.
         """
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class BatchedModel:
         if taken:
             try:
                 answers = self._answers(taken, [requests[place] for place, _, _ in taken])
-            except Unfit as error:
+            except InvalidRequest as error:
                 answers = [_failed(str(error), error.code)] * len(taken)
             except Exception as error:  # noqa: BLE001 - whatever a program raises is the answer to its requests
                 answers = [_failed(self.failure(error))] * len(taken)
@@ -84,8 +84,8 @@ class BatchedModel:
         for place, request in enumerate(requests):
             given = {one.name(): one for one in request.inputs()}
             try:
-                values = [self.value_of(given.get(name), name) for name in self.input_names]
-            except Unfit as error:
+                values = [self.to_value(given.get(name), name) for name in self.input_names]
+            except InvalidRequest as error:
                 responses[place] = _failed(str(error), error.code)
                 continue
             taken.append((place, values, given[self.input_names[0]].shape()[0] if self.batches else 1))
@@ -101,11 +101,11 @@ class BatchedModel:
 
 
 def split_rows(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
-    """Splits an output into the rows of each request. Raises Unfit when the number of rows is wrong."""
+    """Splits an output into the rows of each request. Raises InvalidRequest when the number of rows is wrong."""
     if rows is None:
         return [whole]
     if len(whole) != sum(rows):
-        raise Unfit(
+        raise InvalidRequest(
             "output '%s' has %d rows for a batch of %d" % (name, len(whole), sum(rows)), pb_utils.TritonError.INTERNAL
         )
     if len(rows) == 1:

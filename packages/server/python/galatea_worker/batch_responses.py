@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .failures import Refused, failed_message, report
+from .failures import ModelError, failed_message, report
 from .objects import InferenceResponse, TritonError
 from .response_sender import Reply
 
@@ -22,14 +22,14 @@ _NONE_LATE = ()
 def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
     """Returns a response for each request, and the replies of those that may be sent later, whose response is None.
 
-    Raises Refused with Triton's text when `execute` has returned an invalid value.
+    Raises ModelError with Triton's text when `execute` has returned an invalid value.
     """
     if result is None:
         result = [None] * len(requests)
     if not isinstance(result, list):
-        raise Refused("Expected a list in the execute return, found type '%s'." % type(result))
+        raise ModelError("Expected a list in the execute return, found type '%s'." % type(result))
     if len(result) != len(requests):
-        raise Refused(
+        raise ModelError(
             "Number of InferenceResponse objects do not match the number of InferenceRequest objects. "
             "InferenceRequest(s) size is:%d, and InferenceResponse(s) size is:%d\n" % (len(requests), len(result))
         )
@@ -38,7 +38,7 @@ def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[Infere
         if type(response) is InferenceResponse and request._reply is None:
             continue
         if response is not None and not isinstance(response, InferenceResponse):
-            raise Refused(
+            raise ModelError(
                 "Expected an 'InferenceResponse' object in the execute function return list, found type '%s'."
                 % type(response)
             )
@@ -63,7 +63,7 @@ def close(replies: Sequence[Reply], message: str) -> None:
         reply.settle(InferenceResponse(error=TritonError(message)))
 
 
-def sent_before(
+def responses_before_error(
     requests: list[InferenceRequest], error: BaseException, instance_name: str, channel: Channel
 ) -> tuple[list[InferenceResponse], Sequence[Reply]]:
     """Returns the responses of a batch whose `execute` has raised:

@@ -276,7 +276,7 @@ class Calls:
         response._error = None
         response._parameters = json.loads(text.get("parameters") or "{}")
         response._outputs = [
-            objects.tensor_of_wire(
+            objects.tensor_from_wire(
                 text["names"][name_index],
                 datatype,
                 shape,
@@ -341,7 +341,7 @@ class Calls:
             if owner == execution_id
         ]
 
-    def pin(self, answers: list[wire.Answer]) -> None:
+    def pin(self, answers: list[wire.EncodedResponse]) -> None:
         """Keeps the blocks that contain outputs of these responses, so that they are released only with the RESULT frame."""
         self._pinned = frozenset(
             place

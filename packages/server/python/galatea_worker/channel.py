@@ -54,7 +54,7 @@ class Channel:
         # Called when no frame has arrived for a while; None for no callback.
         self._rest = None
 
-    def rest_with(self, rest: Callable[[], None]) -> None:
+    def on_idle(self, rest: Callable[[], None]) -> None:
         """Sets the callback `rest`. The receiving thread calls it once when no frame has arrived for two seconds."""
         self._rest = rest
         # The kernel's time-out is used, because it costs no additional system call.

@@ -25,7 +25,7 @@ class Confinement:
         abi = landlock.version()
         if abi < 2:
             raise OSError(0, "this kernel's Landlock would keep files from being moved between directories")
-        self._ruleset = landlock.processes_only(abi).descriptor
+        self._ruleset = landlock.process_isolation_rules(abi).descriptor
 
         # Created and called once in the zygote (without a ruleset the call has no effect), so that workers write to fewer shared memory
         # pages.

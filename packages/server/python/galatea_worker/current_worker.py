@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
         def calling_execution(self) -> int | None: ...
 
-        def is_given_up(self, execution_id: int, place: int) -> bool: ...
+        def is_request_cancelled(self, execution_id: int, place: int) -> bool: ...
 
 
 _MESSAGE_CHARACTERS_MAX = 16384
@@ -77,10 +77,10 @@ def model_file() -> int | None:
     return None if _worker is None else _worker.model_file
 
 
-def rest_with(rest: Callable[[], None]) -> None:
-    """Sets a callback for idle times; see `Channel.rest_with`."""
+def on_idle(rest: Callable[[], None]) -> None:
+    """Sets a callback for idle times; see `Channel.on_idle`."""
     if _worker is not None:
-        _worker.channel.rest_with(rest)
+        _worker.channel.on_idle(rest)
 
 
 def metric_requests() -> MetricRequests:
@@ -117,6 +117,6 @@ def instance_name() -> str:
     return _worker.instance_name
 
 
-def is_given_up(execution_id: int, place: int) -> bool:
+def is_request_cancelled(execution_id: int, place: int) -> bool:
     """Returns whether a request of a running execution was cancelled. May be called from any thread."""
-    return _worker.is_given_up(execution_id, place)
+    return _worker.is_request_cancelled(execution_id, place)

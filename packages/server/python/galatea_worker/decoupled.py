@@ -45,7 +45,7 @@ class _State:
         self.is_gone = False
 
 
-class Answers:
+class PendingResponses:
     """Only a request and its response senders refer to this object. When it is deleted, no response can be sent any more."""
 
     __slots__ = ("_state", "_service")
@@ -77,7 +77,7 @@ class DecoupledResponseSender(InferenceResponseSender):
 
     __slots__ = ("_answers",)
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: PendingResponses) -> None:
         self._answers = answers
 
     @checked(SEND)
@@ -174,7 +174,7 @@ class DecoupledService:
                 state = _State(execution_id, place, request._requested, self._answers_max)
                 state.is_gone = place in given_up
                 self._open[execution_id, place] = state
-                request._answers = Answers(state, self)
+                request._answers = PendingResponses(state, self)
         opened = _now()
         self._output_ns = 0
         message = None
@@ -209,7 +209,7 @@ class DecoupledService:
 
     def _check(self, result: Any) -> None:
         if result is not None:
-            raise failures.Refused(
+            raise failures.ModelError(
                 "Python model '%s' is using the decoupled mode and the execute function must return None."
                 % self._instance.name
             )
@@ -228,7 +228,7 @@ class DecoupledService:
     # Sending of responses.
 
     def send(self, state: _State, response: InferenceResponse | None, is_final: bool) -> None:
-        """Sends a response; see `Answers.send`."""
+        """Sends a response; see `PendingResponses.send`."""
         frame = None
         if response is not None and self._takes_credit(state):
             began = _now()
@@ -283,7 +283,7 @@ class DecoupledService:
         self._reader.poll()
         return state.is_gone
 
-    def is_given_up(self, execution_id: int, place: int) -> bool:
+    def is_request_cancelled(self, execution_id: int, place: int) -> bool:
         """Returns whether the request with this index in the execution was cancelled."""
         self._reader.poll()
         state = self._open.get((execution_id, place))

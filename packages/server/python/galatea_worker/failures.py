@@ -35,7 +35,7 @@ _OUT_OF_MEMORY = frozenset(
 )
 
 
-class Refused(Exception):
+class ModelError(Exception):
     """Fails a whole batch, or a step of the model's lifecycle. Clients receive only this text."""
 
 
@@ -53,7 +53,7 @@ def describe(error: BaseException) -> str:
     text` and the traceback, at most TEXT_CHARACTERS_MAX characters: the innermost frame is first, and the worker's own frames are omitted.
     Never raises. When the text cannot be determined, the reason is appended, as pybind11 does for Triton.
     """
-    return (str(error) if isinstance(error, Refused) else _described(error))[:TEXT_CHARACTERS_MAX]
+    return (str(error) if isinstance(error, ModelError) else _described(error))[:TEXT_CHARACTERS_MAX]
 
 
 def failed_message(instance_name: str, error: BaseException) -> str:

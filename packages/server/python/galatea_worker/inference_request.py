@@ -206,7 +206,7 @@ class InferenceRequest:
 
     def is_cancelled(self) -> bool:
         """Returns whether the request was cancelled. Its response is dropped then, so the model may skip the computation."""
-        return self._place is not None and current_worker.is_given_up(*self._place)
+        return self._place is not None and current_worker.is_request_cancelled(*self._place)
 
     def trace(self) -> InferenceTrace:
         """Returns the trace of the request. Traces are not implemented, so it has no context."""
@@ -272,7 +272,7 @@ class InferenceRequest:
         return current_worker.calls()
 
 
-def request_of_wire(
+def decode_request(
     decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
 ) -> InferenceRequest:
     """Creates an InferenceRequest from decoded parts. `place` is the id of its execution and its index there."""

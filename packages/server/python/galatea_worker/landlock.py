@@ -92,7 +92,7 @@ class Ruleset:
         os.close(self.descriptor)
 
 
-def processes_only(abi: int) -> Ruleset:
+def process_isolation_rules(abi: int) -> Ruleset:
     """Returns rules that isolate the process from other processes (memory, descriptors, signals), without restricting files and network."""
     # A set must restrict at least one right. Moving files between directories is the one right that is always denied unless it is allowed.
     ruleset = Ruleset(abi, _REFER, 0, _SCOPE_SIGNALS)

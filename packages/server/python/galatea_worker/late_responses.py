@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import wire
-from .failures import Refused, failed_message, report
+from .failures import ModelError, failed_message, report
 from .response_frames import ResponseFrames
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LateResponses:
         self._open.pop(reply.place, None)
         message = _DROPPED
         if not reply.has_sender:
-            refused = Refused("Expected a list in the execute return, found type '%s'." % type(None))
+            refused = ModelError("Expected a list in the execute return, found type '%s'." % type(None))
             message = failed_message(self._instance.name, refused)
             report(self._channel, message, [reply.request_id])
         self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
@@ -62,6 +62,6 @@ class LateResponses:
             return True
         return False
 
-    def is_given_up(self, place: tuple[int, int]) -> bool:
+    def is_request_cancelled(self, place: tuple[int, int]) -> bool:
         """Returns whether the request was cancelled."""
         return self._open.get(place, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import objects, wire
-from .inference_request import request_of_wire
+from .inference_request import decode_request
 from .outputs import Outputs
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ModelInstance:
         names = self._input_names
         requests = []
         for one in wire_requests:
-            inputs = objects.tensors_of_wire(names, one.inputs, inline, lent)
+            inputs = objects.tensors_from_wire(names, one.inputs, inline, lent)
             requested = self._output_names if one.requested is None else [self._output_names[i] for i in one.requested]
-            requests.append(request_of_wire(one, inputs, requested, (execution_id, len(requests))))
+            requests.append(decode_request(one, inputs, requested, (execution_id, len(requests))))
         return requests, spaces, lent

@@ -186,7 +186,7 @@ class Tensor:
         if self._datatype != datatypes.BYTES and self._array is not None:
             return Tensor(self._name, self._array.copy())
         data = bytes(memoryview(self._buffer)[self._offset : self._offset + self._size])
-        return tensor_of_wire(self._name, self._datatype, self._shape, (data, 0, len(data)))
+        return tensor_from_wire(self._name, self._datatype, self._shape, (data, 0, len(data)))
 
     def to_dlpack(self) -> Any:
         """Returns a DLPack capsule over the same memory."""
@@ -227,7 +227,7 @@ class Tensor:
                 "DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported."
             )
         if is_bfloat:
-            return tensor_of_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))
+            return tensor_from_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))
         return Tensor(name, array)
 
 
@@ -334,7 +334,7 @@ class CallRequest:
 _new_tensor = Tensor.__new__
 
 
-def tensors_of_wire(
+def tensors_from_wire(
     names: Sequence[str], inputs: list[wire.Input], inline: bytearray, lent: Sequence[Lent]
 ) -> list[Tensor]:
     """Returns the tensors of a decoded request. Their bytes are in `inline` or in a block of `lent`."""
@@ -352,7 +352,7 @@ def tensors_of_wire(
     return tensors
 
 
-def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tuple[Any, int, int]) -> Tensor:
+def tensor_from_wire(name: str, datatype: int, shape: tuple[int, ...], place: tuple[Any, int, int]) -> Tensor:
     """Returns a tensor over bytes that another object owns. `place` is (buffer, offset, size)."""
     tensor = Tensor.__new__(Tensor)
     tensor._name = name
@@ -363,11 +363,11 @@ def tensor_of_wire(name: str, datatype: int, shape: tuple[int, ...], place: tupl
     return tensor
 
 
-def bits_of(tensor: Tensor) -> np.ndarray:
+def to_bits(tensor: Tensor) -> np.ndarray:
     """Returns the elements of a BF16 tensor as 16-bit integers, because numpy has no BF16."""
     return tensor._elements(np.uint16)
 
 
-def tensor_of_bits(name: str, array: np.ndarray) -> Tensor:
+def tensor_from_bits(name: str, array: np.ndarray) -> Tensor:
     """Returns a BF16 tensor over contiguous 16-bit integers."""
-    return tensor_of_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))
+    return tensor_from_wire(name, datatypes.BF16, array.shape, (array, 0, array.nbytes))

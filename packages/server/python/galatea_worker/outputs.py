@@ -46,7 +46,7 @@ class Outputs:
         responses: Sequence[InferenceResponse | None],
         spaces: list[wire.Block],
         lent: Sequence[Lent],
-    ) -> list[wire.Answer]:
+    ) -> list[wire.EncodedResponse]:
         """Returns a record for each response; None stands for a response that is sent later.
 
         Outputs may be written to `spaces`. A tensor in one of the blocks `lent` is passed by reference. The records must be passed to
@@ -87,8 +87,8 @@ class Outputs:
         return answers
 
     def settled(
-        self, execution_id: int, answers: list[wire.Answer], spaces: list[wire.Block], released: Sequence[int]
-    ) -> list[wire.Answer]:
+        self, execution_id: int, answers: list[wire.EncodedResponse], spaces: list[wire.Block], released: Sequence[int]
+    ) -> list[wire.EncodedResponse]:
         """Returns the final records, after the model's objects were deleted.
 
         An output whose block the model still uses, because the block is not in `released`, is copied. Without this, a model that keeps an
@@ -159,7 +159,7 @@ class Outputs:
         large.array = None
 
 
-def _placed(answers: list[tuple[Any, ...]]) -> list[wire.Answer]:
+def _placed(answers: list[tuple[Any, ...]]) -> list[wire.EncodedResponse]:
     return [
         (
             kind,

@@ -41,13 +41,13 @@ def show(title: str) -> None:
 
 
 def taken() -> tuple[bytes, bytes]:
-    """Returns the current title, for `put_back`."""
+    """Returns the current title, for `restore_title`."""
     name = ctypes.create_string_buffer(16)
     _prctl(_PR_GET_NAME, name, 0, 0, 0)
     return name.value, ctypes.string_at(_BEGIN, _SIZE) if _SIZE > 1 else b""
 
 
-def put_back(shown: tuple[bytes, bytes]) -> None:
+def restore_title(shown: tuple[bytes, bytes]) -> None:
     """Restores a title."""
     name, line = shown
     _prctl(_PR_SET_NAME, ctypes.c_char_p(name), 0, 0, 0)

@@ -39,7 +39,7 @@ def rehearse() -> None:
         sys.path[:] = before[0]
     gc.unfreeze()
     sys.dont_write_bytecode = before[1]
-    process_title.put_back(before[2])
+    process_title.restore_title(before[2])
 
 
 def _live() -> None:

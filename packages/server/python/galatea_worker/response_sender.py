@@ -118,7 +118,7 @@ class InferenceResponseSender:
 
     def is_cancelled(self) -> bool:
         """Returns whether the request was cancelled."""
-        return current_worker.is_given_up(*self._reply.place)
+        return current_worker.is_request_cancelled(*self._reply.place)
 
 
 def check_sent(response: object, flags: int) -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from . import current_worker, failures, model_import
-from .failures import Refused
+from .failures import ModelError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,16 +49,16 @@ class UserModel:
 
         completed = self._class.auto_complete_config(ModelConfig(json.dumps(config)))
         if not isinstance(completed, ModelConfig):
-            raise Refused(
+            raise ModelError(
                 "auto_complete_config function in model '%s' must return a valid pb.ModelConfig object. (found type '%s')"
                 % (config.get("name", ""), type(completed))
             )
         return completed.as_dict()
 
     def check(self, path: str) -> None:
-        """Raises Refused when the class has no `execute` method."""
+        """Raises ModelError when the class has no `execute` method."""
         if not hasattr(self._class, "execute"):
-            raise Refused("Python model %s does not implement `execute` method." % path)
+            raise ModelError("Python model %s does not implement `execute` method." % path)
 
     def initialize(self, arguments: dict[str, str]) -> Any:
         """Creates the model object and initializes it. Returns its `execute` method."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Loan = Tuple[int, int, int, int]  # lent_id, flags, offset, size
     Input = Tuple[int, int, Tuple[int, ...], int, int, int]  # name_index, datatype, shape, place, offset, size
     Output = Tuple[int, int, Tuple[int, ...], int, int, Union[bytes, int]]  # the same; bytes where they are inline
-    Answer = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
+    EncodedResponse = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
 
 
 # The server kills a worker that exceeds these limits.
@@ -213,13 +213,15 @@ LATER = ("later", 0, "")
 
 
 def encode_result(
-    execution_id: int, released: Sequence[int], responses: Sequence[Answer], durations: tuple[int, int, int]
+    execution_id: int, released: Sequence[int], responses: Sequence[EncodedResponse], durations: tuple[int, int, int]
 ) -> bytes:
     """Encodes a RESULT frame. `responses` are described at `_encode_responses`."""
     return _encode_responses((RESULT, execution_id, STATUS_RESPONSES), released, responses, (0, 0, *durations))
 
 
-def encode_response(execution_id: int, place: int, is_final: bool, response: Answer | None, ask_id: int) -> bytes:
+def encode_response(
+    execution_id: int, place: int, is_final: bool, response: EncodedResponse | None, ask_id: int
+) -> bytes:
     """Encodes a RESPONSE frame with one response, or None for only the final flag.
 
     `ask_id` is the id of the ASK frame for its memory; 0 for none.
@@ -230,7 +232,7 @@ def encode_response(execution_id: int, place: int, is_final: bool, response: Ans
 
 
 def _encode_responses(
-    head: tuple[int, int, int], released: Sequence[int], responses: Sequence[Answer], rest: tuple[int, ...]
+    head: tuple[int, int, int], released: Sequence[int], responses: Sequence[EncodedResponse], rest: tuple[int, ...]
 ) -> bytes:
     """Encodes responses.
 

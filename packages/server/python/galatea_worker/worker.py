@@ -406,13 +406,13 @@ class Worker:
             if kind == wire.CANCEL:
                 self._given_up.setdefault(execution_id, set()).add(place)
 
-    def is_given_up(self, execution_id: int, place: int) -> bool:
-        """Returns whether a request was cancelled; see `current_worker.is_given_up`.
+    def is_request_cancelled(self, execution_id: int, place: int) -> bool:
+        """Returns whether a request was cancelled; see `current_worker.is_request_cancelled`.
 
         While no code of the model runs, the socket is not polled.
         """
         if self._decoupled is not None:
-            return self._decoupled.is_given_up(execution_id, place)
+            return self._decoupled.is_request_cancelled(execution_id, place)
         if self._reader is not None:
             self._find_given_up()
         elif self.channel.reading.acquire(False):
@@ -422,7 +422,7 @@ class Worker:
                 self.channel.reading.release()
             if self._reader is not None:
                 self._reader.hand_over()
-        is_open = self._late is not None and self._late.is_given_up((execution_id, place))
+        is_open = self._late is not None and self._late.is_request_cancelled((execution_id, place))
         return is_open or place in self._given_up.get(execution_id, ())
 
     def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
@@ -433,7 +433,7 @@ class Worker:
                 result = self._result_of(result)
             return batch_responses.returned(requests, result)
         except BaseException as error:  # noqa: BLE001 - responses that the model has already sent remain valid
-            return batch_responses.sent_before(requests, error, self._name, self.channel)
+            return batch_responses.responses_before_error(requests, error, self._name, self.channel)
 
     def _result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         if self._coroutines is None:

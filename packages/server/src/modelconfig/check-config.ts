@@ -8,7 +8,7 @@ import { checkDynamicBatching, checkSequenceBatching } from "./check-scheduling.
 import { checkTensors } from "./check-tensors.ts";
 import { InstanceKind, type ModelConfigMessage } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 type Check = (message: ModelConfigMessage) => void;
 
@@ -61,35 +61,36 @@ export function checkFoundConfig(config: ModelConfig): void {
 
 function checkIdentity(message: ModelConfigMessage): void {
   const { name, platform, backend } = message;
-  if (name === "") refuse("model configuration must specify 'name'");
-  if (platform === "" && backend === "") refuse(`must specify 'platform' or 'backend' for '${name}'`);
+  if (name === "") throwInvalidConfig("model configuration must specify 'name'");
+  if (platform === "" && backend === "") throwInvalidConfig(`must specify 'platform' or 'backend' for '${name}'`);
   if (platform === "ensemble" && backend !== "") {
-    refuse(`Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`);
+    throwInvalidConfig(`Ensemble model '${name}' must have platform type 'ensemble' and empty backend type`);
   }
   // Triton ignores the platform of a backend for which no platform exists.
   if (backend !== "" && !platformBackends.has(backend)) return;
   if (platform !== "" && !knownPlatforms.includes(platform))
-    refuse(`unexpected platform type '${platform}' for ${name}`);
+    throwInvalidConfig(`unexpected platform type '${platform}' for ${name}`);
   const expected = backendOfPlatform(platform);
   if (expected !== undefined && expected !== backend) {
-    refuse(`unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`);
+    throwInvalidConfig(`unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`);
   }
 }
 
 function checkBatchSize({ name, maxBatchSize }: ModelConfigMessage): void {
-  if (maxBatchSize < 0) refuse(`'max_batch_size' must be non-negative value for ${name}`);
+  if (maxBatchSize < 0) throwInvalidConfig(`'max_batch_size' must be non-negative value for ${name}`);
 }
 
 function checkVersionPolicy(message: ModelConfigMessage): void {
   const choice = message.versionPolicy?.policyChoice;
   const none = choice?.case === "latest" ? choice.value.numVersions === 0 : false;
-  if (none) refuse(`at least one version must be available under the version policy of model '${message.name}'`);
+  if (none)
+    throwInvalidConfig(`at least one version must be available under the version policy of model '${message.name}'`);
 }
 
 function checkResponseCache(message: ModelConfigMessage): void {
   if (!message.responseCache?.enable) return;
   const say = (what: string): never =>
-    refuse(
+    throwInvalidConfig(
       `Response Cache does not currently support model ${message.name} with ${what}. Please disable the response cache.`,
     );
   if (message.schedulingChoice.case === "sequenceBatching") say("sequence batching scheduler");
@@ -98,11 +99,12 @@ function checkResponseCache(message: ModelConfigMessage): void {
 
 function checkInstanceGroups(message: ModelConfigMessage): void {
   if (message.platform === "ensemble") return;
-  if (message.instanceGroup.length === 0) refuse(`must specify one or more 'instance group's for ${message.name}`);
+  if (message.instanceGroup.length === 0)
+    throwInvalidConfig(`must specify one or more 'instance group's for ${message.name}`);
   for (const group of message.instanceGroup) {
     const kind = InstanceKind[group.kind];
     if ((group.kind === InstanceKind.CPU || group.kind === InstanceKind.MODEL) && group.gpus.length > 0) {
-      refuse(
+      throwInvalidConfig(
         `instance group ${group.name} of model ${message.name} has kind KIND_${kind} but specifies one or more GPUs`,
       );
     }
@@ -113,7 +115,7 @@ function checkWarmup(message: ModelConfigMessage): void {
   for (const sample of message.modelWarmup) {
     for (const [input, { dims }] of Object.entries(sample.inputs)) {
       if (dims.some((dim) => dim < 0n)) {
-        refuse(`warmup setting expects all variable-size dimensions are specified for input '${input}'`);
+        throwInvalidConfig(`warmup setting expects all variable-size dimensions are specified for input '${input}'`);
       }
     }
   }

@@ -2,7 +2,7 @@ import { clone, create } from "@bufbuild/protobuf";
 import { toModelConfig } from "./from-message.ts";
 import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 /** Determines how often an ensemble tensor arrives: once for the request, or once for each response of this decoupled step. */
 type Origin = "request" | EnsembleStepConfig;
@@ -58,7 +58,7 @@ function commonOrigin(
 ): Origin {
   const [first = "request", ...others] = tensors.map((tensor) => origins.get(tensor) as Origin);
   const refused = `step of model '${reader}' receives inputs originated from different decoupled models`;
-  if (others.some((other) => other !== first)) refuse(`in ensemble ${ensemble}, ${refused}`);
+  if (others.some((other) => other !== first)) throwInvalidConfig(`in ensemble ${ensemble}, ${refused}`);
   return first;
 }
 

@@ -1,5 +1,5 @@
 import type { EnsembleMessage, ModelConfigMessage } from "./message.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 /** Checks the graph of an ensemble: steps are complete, every tensor is written once and read, every output is reachable. */
 export function checkEnsembleGraph(message: ModelConfigMessage): void {
@@ -7,21 +7,23 @@ export function checkEnsembleGraph(message: ModelConfigMessage): void {
   const choice = message.schedulingChoice;
   if (message.platform !== "ensemble") {
     if (choice.case === "ensembleScheduling") {
-      refuse(`ensemble scheduling cannot be set for model '${name}' whose platform is not ensemble`);
+      throwInvalidConfig(`ensemble scheduling cannot be set for model '${name}' whose platform is not ensemble`);
     }
     return;
   }
   if (choice.case !== "ensembleScheduling")
-    refuse(`ensemble scheduling must be set for ensemble ${name} whose platform is ensemble`);
-  if (message.instanceGroup.length > 0) refuse(`instance group should not be specified for ensemble '${name}'`);
-  if (message.optimization !== undefined) refuse(`optimization should not be specified for ensemble '${name}'`);
-  if (message.modelWarmup.length > 0) refuse(`model_warmup can not be specified for ensemble '${name}'`);
+    throwInvalidConfig(`ensemble scheduling must be set for ensemble ${name} whose platform is ensemble`);
+  if (message.instanceGroup.length > 0)
+    throwInvalidConfig(`instance group should not be specified for ensemble '${name}'`);
+  if (message.optimization !== undefined)
+    throwInvalidConfig(`optimization should not be specified for ensemble '${name}'`);
+  if (message.modelWarmup.length > 0) throwInvalidConfig(`model_warmup can not be specified for ensemble '${name}'`);
   checkSteps(choice.value, name);
   checkTensorFlow(message, choice.value);
 }
 
 function checkSteps(ensemble: EnsembleMessage, name: string): void {
-  if (ensemble.step.length === 0) refuse(`must specify 'step' for ensemble '${name}'`);
+  if (ensemble.step.length === 0) throwInvalidConfig(`must specify 'step' for ensemble '${name}'`);
   const written = new Set<string>();
   ensemble.step.forEach((step, index) => {
     const missing =
@@ -32,10 +34,10 @@ function checkSteps(ensemble: EnsembleMessage, name: string): void {
           : Object.keys(step.outputMap).length === 0
             ? "output_map"
             : null;
-    if (missing !== null) refuse(`must specify '${missing}' in step ${index} of ensemble '${name}'`);
+    if (missing !== null) throwInvalidConfig(`must specify '${missing}' in step ${index} of ensemble '${name}'`);
     for (const tensor of Object.values(step.outputMap)) {
       if (written.has(tensor)) {
-        refuse(
+        throwInvalidConfig(
           `ensemble tensor '${tensor}' can appear in an output map only once for ensemble '${name}' step ${index}`,
         );
       }
@@ -55,12 +57,12 @@ function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage)
   const ready = new Set(message.input.map((input) => input.name));
   for (const input of ready) {
     // The stray quote is part of Triton's text.
-    if (!read.has(input)) refuse(`ensemble input '${input}' for ensemble ${name}' is not used`);
+    if (!read.has(input)) throwInvalidConfig(`ensemble input '${input}' for ensemble ${name}' is not used`);
   }
   for (const step of steps) {
     const overwritten = step.writes.find((tensor) => ready.has(tensor));
     if (overwritten !== undefined) {
-      refuse(`ensemble input '${overwritten}' is written by a step of ensemble '${name}'`);
+      throwInvalidConfig(`ensemble input '${overwritten}' is written by a step of ensemble '${name}'`);
     }
   }
   let waiting = steps;
@@ -73,18 +75,18 @@ function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage)
   for (const { name: output } of message.output) {
     if (ready.has(output)) continue;
     const missing = missingFor(output, waiting, ready);
-    refuse(
+    throwInvalidConfig(
       `output '${output}' for ensemble '${name}' is not written: at least one of its depending tensors, '${missing}', is not connected`,
     );
   }
   for (const step of waiting) {
     const missing = step.reads.find((tensor) => !ready.has(tensor))!;
-    refuse(`ensemble tensor '${missing}' is not written by any step that can run in ensemble '${name}'`);
+    throwInvalidConfig(`ensemble tensor '${missing}' is not written by any step that can run in ensemble '${name}'`);
   }
   const outputs = new Set(message.output.map((output) => output.name));
   for (const tensor of steps.flatMap((step) => step.writes)) {
     if (!read.has(tensor) && !outputs.has(tensor))
-      refuse(`ensemble tensor '${tensor}' is unused in ensemble '${name}'`);
+      throwInvalidConfig(`ensemble tensor '${tensor}' is unused in ensemble '${name}'`);
   }
 }
 

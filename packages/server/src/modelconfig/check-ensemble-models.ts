@@ -2,7 +2,7 @@ import type { Datatype } from "../tensor/index.ts";
 import { datatypes } from "../tensor/index.ts";
 import { checkDecoupledOrigins, withDecoupled } from "./check-decoupled-origins.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 interface TensorFact {
   readonly model: string;
@@ -22,11 +22,13 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
   for (const step of config.scheduling.steps) {
     const model = composing.get(step.modelName);
     if (model === undefined) {
-      refuse(`ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`);
+      throwInvalidConfig(
+        `ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`,
+      );
     }
     // For a step that does not batch, the batch is part of the shape.
     if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
-      refuse(
+      throwInvalidConfig(
         `ensemble ${config.name} allows maximum batch size ${config.maxBatchSize}, but it contains model ${model.name} ` +
           `which only allows maximum batch size to be ${model.maxBatchSize}`,
       );
@@ -42,7 +44,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
       const tensorName = step.inputMap.get(input.name);
       if (tensorName !== undefined) check(tensorName, input);
       else if (!input.optional) {
-        refuse(
+        throwInvalidConfig(
           `in ensemble ${config.name}, input ${input.name} in model ${model.name} is not mapped to any ensemble tensors`,
         );
       }
@@ -59,7 +61,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
 function checkMappedInputs(ensemble: string, step: EnsembleStepConfig, model: ModelConfig): void {
   for (const [input, tensor] of step.inputMap) {
     if (!model.inputs.some((known) => known.name === input)) {
-      refuse(
+      throwInvalidConfig(
         `in ensemble ${ensemble}, ensemble tensor ${tensor} is mapping to non-existing input ${input} in model ${model.name}`,
       );
     }
@@ -70,12 +72,12 @@ function checkMappedOutputs(ensemble: string, step: EnsembleStepConfig, model: M
   const written = new Set<string>();
   for (const [output, tensor] of step.outputMap) {
     if (!model.outputs.some((known) => known.name === output)) {
-      refuse(
+      throwInvalidConfig(
         `in ensemble ${ensemble}, ensemble tensor ${tensor} is mapped from non-existing output ${output} in model ${model.name}`,
       );
     }
     if (written.has(tensor)) {
-      refuse(
+      throwInvalidConfig(
         `in ensemble ${ensemble}, multiple outputs in model ${model.name} are mapped to the same ensemble tensor ${tensor}`,
       );
     }
@@ -90,14 +92,14 @@ function factOf(tensor: { datatype: Datatype; dims: readonly number[] }, model: 
 function checkConsistent(ensemble: string, tensor: string, known: TensorFact, found: TensorFact): void {
   const where = `in ensemble ${ensemble}, ensemble tensor ${tensor}:`;
   if (known.datatype !== found.datatype) {
-    refuse(
+    throwInvalidConfig(
       `${where} inconsistent data type: ${datatypes[known.datatype].configName} is inferred from model ${known.model} ` +
         `while ${datatypes[found.datatype].configName} is inferred from model ${found.model}`,
     );
   }
   if (sameShape(known, found)) return;
   const print = (fact: TensorFact) => `[${fullDims(fact).join(",")}]`;
-  refuse(
+  throwInvalidConfig(
     `${where} inconsistent shape: ${print(known)} is inferred from model ${known.model} ` +
       `while ${print(found)} is inferred from model ${found.model}`,
   );

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { ModelConfigMessage } from "./message.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 /**
  * Checks that a configuration names only files inside its repository (for a hosted archive: inside the archive). The server opens these
@@ -8,7 +8,8 @@ import { refuse } from "./refuse.ts";
  */
 export function checkFileNames({ name, defaultModelFilename, output }: ModelConfigMessage): void {
   const inside = (file: string, foldersAbove: number, what: string): void => {
-    if (leaves(file, foldersAbove)) refuse(`${what} '${file}' of model '${name}' leads out of the model repository`);
+    if (leaves(file, foldersAbove))
+      throwInvalidConfig(`${what} '${file}' of model '${name}' leads out of the model repository`);
   };
   // The default model file is in the version's folder, two levels below the repository.
   inside(defaultModelFilename, 2, "'default_model_filename'");

@@ -1,5 +1,5 @@
 import type { ModelConfigMessage } from "./message.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 /** Limits of numbers and lists in a configuration that cost memory or processes. Triton has no such limits. */
 export const configLimits = {
@@ -17,7 +17,8 @@ export const configLimits = {
 /** Checks the limits. Called before and after a backend completes the configuration. */
 export function checkLimits(message: ModelConfigMessage): void {
   const atMost = (most: number, value: number | bigint, what: string): void => {
-    if (value > most) refuse(`model '${message.name}' asks for ${value} ${what}; this server allows ${most}`);
+    if (value > most)
+      throwInvalidConfig(`model '${message.name}' asks for ${value} ${what}; this server allows ${most}`);
   };
   const instances = message.instanceGroup.reduce((sum, { count }) => sum + Math.max(0, count), 0);
   atMost(configLimits.instances, instances, "instances");

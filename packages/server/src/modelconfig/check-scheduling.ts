@@ -6,7 +6,7 @@ import {
   type QueuePolicyMessage,
   type SequenceBatchingMessage,
 } from "./message.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 export function checkDynamicBatching(message: ModelConfigMessage): void {
   const choice = message.schedulingChoice;
@@ -14,26 +14,29 @@ export function checkDynamicBatching(message: ModelConfigMessage): void {
   const dynamic = choice.value;
   const model = message.name;
   for (const size of dynamic.preferredBatchSize) {
-    if (size <= 0) refuse(`dynamic batching preferred size must be positive for ${model}`);
-    if (size > message.maxBatchSize) refuse(`dynamic batching preferred size must be <= max batch size for ${model}`);
+    if (size <= 0) throwInvalidConfig(`dynamic batching preferred size must be positive for ${model}`);
+    if (size > message.maxBatchSize)
+      throwInvalidConfig(`dynamic batching preferred size must be <= max batch size for ${model}`);
   }
   const levels = dynamic.priorityLevels;
   if (levels > 0n) {
     if (dynamic.defaultPriorityLevel === 0n || dynamic.defaultPriorityLevel > levels) {
-      refuse(`default priority level must be in range [1, ${levels}] for ${model}`);
+      throwInvalidConfig(`default priority level must be in range [1, ${levels}] for ${model}`);
     }
     for (const level of Object.keys(dynamic.priorityQueuePolicy)) {
       if (BigInt(level) === 0n || BigInt(level) > levels) {
-        refuse(`priority queue policy must have priority level in range [1, ${levels}] for ${model}`);
+        throwInvalidConfig(`priority queue policy must have priority level in range [1, ${levels}] for ${model}`);
       }
     }
   }
   if (dynamic.preserveOrdering && levels > 1n) {
-    refuse(`Only one priority level is allowed when 'preserve_ordering' is true for ${model}`);
+    throwInvalidConfig(`Only one priority level is allowed when 'preserve_ordering' is true for ${model}`);
   }
   const policies = [dynamic.defaultQueuePolicy, ...Object.values(dynamic.priorityQueuePolicy)];
   if (dynamic.preserveOrdering && policies.some((policy) => policy !== undefined && delays(policy)))
-    refuse(`Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${model}`);
+    throwInvalidConfig(
+      `Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${model}`,
+    );
 }
 
 /** Returns whether a queue policy delays requests that have timed out; without a timeout no request is delayed. */
@@ -49,16 +52,16 @@ export function checkSequenceBatching(message: ModelConfigMessage): void {
   const strategy = choice.value.strategyChoice;
   if (strategy.case === "oldest") {
     for (const size of strategy.value.preferredBatchSize) {
-      if (size <= 0) refuse(`sequence batching preferred batch size must be positive for ${message.name}`);
+      if (size <= 0) throwInvalidConfig(`sequence batching preferred batch size must be positive for ${message.name}`);
       if (size > message.maxBatchSize) {
-        refuse(`sequence batching preferred batch size must be <= max batch size for ${message.name}`);
+        throwInvalidConfig(`sequence batching preferred batch size must be <= max batch size for ${message.name}`);
       }
     }
   }
   if (strategy.case === "direct") {
     const utilization = strategy.value.minimumSlotUtilization;
     if (!(utilization >= 0 && utilization <= 1)) {
-      refuse(`sequence batching minimum slot utilization must be in range (0.0, 1.0] for ${message.name}`);
+      throwInvalidConfig(`sequence batching minimum slot utilization must be in range (0.0, 1.0] for ${message.name}`);
     }
   }
 }
@@ -75,14 +78,17 @@ function checkControls(sequence: SequenceBatchingMessage, model: string): void {
   const names = new Set<string>();
   const kinds = new Set<ControlKind>();
   for (const input of sequence.controlInput) {
-    if (input.name === "") refuse(`sequence batching control tensor must have a name for ${model}`);
+    if (input.name === "") throwInvalidConfig(`sequence batching control tensor must have a name for ${model}`);
     if (names.has(input.name) || input.control.length > 1) {
-      refuse(`sequence batching control tensor '${input.name}' is specified for multiple control kinds for ${model}`);
+      throwInvalidConfig(
+        `sequence batching control tensor '${input.name}' is specified for multiple control kinds for ${model}`,
+      );
     }
     names.add(input.name);
     for (const control of input.control) {
       const kind = ControlKind[control.kind];
-      if (kinds.has(control.kind)) refuse(`sequence batching specifies multiple ${kind} tensors for ${model}`);
+      if (kinds.has(control.kind))
+        throwInvalidConfig(`sequence batching specifies multiple ${kind} tensors for ${model}`);
       kinds.add(control.kind);
       if (control.kind === ControlKind.CONTROL_SEQUENCE_CORRID) checkCorrelation(control.dataType, model);
       else checkFalseTrue(control, model);
@@ -92,7 +98,7 @@ function checkControls(sequence: SequenceBatchingMessage, model: string): void {
 
 function checkCorrelation(dataType: DataType, model: string): void {
   if (correlationTypes.has(dataType)) return;
-  refuse(
+  throwInvalidConfig(
     `unexpected data type for control CONTROL_SEQUENCE_CORRID for ${model}. ` +
       "Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING",
   );
@@ -111,36 +117,39 @@ function checkFalseTrue(
     ] as const
   ).filter(([, values]) => values.length > 0);
   if (given.length === 0) {
-    refuse(
+    throwInvalidConfig(
       `sequence batching must specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ${kind} for ${model}`,
     );
   }
   if (given.length > 1) {
-    refuse(
+    throwInvalidConfig(
       `sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and 'bool_false_true' for ${kind} for ${model}`,
     );
   }
   const [name, values] = given[0]!;
   if (values.length !== 2)
-    refuse(`sequence batching control '${name}' must have exactly 2 entries for ${kind} for ${model}`);
+    throwInvalidConfig(`sequence batching control '${name}' must have exactly 2 entries for ${kind} for ${model}`);
 }
 
 function checkStates(sequence: SequenceBatchingMessage): void {
   const names = new Set<string>();
   for (const state of sequence.state) {
-    if (names.has(state.inputName)) refuse(`State input name '${state.inputName}' specified more than once.`);
+    if (names.has(state.inputName))
+      throwInvalidConfig(`State input name '${state.inputName}' specified more than once.`);
     names.add(state.inputName);
     for (const initial of state.initialState) {
       if (initial.name === "") {
-        refuse(`Field 'name' must be set when using initial_state for state input '${state.inputName}'.`);
+        throwInvalidConfig(`Field 'name' must be set when using initial_state for state input '${state.inputName}'.`);
       }
       if (initial.dataType !== state.dataType) {
-        refuse(
+        throwInvalidConfig(
           `The data type used for 'initial_state' field of state '${state.inputName}' does not match the state data type.`,
         );
       }
       if (initial.dims.some((dim) => dim < 0n)) {
-        refuse(`'initial_state' field for state input name '${state.inputName}' contains variable dimensions.`);
+        throwInvalidConfig(
+          `'initial_state' field for state input name '${state.inputName}' contains variable dimensions.`,
+        );
       }
     }
   }

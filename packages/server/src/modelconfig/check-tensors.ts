@@ -1,5 +1,5 @@
 import { DataType, InputFormat, type InputMessage, type ModelConfigMessage, type OutputMessage } from "./message.ts";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 
 /** Checks the inputs and outputs of one model for missing fields and contradictions. */
 export function checkTensors(message: ModelConfigMessage): void {
@@ -7,7 +7,7 @@ export function checkTensors(message: ModelConfigMessage): void {
   for (const input of message.input) {
     checkTensor(input, "model input", message);
     if (input.format !== InputFormat.NONE && input.dims.length !== 3)
-      refuse(`model input NHWC/NCHW require 3 dims for ${message.name}`);
+      throwInvalidConfig(`model input NHWC/NCHW require 3 dims for ${message.name}`);
     if (input.isShapeTensor) checkShapeTensor(message);
   }
   checkDistinct(message.output, "model output", message.name);
@@ -21,44 +21,45 @@ export function checkTensors(message: ModelConfigMessage): void {
 function checkDistinct(tensors: readonly { name: string }[], what: string, model: string): void {
   const seen = new Set<string>();
   for (const { name } of tensors) {
-    if (name !== "" && seen.has(name)) refuse(`${what} '${name}' is specified more than once for ${model}`);
+    if (name !== "" && seen.has(name)) throwInvalidConfig(`${what} '${name}' is specified more than once for ${model}`);
     seen.add(name);
   }
 }
 
 function checkShapeTensor(message: ModelConfigMessage): void {
   if (message.platform !== "tensorrt_plan")
-    refuse(`shape tensors are only supported for TensorRT platform for ${message.name}`);
+    throwInvalidConfig(`shape tensors are only supported for TensorRT platform for ${message.name}`);
 }
 
 function checkTensor(tensor: InputMessage | OutputMessage, what: string, message: ModelConfigMessage): void {
   const model = message.name;
-  if (tensor.name === "") refuse(`${what} must specify 'name' for ${model}`);
+  if (tensor.name === "") throwInvalidConfig(`${what} must specify 'name' for ${model}`);
   const named = `${what} '${tensor.name}'`;
   if (tensor.dataType === DataType.TYPE_INVALID || DataType[tensor.dataType] === undefined) {
-    refuse(`${named} must specify 'data_type' for ${model}`);
+    throwInvalidConfig(`${named} must specify 'data_type' for ${model}`);
   }
-  if (tensor.dims.length === 0) refuse(`${named} must specify 'dims' for ${model}`);
+  if (tensor.dims.length === 0) throwInvalidConfig(`${named} must specify 'dims' for ${model}`);
   const rule = "must be integer >= 1, or -1 to indicate a variable-size dimension";
   const large = tensor.dims.find((dim) => dim > dimensionMax);
   if (large !== undefined)
-    refuse(`${named} dimension ${large} is over this server's limit of ${dimensionMax} for ${model}`);
-  if (tensor.dims.some(isNoDimension)) refuse(`${named} dimension ${rule} for ${model}`);
+    throwInvalidConfig(`${named} dimension ${large} is over this server's limit of ${dimensionMax} for ${model}`);
+  if (tensor.dims.some(isNoDimension)) throwInvalidConfig(`${named} dimension ${rule} for ${model}`);
   const reshape = tensor.reshape?.shape;
   if (reshape === undefined) return;
   if (reshape.length === 0 && message.maxBatchSize === 0) {
-    refuse(
+    throwInvalidConfig(
       `${named} cannot have empty reshape for non-batching model as scalar tensors are not supported for ${model}`,
     );
   }
-  if (reshape.some(isNoDimension)) refuse(`${named} reshape dimensions ${rule} for ${model}`);
+  if (reshape.some(isNoDimension)) throwInvalidConfig(`${named} reshape dimensions ${rule} for ${model}`);
   const [fixed, reshaped] = [runs(tensor.dims), runs(reshape)];
-  if (fixed.length > 1 !== reshaped.length > 1) refuse(`${named} has different size for dims and reshape for ${model}`);
+  if (fixed.length > 1 !== reshaped.length > 1)
+    throwInvalidConfig(`${named} has different size for dims and reshape for ${model}`);
   if (fixed.length !== reshaped.length) {
-    refuse(`${named} has different number of variable-size dimensions for dims and reshape for ${model}`);
+    throwInvalidConfig(`${named} has different number of variable-size dimensions for dims and reshape for ${model}`);
   }
   if (fixed.some((size, i) => size !== reshaped[i]))
-    refuse(`${named} has different size for dims and reshape for ${model}`);
+    throwInvalidConfig(`${named} has different size for dims and reshape for ${model}`);
 }
 
 const dimensionMax = BigInt(Number.MAX_SAFE_INTEGER);

@@ -1,4 +1,4 @@
-import { datatypeOfNumber, type Datatype } from "../tensor/index.ts";
+import { datatypeFromNumber, type Datatype } from "../tensor/index.ts";
 import { InstanceKind, TimeoutAction } from "./message.ts";
 import type {
   DynamicBatchingMessage,
@@ -58,7 +58,7 @@ function warmUpSample(sample: ModelConfigMessage["modelWarmup"][number]): WarmUp
     count: Math.max(sample.count, 1),
     inputs: Object.entries(sample.inputs).map(([name, input]) => ({
       name,
-      datatype: datatypeOfNumber(input.dataType) ?? null,
+      datatype: datatypeFromNumber(input.dataType) ?? null,
       dims: input.dims.map(Number),
       content: warmUpContent(input.inputDataType),
     })),
@@ -98,7 +98,7 @@ function versionPolicy(message: ModelConfigMessage): VersionPolicy {
 function tensorShape(
   tensor: InputMessage | OutputMessage,
 ): { datatype: Datatype; dims: number[]; backendDims: number[] } | null {
-  const datatype = datatypeOfNumber(tensor.dataType);
+  const datatype = datatypeFromNumber(tensor.dataType);
   if (datatype === undefined) return null;
   const dims = tensor.dims.map(Number);
   return { datatype, dims, backendDims: tensor.reshape?.shape.map(Number) ?? dims };

@@ -1,7 +1,7 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
 import { InferenceError } from "@galatea/base";
-import { refuse } from "./refuse.ts";
+import { throwInvalidConfig } from "./refuse.ts";
 import { nearestName } from "./spelling.ts";
 import { configShape, type MessageShape, type ValueShape } from "./text-shape.ts";
 import { textLimits } from "./text-walk.ts";
@@ -29,7 +29,7 @@ export function configFromJson(value: unknown, prefix: string): ModelConfigMessa
   try {
     return messageFromJson(value);
   } catch (error) {
-    return refuse(`${prefix}: ${error instanceof Error ? error.message : String(error)}`);
+    return throwInvalidConfig(`${prefix}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 
 /** Throws INVALID_ARG for an invalid configuration. */
-export function refuse(message: string): never {
+export function throwInvalidConfig(message: string): never {
   throw new InferenceError("INVALID_ARG", message);
 }

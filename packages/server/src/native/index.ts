@@ -16,7 +16,7 @@ export { openNvmlCalls, type NvmlCalls } from "./nvml-calls.ts";
 
 export { openRunLane, type RunLane } from "./run-lane.ts";
 export {
-  frameBytesOf,
+  frameByteLength,
   FrameWriter,
   MalformedRunFrame,
   readLaneResult,

@@ -3,7 +3,14 @@ import { InferenceError } from "@galatea/base";
 import { openOrtLibrary } from "./onnxruntime-api.ts";
 import { type RunOutputInfo, RunCaller } from "./onnxruntime-call.ts";
 import { pinThread, receiveBlocking, sendBlocking } from "@galatea/base/system";
-import { frameBytesOf, FrameWriter, type LaneResult, type LaneCommand, readLaneOrder, wordBytes } from "./run-wire.ts";
+import {
+  frameByteLength,
+  FrameWriter,
+  type LaneResult,
+  type LaneCommand,
+  readLaneOrder,
+  wordBytes,
+} from "./run-wire.ts";
 
 /**
  * Start options of a run lane (run-lane.ts): a thread that receives run commands from a socket, calls the library, and sends the results.
@@ -34,7 +41,7 @@ function nextOrder(): LaneCommand | null {
     if (received === 0) return null;
     have += received;
     if (have < wordBytes) continue;
-    wanted = frameBytesOf(new Float64Array(buffer.buffer, 0, 1)[0]!);
+    wanted = frameByteLength(new Float64Array(buffer.buffer, 0, 1)[0]!);
     if (wanted > buffer.byteLength) {
       const grown = new Uint8Array(wanted);
       grown.set(buffer.subarray(0, have));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import {
-  frameBytesOf,
+  frameByteLength,
   FrameWriter,
   type LaneResult,
   type LaneCommand,
@@ -54,7 +54,7 @@ test("every order and every answer is read as it was written", () => {
   fc.assert(
     fc.property(order, answer, (given, said) => {
       const words = wordsOf(writer.order(given));
-      assert.equal(frameBytesOf(words[0]!), words.byteLength);
+      assert.equal(frameByteLength(words[0]!), words.byteLength);
       assert.deepEqual(readLaneOrder(words), given);
       assert.deepEqual(readLaneResult(wordsOf(writer.answer(said))), said);
     }),

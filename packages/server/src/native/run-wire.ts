@@ -132,7 +132,7 @@ export class FrameWriter {
 }
 
 /** Returns the size in bytes of a frame, given its first number. Throws MalformedRunFrame. */
-export function frameBytesOf(first: number): number {
+export function frameByteLength(first: number): number {
   if (!Number.isInteger(first) || first < 2 || first > frameWordsMax) throw malformed(`${first} words`);
   return first * wordBytes;
 }

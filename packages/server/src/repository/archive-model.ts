@@ -2,7 +2,7 @@ import { basename, dirname, join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { readConfigText } from "../modelconfig/index.ts";
 import { listDirectories, readConfigFile } from "./directories.ts";
-import { versionOfDirectory } from "./version-policy.ts";
+import { parseVersionDirectory } from "./version-policy.ts";
 
 /** The model that an unpacked archive contains, located in its repository; loaded through the container API. */
 export interface ArchiveModel {
@@ -31,7 +31,7 @@ export async function findArchiveModel(directory: string): Promise<ArchiveModel>
       return { directoryName, steps: text === null ? null : stepsIn(text), configured: text !== null };
     }),
   );
-  const onlyVersions = names.length > 0 && names.every((name) => versionOfDirectory(name) !== null);
+  const onlyVersions = names.length > 0 && names.every((name) => parseVersionDirectory(name) !== null);
   if (onlyVersions && !candidates.some((candidate) => candidate.configured)) return itself;
   return { repositoryDirectory: directory, modelDirectoryName: chooseArchiveModel(candidates) };
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { configTextBytesMax } from "../modelconfig/index.ts";
-import { isMisnamedVersion, versionOfDirectory } from "./version-policy.ts";
+import { isMisnamedVersion, parseVersionDirectory } from "./version-policy.ts";
 
 const entriesMax = 100_000;
 const misnamedMax = 8;
@@ -68,7 +68,7 @@ export async function listVersions(
   modelDirectory: string,
 ): Promise<{ readonly present: readonly number[]; readonly misnamed: readonly string[] }> {
   const names = await listDirectories(modelDirectory);
-  const present = names.map(versionOfDirectory).filter((version) => version !== null);
+  const present = names.map(parseVersionDirectory).filter((version) => version !== null);
   const misnamed = present.length === 0 ? names : names.filter(isMisnamedVersion);
   return { present: present.sort((a, b) => a - b), misnamed: misnamed.slice(0, misnamedMax) };
 }

@@ -60,7 +60,7 @@ export async function readModel(
 }
 
 /** Returns the path of the configuration file: the one of `--model-config-name` if it exists, otherwise config.pbtxt. */
-export async function configFileOf(
+export async function configFilePath(
   modelDirectory: string,
   configName: string,
 ): Promise<{ readonly path: string; readonly text: string | null }> {
@@ -74,7 +74,7 @@ export async function configFileOf(
 }
 
 async function readMessage(modelDirectory: string, options: ReadOptions): Promise<ModelConfigMessage> {
-  const { path, text } = await configFileOf(modelDirectory, options.configName);
+  const { path, text } = await configFilePath(modelDirectory, options.configName);
   if (text === null && !options.autoComplete) {
     throw new InferenceError("INVALID_ARG", `failed to open text file for read ${path}: No such file or directory`);
   }

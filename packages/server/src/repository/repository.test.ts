@@ -9,7 +9,7 @@ import { DirectoryCatalog } from "./directory-catalog.ts";
 import { composingModels } from "./model-files.ts";
 import { checkRepositoryPath } from "./refused-repository.ts";
 import { validateRepository, type BackendCheck } from "./validate-repository.ts";
-import { chooseVersions, versionOfDirectory } from "./version-policy.ts";
+import { chooseVersions, parseVersionDirectory } from "./version-policy.ts";
 
 const io = 'input { name: "I" data_type: TYPE_FP32 dims: 4 } output { name: "O" data_type: TYPE_FP32 dims: 4 }';
 const ensembleIo = 'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }';
@@ -46,7 +46,7 @@ function catalog(t: TestContext, repositoryDirectories: readonly string[], more:
 suite("versions", () => {
   test("are decimal directories without leading zeros", () => {
     const names = ["1", "10", "01", "0", "v2", "3.0", "-1", "", "99999999999999999999"];
-    assert.deepEqual(names.map(versionOfDirectory), [1, 10, null, 0, null, null, null, null, null]);
+    assert.deepEqual(names.map(parseVersionDirectory), [1, 10, null, 0, null, null, null, null, null]);
   });
   test("are chosen by the policy, in numeric order", () => {
     const present = [10, 9, 2, 1];

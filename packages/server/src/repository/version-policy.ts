@@ -4,7 +4,7 @@ import type { VersionPolicy } from "../modelconfig/index.ts";
  * Returns the number of a version directory: decimal without leading zeros. Returns null for every other name, which Triton ignores with a
  * warning.
  */
-export function versionOfDirectory(name: string): number | null {
+export function parseVersionDirectory(name: string): number | null {
   if (!/^(?:0|[1-9][0-9]*)$/.test(name)) return null;
   const version = Number(name);
   return Number.isSafeInteger(version) ? version : null;
@@ -15,7 +15,7 @@ export function versionOfDirectory(name: string): number | null {
  * the model.
  */
 export function isMisnamedVersion(name: string): boolean {
-  return /^v?[0-9]/i.test(name) && versionOfDirectory(name) === null;
+  return /^v?[0-9]/i.test(name) && parseVersionDirectory(name) === null;
 }
 
 /** Returns the warning about a directory that resembles a version but is ignored. */

@@ -121,7 +121,7 @@ export function batchKeyRules(config: ModelConfig): readonly BatchKeyRule[] {
 }
 
 /** Returns a key that is equal for requests that may share a batch. The batch axis is ignored. */
-export function batchKeyOf(rules: readonly BatchKeyRule[], request: InferenceRequest): string {
+export function computeBatchKey(rules: readonly BatchKeyRule[], request: InferenceRequest): string {
   let key = "";
   for (const rule of rules) {
     const tensor = request.inputs.find((input) => input.name === rule.name);

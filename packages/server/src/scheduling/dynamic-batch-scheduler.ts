@@ -2,7 +2,7 @@ import { assert, type InferenceError } from "@galatea/base";
 import type { InferenceRequest, Instance, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import {
-  batchKeyOf,
+  computeBatchKey,
   batchKeyRules,
   batchPolicy,
   chooseBatch,
@@ -90,7 +90,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     }
     record.queuedNs = this.#options.clock.monotonicNs();
     const queued = new QueuedRequest(request, record, releaseInputs, this);
-    if (this.#keyRules.length > 0) queued.batchKey = batchKeyOf(this.#keyRules, request);
+    if (this.#keyRules.length > 0) queued.batchKey = computeBatchKey(this.#keyRules, request);
     this.#delayEstimator?.arrived(record.queuedNs);
     this.#queue.add(queued, level);
     this.#order?.enter(queued);

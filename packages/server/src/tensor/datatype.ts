@@ -31,6 +31,6 @@ const byConfigNumber = new Map<number, Datatype>(
 );
 
 /** Returns the datatype of a protobuf enum number. Messages of Python workers use the same numbers. */
-export function datatypeOfNumber(configNumber: number): Datatype | undefined {
+export function datatypeFromNumber(configNumber: number): Datatype | undefined {
   return byConfigNumber.get(configNumber);
 }

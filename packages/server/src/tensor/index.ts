@@ -1,5 +1,5 @@
 /** Tensors as views of bytes: datatypes, shapes, elements, shared memory. No models, no protocols. */
-export { datatypeOfNumber, datatypes, isDatatype, type Datatype } from "./datatype.ts";
+export { datatypeFromNumber, datatypes, isDatatype, type Datatype } from "./datatype.ts";
 export type { Arena, BlockSource } from "./arena.ts";
 export { createArena } from "./memory-arena.ts";
 export { BlockSegment } from "./block-segment.ts";

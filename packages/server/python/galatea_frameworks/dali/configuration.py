@@ -9,7 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ _UNBATCHED = re.compile(r"\bmax_batch_size\s*:\s*[+-]?0+\b(?![\w.])")
 _CONFIG_BYTES_MAX = 16 << 20
 
 
-def says_unbatched(model_directory: str) -> bool:
+def disables_batching(model_directory: str) -> bool:
     """Returns whether the configuration file contains `max_batch_size:
 
     0`. In the parsed configuration, this cannot be told from a file without the field, which leaves the batch size to the pipeline.
@@ -44,7 +44,7 @@ def says_unbatched(model_directory: str) -> bool:
 
 
 def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Completes a configuration from the pipeline. Raises Refused, with Triton's text, when they differ."""
+    """Completes a configuration from the pipeline. Raises ModelError, with Triton's text, when they differ."""
     split = split_outputs(config)
     inputs = config.setdefault("input", [])
     _refuse_others(inputs, definition.inputs)
@@ -71,7 +71,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
 
 
 def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Raises Refused, with Triton's text, when a configuration does not match the pipeline."""
+    """Raises ModelError, with Triton's text, when a configuration does not match the pipeline."""
     _check_video(config, definition)
     split = split_outputs(config)
     inputs, tensors = config.get("input", []), definition.inputs
@@ -79,7 +79,7 @@ def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> N
     for tensor in tensors:
         found = next((one for one in inputs if one["name"] == tensor.name), None)
         if found is None:
-            raise Refused('Missing config for "%s" input.' % tensor.name)
+            raise ModelError('Missing config for "%s" input.' % tensor.name)
         _check_one(found, tensor, batched=batched, split=False)
         if found["data_type"] == BYTES:
             _check_bytes(found, batched=batched)
@@ -91,7 +91,9 @@ def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> N
     names = [one["name"] for one in outputs]
     unknown = [name for name in split if name not in names]
     if unknown:
-        raise Refused("parameter 'split_along_outer_axis' names '%s', which is not an output of the model" % unknown[0])
+        raise ModelError(
+            "parameter 'split_along_outer_axis' names '%s', which is not an output of the model" % unknown[0]
+        )
 
 
 def is_decoupled(config: dict[str, Any]) -> bool:
@@ -103,9 +105,9 @@ def _check_video(config: dict[str, Any], definition: Definition) -> None:
     if definition.video is None:
         return
     if len(definition.inputs) != 1:
-        raise Refused("input '%s' is a video: a pipeline with a video has no other input" % definition.video)
+        raise ModelError("input '%s' is a video: a pipeline with a video has no other input" % definition.video)
     if not is_decoupled(config):
-        raise Refused(
+        raise ModelError(
             "input '%s' is a video, each response has a part of it: such a model needs model_transaction_policy { decoupled: true }"
             % definition.video
         )
@@ -158,7 +160,7 @@ def _same_type(configured: str, tensor: Tensor) -> None:
     if configured == BYTES and tensor.datatype == _UINT8:
         return
     if configured != _TYPES[tensor.datatype]:
-        raise Refused(
+        raise ModelError(
             'Mismatch of data_type config for "%s".\nData type defined in config: %s\nData type defined in pipeline: %s'
             % (tensor.name, configured, _TYPES[tensor.datatype])
         )
@@ -166,7 +168,7 @@ def _same_type(configured: str, tensor: Tensor) -> None:
 
 def _same_rank(name: str, given: Sequence[int], dims: Sequence[int]) -> None:
     if len(given) != len(dims):
-        raise Refused(
+        raise ModelError(
             'Mismatch in number of dimensions for "%s"\nNumber of dimensions defined in config: %d'
             "\nNumber of dimensions defined in pipeline: %d" % (name, len(given), len(dims))
         )
@@ -175,24 +177,26 @@ def _same_rank(name: str, given: Sequence[int], dims: Sequence[int]) -> None:
 def _check_bytes(found: dict[str, Any], *, batched: bool) -> None:
     elements = _given_dims(found)[0 if batched else 1 :]
     if any(one not in (1, -1) for one in elements):
-        raise Refused("input '%s' of TYPE_STRING has one element for each sample, and so dims of 1" % found["name"])
+        raise ModelError("input '%s' of TYPE_STRING has one element for each sample, and so dims of 1" % found["name"])
 
 
 def _refuse_others(inputs: Sequence[dict[str, Any]], tensors: Sequence[Tensor]) -> None:
     if not tensors:
-        raise Refused("the pipeline has no fn.external_source, and so no input")
+        raise ModelError("the pipeline has no fn.external_source, and so no input")
     names = [one.name for one in tensors]
     for place, one in enumerate(inputs):
         if not one.get("name"):
-            raise Refused("The input at index %d in the model configuration does not contain a `name` field." % place)
+            raise ModelError(
+                "The input at index %d in the model configuration does not contain a `name` field." % place
+            )
         if one["name"] not in names:
-            raise Refused(
+            raise ModelError(
                 "Configuration file contains config for %s but such input is not present in the pipeline." % one["name"]
             )
 
 
-def _other_count(outputs: Sequence[Any], tensors: Sequence[Tensor]) -> Refused:
-    return Refused(
+def _other_count(outputs: Sequence[Any], tensors: Sequence[Tensor]) -> ModelError:
+    return ModelError(
         "The number of outputs specified in the DALI pipeline and the configuration file do not match."
         "\nModel config outputs: %d\nPipeline outputs: %d" % (len(outputs), len(tensors))
     )

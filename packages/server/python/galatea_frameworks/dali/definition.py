@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import protobuf
 
@@ -60,7 +60,7 @@ class Operator:
     """One operator of a pipeline."""
 
     def __init__(self, message: protobuf.Message) -> None:
-        """Parses an operator. Raises Refused for an invalid one."""
+        """Parses an operator. Raises ModelError for an invalid one."""
         self._message = message
         self.name = message.text(_Operator.NAME)
         if self.name == "_ExternalSource":
@@ -73,7 +73,7 @@ class Operator:
             _check_argument(name, argument)
         origins = [self.argument(name) for name in _ORIGINS]
         if len({None if one is None else len(one.messages(_Argument.ELEMENTS)) for one in origins}) != 1:
-            raise Refused("operator '%s' has an incomplete origin" % self.name)
+            raise ModelError("operator '%s' has an incomplete origin" % self.name)
         self.device = self.text("device") or "cpu"
 
     @property
@@ -122,22 +122,22 @@ def _check_argument(name: str, argument: protobuf.Message) -> None:
     for one in argument.messages(_Argument.ELEMENTS) if is_vector else [argument]:
         place = _VALUES.get(one.text(_Argument.TYPE))
         if place is not None and not one.has(place):
-            raise Refused("argument '%s' has no value of its type" % name)
+            raise ModelError("argument '%s' has no value of its type" % name)
 
 
 class Definition:
     """A pipeline, as declared in its file."""
 
     def __init__(self, data: bytes) -> None:
-        """Parses a pipeline. Raises Refused for an invalid one."""
+        """Parses a pipeline. Raises ModelError for an invalid one."""
         if len(data) > FILE_BYTES_MAX:
-            raise Refused("it has %d bytes; a pipeline has %d at most" % (len(data), FILE_BYTES_MAX))
+            raise ModelError("it has %d bytes; a pipeline has %d at most" % (len(data), FILE_BYTES_MAX))
         self._message = protobuf.Message(data)
         self.operators = [Operator(one) for one in self._message.messages(_Pipeline.OPERATOR)]
         if not self.operators or not self._message.has(_Pipeline.BATCH_SIZE):
-            raise Refused("it has no operators or no batch size")
+            raise ModelError("it has no operators or no batch size")
         if len(self.operators) > OPERATORS_MAX:
-            raise Refused("it has %d operators; at most %d are allowed" % (len(self.operators), OPERATORS_MAX))
+            raise ModelError("it has %d operators; at most %d are allowed" % (len(self.operators), OPERATORS_MAX))
         self.batch_size = self._message.number(_Pipeline.BATCH_SIZE, 0)
         self.threads = self._message.number(_Pipeline.THREADS, 1)
         self._edges = self._message.messages(_Pipeline.OUTPUT)

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from galatea_worker import failures
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import operators, plugins
 from .definition import FILE_BYTES_MAX, Definition
@@ -31,12 +31,14 @@ _MODULES_MAX = 100_000
 def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
     """Returns the pipeline in a version's directory, for the GPU with this number; for the CPU when `gpu` is None.
 
-    Raises Refused with Triton's text when there is no pipeline.
+    Raises ModelError with Triton's text when there is no pipeline.
     """
     plugins.load()
     filename = filename or _DEFAULT
     if re.search(r"[^\w.-]", filename, re.ASCII):
-        raise Refused("DALI Backend error: Model file name '%s' may have letters, digits, _, . and - only" % filename)
+        raise ModelError(
+            "DALI Backend error: Model file name '%s' may have letters, digits, _, . and - only" % filename
+        )
     named, fallback = os.path.join(directory, filename), os.path.join(directory, _FALLBACK)
     attempts = [(_python if named.endswith(".py") else _serialized, named), (_python, fallback)]
     reasons = []
@@ -46,19 +48,19 @@ def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
             continue
         try:
             definition = attempt(path)
-        except Refused as error:
+        except ModelError as error:
             reasons.append("'%s' is not a pipeline: %s" % (path, error))
             continue
         try:
             operators.check(definition, has_gpu=gpu is not None)
-        except Refused as error:
-            raise Refused("the pipeline in '%s' is not served: %s" % (path, error)) from None
+        except ModelError as error:
+            raise ModelError("the pipeline in '%s' is not served: %s" % (path, error)) from None
         if gpu is None:
             definition.put_on_cpu()
         else:
             definition.put_on_gpu(gpu)
         return definition
-    raise Refused(
+    raise ModelError(
         "DALI Backend error: Failed to load model file. The program looked in the following locations: %s, %s. Please make sure that the "
         "model exists in any of the locations and is properly serialized or can be properly serialized. (%s)"
         % (named, fallback, "; ".join(reasons))
@@ -67,7 +69,7 @@ def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
 
 def _serialized(path: str) -> Definition:
     if os.path.getsize(path) > FILE_BYTES_MAX:
-        raise Refused("it has more than %d bytes" % FILE_BYTES_MAX)
+        raise ModelError("it has more than %d bytes" % FILE_BYTES_MAX)
     with open(path, "rb") as file:
         return Definition(file.read(FILE_BYTES_MAX + 1))
 
@@ -81,13 +83,13 @@ def _python(path: str) -> Definition:
         spec.loader.exec_module(module)
         marked = list(_marked(module))
         if len(marked) != 1:
-            raise Refused("it has %d functions with @autoserialize, and needs one" % len(marked))
+            raise ModelError("it has %d functions with @autoserialize, and needs one" % len(marked))
         # Without a device, DALI serializes operators for the GPU too.
         return Definition(bytes(marked[0](device_id=None).serialize()))
-    except (MemoryError, Refused):
+    except (MemoryError, ModelError):
         raise
     except Exception as error:
-        raise Refused(failures.describe(error)) from error
+        raise ModelError(failures.describe(error)) from error
 
 
 def _marked(module: ModuleType) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import nvidia.dali.backend as dali
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from .definition import Definition, Operator
@@ -15,14 +15,14 @@ _RUN_ADDRESSES = ("PythonFunction", "NumbaFunc", "JaxFunction", "TorchPythonFunc
 
 
 def check(definition: Definition, *, has_gpu: bool) -> None:
-    """Raises Refused, with the operator's name, for a pipeline that cannot run on this device or contains a forbidden operator."""
+    """Raises ModelError, with the operator's name, for a pipeline that cannot run on this device or contains a forbidden operator."""
     # The operators of plugins are included.
     on_cpu = frozenset(dali.RegisteredCPUOps())
     on_gpu = frozenset((*dali.RegisteredGPUOps(), *dali.RegisteredMixedOps()))
     for operator in definition.operators:
         reason = _refusal(operator, on_cpu | on_gpu if has_gpu else on_cpu, on_gpu)
         if reason is not None:
-            raise Refused("operator '%s' (%s) %s" % (operator.shown, operator.instance, reason))
+            raise ModelError("operator '%s' (%s) %s" % (operator.shown, operator.instance, reason))
 
 
 def _refusal(operator: Operator, here: frozenset[str], on_gpu: frozenset[str]) -> str | None:

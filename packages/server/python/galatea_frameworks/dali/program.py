@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import triton_python_backend_utils as pb_utils
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 from nvidia.dali.pipeline import Pipeline
 
 from . import configuration, files, plugins, samples
@@ -38,11 +38,11 @@ class TritonPythonModel:
         """
         wanted = config.as_dict()
         directory = pb_utils.get_model_dir()
-        plugins.refuse_own(wanted)
+        plugins.reject_model_plugins(wanted)
         # The GPU of an instance is not known yet. It does not affect inputs and outputs.
         on_gpu = any(one.get("kind") == "KIND_GPU" for one in wanted.get("instance_group", ()))
         definition = files.load(directory, wanted.get("default_model_filename", ""), 0 if on_gpu else None)
-        batched = not configuration.says_unbatched(os.path.dirname(directory))
+        batched = not configuration.disables_batching(os.path.dirname(directory))
         configuration.complete(wanted, definition, batched=batched)
         return config
 
@@ -51,7 +51,7 @@ class TritonPythonModel:
         config = json.loads(args["model_config"])
         self._batched = int(config.get("max_batch_size", 0)) > 0
         directory = os.path.join(args["model_repository"], args["model_version"])
-        plugins.refuse_own(config)
+        plugins.reject_model_plugins(config)
         gpu = int(args["model_instance_device_id"]) if args["model_instance_kind"] == "GPU" else None
         definition = files.load(directory, config.get("default_model_filename", ""), gpu)
         configuration.check(config, definition, batched=self._batched)
@@ -64,11 +64,11 @@ class TritonPythonModel:
         self._batch_size = int(config["max_batch_size"]) if self._batched else definition.batch_size
         self._threads = _threads(config, definition)
         if not 1 <= self._batch_size <= _BATCH_SIZE_MAX:
-            raise Refused("a batch size of %d is not from 1 to %d" % (self._batch_size, _BATCH_SIZE_MAX))
+            raise ModelError("a batch size of %d is not from 1 to %d" % (self._batch_size, _BATCH_SIZE_MAX))
         try:
             self._pipeline = self._built()
         except _RUN_ERRORS as error:
-            raise Refused("Error while instantiating DALI pipeline: %s" % error) from error
+            raise ModelError("Error while instantiating DALI pipeline: %s" % error) from error
         self._at_end = None if self._video is None else self._told_without_data()
 
     def _built(self) -> Pipeline:
@@ -91,7 +91,7 @@ class TritonPythonModel:
             self._built().run()
         except _RUN_ERRORS as error:
             return _encountered(error)
-        raise Refused("the pipeline runs without a video, so it would never end")
+        raise ModelError("the pipeline runs without a video, so it would never end")
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse] | None:
         """Runs the whole batch at once; a model without batching gets its requests one by one."""
@@ -111,12 +111,12 @@ class TritonPythonModel:
         """
         sender = request.get_response_sender()
         try:
-            (column,), count = samples.inputs_of(request, self._input_names)
+            (column,), count = samples.to_inputs(request, self._input_names)
             if count != 1:
-                raise samples.Unfit("input '%s' is one video, and not %d" % (self._video, count))
+                raise samples.InvalidRequest("input '%s' is one video, and not %d" % (self._video, count))
             pipeline = self._built()
             pipeline.feed_input(self._video, column)
-        except (samples.Unfit, *_RUN_ERRORS) as error:
+        except (samples.InvalidRequest, *_RUN_ERRORS) as error:
             return sender.send(_failed("DALI Backend error: %s" % error), flags=_FINAL)
         has_begun = False
         while not sender.is_cancelled():
@@ -127,7 +127,7 @@ class TritonPythonModel:
                     break
                 return sender.send(_failed("Runtime error: %s" % error), flags=_FINAL)
             columns = [
-                samples.outputs_of(name, one, [len(one)], split=name in self._split, keep=False)
+                samples.to_outputs(name, one, [len(one)], split=name in self._split, keep=False)
                 for name, one in zip(self._output_names, given)
             ]
             sender.send(_answer(self._output_names, columns, 0))
@@ -139,8 +139,8 @@ class TritonPythonModel:
         taken = []
         for place, request in enumerate(requests):
             try:
-                taken.append((place, *samples.inputs_of(request, self._input_names)))
-            except samples.Unfit as error:
+                taken.append((place, *samples.to_inputs(request, self._input_names)))
+            except samples.InvalidRequest as error:
                 responses[place] = _failed("DALI Backend error: %s" % error)
         if self._batched and len(taken) > 1:
             try:
@@ -175,7 +175,7 @@ class TritonPythonModel:
             self._pipeline = self._built()
             raise
         columns = [
-            samples.outputs_of(name, one, rows, split=name in self._split, keep=keep) if len(one) == sum(rows) else None
+            samples.to_outputs(name, one, rows, split=name in self._split, keep=keep) if len(one) == sum(rows) else None
             for name, one in zip(self._output_names, given)
         ]
         for index, (place, _, _) in enumerate(taken):
@@ -187,7 +187,7 @@ def _answer(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index
     for name, column in zip(names, columns):
         if column is None:
             return _failed("DALI Backend error: output '%s' has not as many samples as the requests" % name)
-        if isinstance(column[index], samples.Unfit):
+        if isinstance(column[index], samples.InvalidRequest):
             return _failed("DALI Backend error: %s" % column[index])
         tensors.append(column[index])
     return pb_utils.InferenceResponse(tensors)
@@ -208,9 +208,9 @@ def _threads(config: dict[str, Any], definition: Definition) -> int:
     try:
         count = int(text)
     except ValueError:
-        raise Refused("parameter 'num_threads' must be a number, found '%s'" % text[:64]) from None
+        raise ModelError("parameter 'num_threads' must be a number, found '%s'" % text[:64]) from None
     if count == -1:
         count = definition.threads
     if not 1 <= count <= THREADS_MAX:
-        raise Refused("a pipeline has from 1 to %d threads, found %d" % (THREADS_MAX, count))
+        raise ModelError("a pipeline has from 1 to %d threads, found %d" % (THREADS_MAX, count))
     return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Message:
     __slots__ = ("_fields",)
 
     def __init__(self, data: bytes | memoryview = b"") -> None:
-        """Parses a message. Raises Refused for an invalid one."""
+        """Parses a message. Raises ModelError for an invalid one."""
         self._fields = list(_fields(memoryview(data)))
 
     def messages(self, number: int) -> list[Message]:
@@ -32,7 +32,7 @@ class Message:
                 continue
             if not isinstance(value, Message):
                 if kind != BYTES:
-                    raise Refused("field %d is not a message" % number)
+                    raise ModelError("field %d is not a message" % number)
                 value = Message(value)
                 self._fields[index] = (own, kind, value)
             found.append(value)
@@ -44,7 +44,7 @@ class Message:
         try:
             return "" if value is None else bytes(value).decode("utf-8")
         except UnicodeDecodeError:
-            raise Refused("field %d is not a string" % number) from None
+            raise ModelError("field %d is not a string" % number) from None
 
     def number(self, number: int, default: int) -> int:
         """Returns the last field with this number as a signed number."""
@@ -97,7 +97,7 @@ class Message:
         for own, kind, found in self._fields:
             if own == number:
                 if kind != wanted:
-                    raise Refused("field %d is of wire type %d, and not %d" % (number, kind, wanted))
+                    raise ModelError("field %d is of wire type %d, and not %d" % (number, kind, wanted))
                 value = found
         return value
 
@@ -108,7 +108,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
         tag, at = _read_varint(data, at)
         number, kind = tag >> 3, tag & 7
         if number == 0:
-            raise Refused("a field has the number 0")
+            raise ModelError("a field has the number 0")
         if kind == VARINT:
             value, at = _read_varint(data, at)
             yield number, kind, value
@@ -118,9 +118,9 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
         elif kind in _FIXED_BYTES:
             size = _FIXED_BYTES[kind]
         else:
-            raise Refused("field %d is of wire type %d" % (number, kind))
+            raise ModelError("field %d is of wire type %d" % (number, kind))
         if size > len(data) - at:
-            raise Refused("field %d has %d bytes where %d are left" % (number, size, len(data) - at))
+            raise ModelError("field %d has %d bytes where %d are left" % (number, size, len(data) - at))
         yield number, kind, data[at : at + size]
         at += size
 
@@ -133,7 +133,7 @@ def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
         if byte < 128:
             return value % _NUMBER_MAX, place + 1
         shift += 7
-    raise Refused("a number is cut off")
+    raise ModelError("a number is cut off")
 
 
 def _write_varint(out: bytearray, value: int) -> None:

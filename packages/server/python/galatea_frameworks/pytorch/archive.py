@@ -7,7 +7,7 @@ import struct
 import zipfile
 import zlib
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 TORCHSCRIPT = "TorchScript"
 EXPORTED = "torch.export"
@@ -20,10 +20,10 @@ _INFLATED_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 1 << 20
 
 
-def checked_kind(path: str, name: str) -> str:
+def find_loader(path: str, name: str) -> str:
     """Returns which loader a file needs; `name` is the file's name in errors.
 
-    Raises Refused for a file of another kind, a damaged one, or one that would become much larger when it is decompressed.
+    Raises ModelError for a file of another kind, a damaged one, or one that would become much larger when it is decompressed.
     """
     try:
         with zipfile.ZipFile(path) as opened:
@@ -32,20 +32,20 @@ def checked_kind(path: str, name: str) -> str:
             _check(path, opened, entries)
             return kind
     except (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, EOFError, OverflowError) as error:
-        raise Refused("'%s' is not a PyTorch archive, or is damaged: %s" % (name, error)) from error
+        raise ModelError("'%s' is not a PyTorch archive, or is damaged: %s" % (name, error)) from error
 
 
 def _kind(filenames: list[str]) -> str:
     inner = {name.partition("/")[2] for name in filenames}
     if any(name.startswith("data/aotinductor/") for name in inner):
-        raise Refused(
+        raise ModelError(
             "the file is a package of AOTInductor, which holds machine code: it is not served; save the program with torch.export.save"
         )
     if any(name.startswith("models/") for name in inner) or "serialized_exported_program.json" in filenames:
         return EXPORTED
     if "constants.pkl" in inner:
         return TORCHSCRIPT
-    raise Refused(
+    raise ModelError(
         "the file was written by torch.save and contains no program: save one with torch.jit.save or torch.export.save"
     )
 
@@ -53,7 +53,7 @@ def _kind(filenames: list[str]) -> str:
 def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> None:
     compressed = [entry for entry in entries if entry.compress_type != _STORED]
     if sum(entry.file_size for entry in compressed) > _INFLATED_BYTES_MAX:
-        raise Refused("its compressed records would become more than %d MiB" % (_INFLATED_BYTES_MAX >> 20))
+        raise ModelError("its compressed records would become more than %d MiB" % (_INFLATED_BYTES_MAX >> 20))
     for entry in compressed:
         # Reading exactly the declared size also verifies the checksum.
         with opened.open(entry) as stream:
@@ -65,20 +65,20 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
                 _check_stored(entry, whole)
 
 
-def begin_of(entry: zipfile.ZipInfo, local_header: bytes) -> int:
-    """Returns the offset of an entry's content, which follows a local header of variable length. Raises Refused."""
+def data_offset(entry: zipfile.ZipInfo, local_header: bytes) -> int:
+    """Returns the offset of an entry's content, which follows a local header of variable length. Raises ModelError."""
     magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(local_header)
     if magic != b"PK\3\4":
         raise _misplaced(entry)
     return entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes
 
 
-def _misplaced(entry: zipfile.ZipInfo) -> Refused:
-    return Refused("'%s' is not at the position that the archive declares" % entry.filename)
+def _misplaced(entry: zipfile.ZipInfo) -> ModelError:
+    return ModelError("'%s' is not at the position that the archive declares" % entry.filename)
 
 
 def _check_stored(entry: zipfile.ZipInfo, whole: mmap.mmap) -> None:
-    begin = begin_of(entry, whole[entry.header_offset : entry.header_offset + LOCAL_HEADER_BYTES])
+    begin = data_offset(entry, whole[entry.header_offset : entry.header_offset + LOCAL_HEADER_BYTES])
     end = begin + entry.file_size
     if entry.file_size != entry.compress_size or end > len(whole):
         raise _misplaced(entry)
@@ -90,4 +90,4 @@ def _check_stored(entry: zipfile.ZipInfo, whole: mmap.mmap) -> None:
     finally:
         view.release()
     if total != entry.CRC:
-        raise Refused("'%s' is damaged: its checksum differs" % entry.filename)
+        raise ModelError("'%s' is damaged: its checksum differs" % entry.filename)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 _GPU = "cuda:%d"
 
 
-def device_of(kind: str, number: int, model: str) -> str | None:
+def instance_device(kind: str, number: int, model: str) -> str | None:
     """Returns the device for an instance kind; None for KIND_MODEL, for which the model chooses.
 
-    Raises Refused when the GPU does not exist.
+    Raises ModelError when the GPU does not exist.
     """
     if kind == "CPU":
         return "cpu"
     if kind != "GPU":
         return None
     if not torch.cuda.is_available() or number >= torch.cuda.device_count():
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s': its instance is placed on GPU %d, and PyTorch %s finds %d GPUs"
             % (model, number, torch.__version__, torch.cuda.device_count() if torch.cuda.is_available() else 0)
         )

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import torch
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import mapped
 from .results import Results
@@ -69,5 +69,5 @@ def _class_in(code: ModuleType) -> type[torch.nn.Module]:
     ]
     own = [value for value in found if value.__module__ == code.__name__]
     if not found:
-        raise Refused("Cannot find a subclass of torch.nn.Module")
+        raise ModelError("Cannot find a subclass of torch.nn.Module")
     return (own or found)[0]

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import torch
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 from torch.utils import _pytree
 
 from . import mapped, names
@@ -27,9 +27,9 @@ class Exported:
         self._places = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Sets the order of the configured inputs. Raises Refused when they do not match the program's arguments."""
+        """Sets the order of the configured inputs. Raises ModelError when they do not match the program's arguments."""
         if len(given) != len(self._arguments):
-            raise Refused(
+            raise ModelError(
                 "unable to load model '%s', configuration expects %d inputs, model provides %d"
                 % (model, len(given), len(self._arguments))
             )

@@ -50,7 +50,7 @@ def share(tensors: Iterable[torch.Tensor]) -> None:
                 key = storage.data_ptr()
                 if key not in found:
                     # Keeps the storage until the mapping, so that no other storage gets its address meanwhile.
-                    found[key] = (records.begin_of(key, storage.nbytes()), storage)
+                    found[key] = (records.data_offset(key, storage.nbytes()), storage)
                 begin, former = found[key]
                 if begin is None:
                     continue
@@ -78,10 +78,12 @@ class _Records:
         self._begins = {}
         for entry in entries:
             if entry.compress_type == zipfile.ZIP_STORED and entry.file_size >= _BYTES_MIN:
-                begin = archive.begin_of(entry, os.pread(descriptor, archive.LOCAL_HEADER_BYTES, entry.header_offset))
+                begin = archive.data_offset(
+                    entry, os.pread(descriptor, archive.LOCAL_HEADER_BYTES, entry.header_offset)
+                )
                 self._begins.setdefault(entry.file_size, []).append(begin)
 
-    def begin_of(self, address: int, size: int) -> int | None:
+    def data_offset(self, address: int, size: int) -> int | None:
         """Returns the offset of a record with these bytes; None when there is none, or it is not aligned for direct use."""
         for begin in self._begins.get(size, ()):
             if begin % 16 == 0 and self._is_equal(address, begin, size):

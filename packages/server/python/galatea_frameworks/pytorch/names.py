@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,18 +25,18 @@ def _indexes(given: Sequence[str]) -> list[int] | None:
 def input_positions(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
     """Returns the argument index of each configured input.
 
-    Names are matched with the arguments' names, then as `<name>__<index>`, then by order. Raises Refused when the arguments are not
+    Names are matched with the arguments' names, then as `<name>__<index>`, then by order. Raises ModelError when the arguments are not
     distinct.
     """
     places = _input_positions(given, arguments, model, log)
     for name, place in zip(given, places):
         if place >= len(arguments):
-            raise Refused(
+            raise ModelError(
                 "The input %s in the model configuration refers to an input index which doesn't exist. This model has %d inputs"
                 % (name, len(arguments))
             )
     if len(set(places)) != len(places):
-        raise Refused("two inputs in the model configuration of '%s' refer to the same input of the model" % model)
+        raise ModelError("two inputs in the model configuration of '%s' refer to the same input of the model" % model)
     return places
 
 

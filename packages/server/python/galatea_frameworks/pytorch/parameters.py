@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import torch
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from galatea_frameworks import parameter_values
 
@@ -48,7 +48,7 @@ class Settings:
 
 
 def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
-    """Parses the parameters. Raises Refused with Triton's text for an invalid value."""
+    """Parses the parameters. Raises ModelError with Triton's text for an invalid value."""
     given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
     settings = Settings()
 
@@ -90,5 +90,5 @@ def _default_thread_count() -> int:
 def _thread_count(key: str, text: str) -> int:
     count = parameter_values.integer(text)
     if not 1 <= count <= _THREADS_MAX:
-        raise Refused("parameter '%s' must be from 1 to %d, found '%s'" % (key, _THREADS_MAX, text))
+        raise ModelError("parameter '%s' must be from 1 to %d, found '%s'" % (key, _THREADS_MAX, text))
     return count

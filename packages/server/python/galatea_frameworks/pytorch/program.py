@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 import triton_python_backend_utils as pb_utils
 from galatea_worker import current_worker, heap, reading_only
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from galatea_frameworks.batched_model import BatchedModel
 
@@ -37,7 +37,7 @@ class TritonPythonModel(BatchedModel):
         config = json.loads(args["model_config"])
         directory = os.path.join(args["model_repository"], args["model_version"])
         path = os.path.join(directory, _filename(config, directory))
-        self._device = devices.device_of(
+        self._device = devices.instance_device(
             args["model_instance_kind"], int(args.get("model_instance_device_id", "0")), self._name
         )
         if not path.endswith(".py") and _runs_on_cpu(args["model_instance_kind"]):
@@ -57,29 +57,29 @@ class TritonPythonModel(BatchedModel):
         heap.trim()
         # Keeps memory of a run for the next ones, until the worker is idle.
         heap.keep()
-        current_worker.rest_with(heap.trim)
+        current_worker.on_idle(heap.trim)
 
     def _load(self, path: str) -> torchscript.Script | exported.Exported | eager.Eager:
         if not os.path.exists(path):
-            raise Refused("unable to find '%s' for model instance '%s'" % (path, self._name))
+            raise ModelError("unable to find '%s' for model instance '%s'" % (path, self._name))
         try:
             if path.endswith(".py"):
                 return eager.load(path, self._device)
             readable = mapped.readable(path)
-            return LOADERS[archive.checked_kind(readable, os.path.basename(path))](readable, self._device)
+            return LOADERS[archive.find_loader(readable, os.path.basename(path))](readable, self._device)
         except MemoryError:
             raise
         except Exception as error:
-            raise Refused("failed to load model '%s': %s" % (self._name, error)) from error
+            raise ModelError("failed to load model '%s': %s" % (self._name, error)) from error
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Executes the whole batch with one call of `forward`. A model without batching gets its requests one by one."""
         with torch.inference_mode(self._inference_mode), torch.no_grad():
             return super().execute(requests)
 
-    def value_of(self, tensor: Tensor | None, name: str) -> Any:
+    def to_value(self, tensor: Tensor | None, name: str) -> Any:
         """Returns a tensor on the module's device, or a list of texts."""
-        return devices.placed(tensors.value_of(tensor, name), self._device)
+        return devices.placed(tensors.to_value(tensor, name), self._device)
 
     def joined(self, column: Sequence[Any]) -> Any:
         """Concatenates tensors or lists of texts."""
@@ -124,18 +124,18 @@ def _filename(config: dict[str, Any], directory: str) -> str:
 
 
 def _checked_tensors(config: dict[str, Any], model: str, batches: bool) -> dict[str, str]:
-    """Returns the datatypes of the configured outputs by name. Raises Refused for tensors that programs do not support."""
+    """Returns the datatypes of the configured outputs by name. Raises ModelError for tensors that programs do not support."""
     for kind in ("input", "output"):
         if not config.get(kind):
-            raise Refused("model configuration must contain at least one %s, none were specified." % kind)
+            raise ModelError("model configuration must contain at least one %s, none were specified." % kind)
         for one in config[kind]:
             if one["data_type"] not in tensors.DTYPES and one["data_type"] != "TYPE_STRING":
-                raise Refused(
+                raise ModelError(
                     "unsupported datatype %s for %s '%s' for model '%s'" % (one["data_type"], kind, one["name"], model)
                 )
             shape = one.get("reshape", {}).get("shape", one.get("dims", []))
             if one["data_type"] == "TYPE_STRING" and len(shape) + batches > 1:
-                raise Refused(
+                raise ModelError(
                     "Triton only supports 1 dimensional List of String as %s for '%s' for model '%s'"
                     % (kind, one["name"], model)
                 )

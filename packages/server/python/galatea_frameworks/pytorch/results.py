@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from galatea_frameworks.batched_model import Unfit
+from galatea_frameworks.batched_model import InvalidRequest
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,11 +30,11 @@ class Results:
             )
 
     def at(self, name: str, place: int) -> Any:
-        """Returns the result with this name if results have names; otherwise the result at position `place`. Raises Unfit."""
+        """Returns the result with this name if results have names; otherwise the result at position `place`. Raises InvalidRequest."""
         if name in self._named:
             return self._named[name]
         if place >= len(self._ordered):
-            raise Unfit(
+            raise InvalidRequest(
                 "The output %s in the model configuration refers to an output index which doesn't exist. This model has %d outputs"
                 % (name, len(self._ordered))
             )

@@ -9,7 +9,7 @@ import torch
 import triton_python_backend_utils as pb_utils
 from galatea_worker import datatypes
 
-from galatea_frameworks.batched_model import Unfit, split_rows
+from galatea_frameworks.batched_model import InvalidRequest, split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,16 +36,16 @@ DTYPES = {
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
-def value_of(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
+def to_value(tensor: Tensor | None, name: str) -> torch.Tensor | list[str]:
     """Converts a request's tensor to a writable PyTorch tensor over the same bytes, or to a list of texts."""
     if tensor is None:
-        raise Unfit("input '%s' is missing: forward() needs all of its arguments" % name)
+        raise InvalidRequest("input '%s' is missing: forward() needs all of its arguments" % name)
     datatype = tensor.triton_dtype()
     if datatype == datatypes.BYTES:
         try:
             return [bytes(one).decode("utf-8") for one in tensor.as_numpy().ravel()]
         except UnicodeDecodeError as error:
-            raise Unfit("input '%s' has a string that is not UTF-8: %s" % (name, error)) from None
+            raise InvalidRequest("input '%s' has a string that is not UTF-8: %s" % (name, error)) from None
     if datatype == datatypes.BF16:
         return torch.from_dlpack(tensor.to_dlpack())
     array = tensor.as_numpy()
@@ -62,7 +62,7 @@ def joined(column: Sequence[torch.Tensor | list[str]]) -> torch.Tensor | list[st
 def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: int) -> Iterable[Tensor]:
     """Yields the tensor of an output for each of `count` requests.
 
-    `rows` has the number of rows of each request; None without a batch. Raises Unfit.
+    `rows` has the number of rows of each request; None without a batch. Raises InvalidRequest.
     """
     if isinstance(value, torch.Tensor):
         return _split_tensor(name, datatype, value, rows)
@@ -72,17 +72,17 @@ def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: i
         texts = np.empty(len(value), np.object_)
         texts[:] = [one.encode("utf-8") for one in value]
         return [pb_utils.Tensor(name, one) for one in split_rows(name, texts, rows)]
-    raise Unfit("output '%s' must be of type Tensor or List[str]." % name)
+    raise InvalidRequest("output '%s' must be of type Tensor or List[str]." % name)
 
 
 def _split_tensor(name: str, datatype: str, value: torch.Tensor, rows: list[int] | None) -> list[Tensor]:
     found = _NAMES.get(value.dtype)
     if found is None:
-        raise Unfit("output '%s' is of %s, which has no datatype" % (name, value.dtype))
+        raise InvalidRequest("output '%s' is of %s, which has no datatype" % (name, value.dtype))
     if found != datatype:
         raise _other_type(name, datatype, found)
     if value.dim() == 0:
-        raise Unfit("output '%s' is a scalar which is not supported." % name)
+        raise InvalidRequest("output '%s' is a scalar which is not supported." % name)
     if value.layout != torch.strided:
         value = value.to_dense()
     value = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
@@ -91,8 +91,8 @@ def _split_tensor(name: str, datatype: str, value: torch.Tensor, rows: list[int]
     return [pb_utils.Tensor(name, one) for one in split_rows(name, value.numpy(), rows)]
 
 
-def _other_type(name: str, configured: str, found: str) -> Unfit:
-    return Unfit(
+def _other_type(name: str, configured: str, found: str) -> InvalidRequest:
+    return InvalidRequest(
         "configuration expects datatype %s for output '%s', model provides %s"
         % (_shown(configured), name, _shown(found))
     )

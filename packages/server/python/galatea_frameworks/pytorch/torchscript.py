@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 import torch
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import mapped, names
 from .results import Results
@@ -27,7 +27,7 @@ class Script:
         self._keys = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Sets the order of the configured inputs. Raises Refused with Triton's text when they do not match `forward`."""
+        """Sets the order of the configured inputs. Raises ModelError with Triton's text when they do not match `forward`."""
         arguments = list(self._forward.schema.arguments)
         if arguments and arguments[0].type.kind() == "ClassType":
             del arguments[0]
@@ -36,17 +36,17 @@ class Script:
             self._keys = tuple(given)
             return
         if "DictType" in kinds[1:]:
-            raise Refused(
+            raise ModelError(
                 "Multiple inputs of kind DictType were detected. Only a single input of type Dict(str, Tensor) is supported."
             )
         for one, kind in zip(arguments, kinds):
             if kind not in ("TensorType", "ListType"):
-                raise Refused(
+                raise ModelError(
                     "An input of type '%s' was detected in the model. Only a single input of type Dict(str, Tensor) or input(s) of type "
                     "Tensor are supported." % one.type.str()
                 )
         if len(arguments) != len(given):
-            raise Refused(
+            raise ModelError(
                 "unable to load model '%s', configuration expects %d inputs, model provides %d"
                 % (model, len(given), len(arguments))
             )
@@ -73,6 +73,6 @@ def load(path: str, device: str | None) -> Script:
         module = torch.jit.load(path, map_location=device)
     # The module stays in the mode (training or evaluation) in which it was saved, as in Triton.
     if not hasattr(module, "forward"):
-        raise Refused("Method 'forward' is not defined.")
+        raise ModelError("Method 'forward' is not defined.")
     mapped.share(mapped.tensors_of_script(module, path))
     return Script(module)

@@ -56,7 +56,7 @@ def _rehearse() -> None:
         torch.export.save(torch.export.export(module.encoder, (rows,), dynamic_shapes=({0: batch},)), exported)
         for path, inputs in ((script, torch.zeros(2, 3, 8, 8)), (exported, rows)):
             with torch.inference_mode():
-                program = LOADERS[archive.checked_kind(path, "model")](path, "cpu")
+                program = LOADERS[archive.find_loader(path, "model")](path, "cpu")
                 program.accept(["INPUT__0"], "rehearsed", None)
                 for _ in range(_RUNS):
                     program.run([inputs])

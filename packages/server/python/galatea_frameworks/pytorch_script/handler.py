@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import torch
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from galatea_frameworks.pytorch import archive
 from galatea_frameworks.toolkit import content_types, decoder, encoder, errors
@@ -35,9 +35,9 @@ class PyTorchHandler(DefaultInferenceHandler):
                 raise ValueError("Exactly one .pth or .pt file is required for PyTorch models: %s" % files)
             path = os.path.join(model_dir, files[0])
         try:
-            archive.checked_kind(path, os.path.basename(path))
+            archive.find_loader(path, os.path.basename(path))
             return torch.jit.load(path, map_location="cpu").eval()
-        except (RuntimeError, Refused) as error:
+        except (RuntimeError, ModelError) as error:
             raise ModelLoadError("Failed to load %s. Please ensure model is saved using torchscript." % path) from error
 
     def default_input_fn(self, input_data: Any, content_type: str | None) -> torch.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from .signatures import allows_batches
 
@@ -47,7 +47,7 @@ def _complete_batches(config: dict[str, Any], signature: Signature, model: str, 
     configured = int(config.get("max_batch_size", 0))
     allowed = allows_batches((*signature.inputs.values(), *signature.outputs.values()))
     if not allowed and configured > 0:
-        raise Refused(
+        raise ModelError(
             "unable to autofill for '%s', configuration specified max-batch %d but model signature does not support batching"
             % (model, configured)
         )
@@ -90,7 +90,7 @@ def _hints_at_batches(config: dict[str, Any], signature: Signature, model: str) 
             continue
         says = len(dims) == len(port.dims) - 1
         if explicit is not None and explicit != says:
-            raise Refused(_CONTRADICTION % model)
+            raise ModelError(_CONTRADICTION % model)
         hinted = explicit = says
     return hinted
 
@@ -107,7 +107,7 @@ def _fill(tensor: dict[str, Any], port: Port, batches: bool, model: str) -> None
     if tensor.get("dims"):
         return
     if not port.dims:
-        raise Refused(
+        raise ModelError(
             "Unable to autofill for '%s': the rank of model tensor '%s' is 0 and dimensions are not defined"
             % (model, tensor["name"])
         )

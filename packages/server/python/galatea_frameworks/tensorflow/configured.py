@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import datatypes
 from .signatures import shown
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
 
 
 def check_tensors(config: dict[str, Any], model: str) -> None:
-    """Raises Refused for tensors with a datatype that TensorFlow does not support."""
+    """Raises ModelError for tensors with a datatype that TensorFlow does not support."""
     for one in (*config.get("input", ()), *config.get("output", ())):
         if one["data_type"] not in datatypes.NUMBERS:
-            raise Refused(
+            raise ModelError(
                 "unsupported datatype '%s' for tensor '%s' for model '%s'" % (one["data_type"], one["name"], model)
             )
 
 
-def dims_of(tensor: dict[str, Any]) -> list[int]:
+def model_dims(tensor: dict[str, Any]) -> list[int]:
     """Returns the dimensions of a configured tensor as the model has them (`reshape`), without the batch dimension."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 
 
 def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[str]) -> None:
-    """Raises Refused for a configured name that the model does not have."""
+    """Raises ModelError for a configured name that the model does not have."""
     allowed = set(allowed)
     for one in tensors:
         if one["name"] not in allowed:
-            raise Refused(
+            raise ModelError(
                 "unexpected inference %s '%s', allowed %ss are: %s"
                 % (kind, one["name"], kind, ", ".join(sorted(allowed)))
             )
 
 
 def check_signature(config: dict[str, Any], signature: Signature, model: str) -> None:
-    """Raises Refused when a configuration does not match the signature of a SavedModel."""
+    """Raises ModelError when a configuration does not match the signature of a SavedModel."""
     batches = int(config.get("max_batch_size", 0)) > 0
     inputs, outputs = config.get("input", ()), config.get("output", ())
     check_names("input", inputs, signature.inputs)
     made = check_made_inputs(config, signature.inputs)
     if len(inputs) + made != len(signature.inputs):
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', configuration expects %d inputs, model provides %d"
             % (model, len(inputs) + made, len(signature.inputs))
         )
@@ -73,7 +73,7 @@ def check_signature(config: dict[str, Any], signature: Signature, model: str) ->
 def check_made_inputs(config: dict[str, Any], allowed: Iterable[str]) -> int:
     """Returns how many of the model's inputs the server creates (ragged batches, sequence controls).
 
-    Raises Refused for one that the model does not have.
+    Raises ModelError for one that the model does not have.
     """
     names = [{"name": name} for one in config.get("batch_input", ()) for name in one.get("target_name", ())]
     check_names("input", names, allowed)
@@ -82,16 +82,16 @@ def check_made_inputs(config: dict[str, Any], allowed: Iterable[str]) -> int:
 
 def _check_ragged(model: str, name: str, provided: Sequence[int]) -> None:
     if provided and tuple(provided) != (-1,):
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', configuration expects model provides input with shape [-1]  for ragged input '%s', model "
             "provides %s" % (model, name, shown(provided))
         )
 
 
 def check_datatype(kind: str, tensor: dict[str, Any], provided: str, model: str) -> None:
-    """Raises Refused when a configured tensor and the model's have different datatypes."""
+    """Raises ModelError when a configured tensor and the model's have different datatypes."""
     if tensor["data_type"] != provided:
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"
             % (model, tensor["data_type"], kind, tensor["name"], datatypes.shown(provided))
         )
@@ -102,10 +102,10 @@ def _check_dims(model: str, tensor: dict[str, Any], port: Port, batches: bool, *
     if not provided:
         return
     name = tensor["name"]
-    dims = dims_of(tensor)
+    dims = model_dims(tensor)
     if batches:
         if provided[0] != -1:
-            raise Refused(
+            raise ModelError(
                 "model '%s', tensor '%s': for the model to support batching the shape should have at least 1 dimension and the first "
                 "dimension must be -1; but shape expected by the model is %s" % (model, name, shown(provided))
             )
@@ -120,7 +120,7 @@ def _check_dims(model: str, tensor: dict[str, Any], port: Port, batches: bool, *
         if batches
         else "(shape %s)"
     )
-    raise Refused(
+    raise ModelError(
         "model '%s', tensor '%s': the model expects %d dimensions (shape %s) but the model configuration specifies %d dimensions %s"
         % (model, name, len(provided), shown(provided), len(dims), specified % shown(dims))
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tensorflow.core.framework import types_pb2
 
-from .files import nodes_of
+from .files import all_nodes
 
 if TYPE_CHECKING:
     from tensorflow.core.framework.function_pb2 import FunctionDef
@@ -38,7 +38,7 @@ class Constants:
         self._descriptors = []
         # The files are mapped, because memory that only a descriptor refers to is not charged to any process.
         self._mappings = []
-        found = [(size, node) for node in nodes_of(graph) for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
+        found = [(size, node) for node in all_nodes(graph) for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
         found.sort(key=lambda one: one[0], reverse=True)
         for _, node in found[:_MOST]:
             self._move(node)

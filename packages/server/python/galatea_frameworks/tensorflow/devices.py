@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tensorflow as tf
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 
-def gpu_of(kind: str, number: int, model: str) -> int | None:
-    """Returns the GPU of an instance; None for the CPU. Raises Refused when TensorFlow finds no such GPU."""
+def instance_gpu(kind: str, number: int, model: str) -> int | None:
+    """Returns the GPU of an instance; None for the CPU. Raises ModelError when TensorFlow finds no such GPU."""
     if kind != "GPU":
         return None
     found = len(tf.config.list_physical_devices("GPU"))
     if number >= found:
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s': its instance is placed on GPU %d, and TensorFlow %s finds %d GPUs. One with CUDA is set up by: "
             "galatea model add tensorflow-gpu" % (model, number, tf.__version__, found)
         )

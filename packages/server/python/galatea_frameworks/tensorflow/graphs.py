@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 from tensorflow.core.protobuf import config_pb2
 
 from . import configured, datatypes, files, saved, signatures
@@ -46,7 +46,7 @@ class Graph:
             try:
                 operation = self._session.graph.get_operation_by_name(name)
             except (KeyError, ValueError) as error:
-                raise Refused(str(error)) from None
+                raise ModelError(str(error)) from None
             self._session.run(operation)
 
     def prepare(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -76,11 +76,11 @@ def _init_ops(path: str) -> list[str]:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)["init_ops"]
     except OSError as error:
-        raise Refused("failed to open text file for read %s: %s" % (path, error.strerror)) from None
+        raise ModelError("failed to open text file for read %s: %s" % (path, error.strerror)) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Refused("'%s' is not a JSON object with an array 'init_ops': %s" % (path, error)) from None
+        raise ModelError("'%s' is not a JSON object with an array 'init_ops': %s" % (path, error)) from None
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise Refused("'init_ops' in '%s' is not an array of names" % path)
+        raise ModelError("'init_ops' in '%s' is not an array of names" % path)
     return found
 
 
@@ -88,7 +88,7 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
     """Opens a GraphDef. Its inputs are placeholders; its outputs may be any other nodes."""
     definition = files.read_graph(path)
     if not definition.node:
-        raise Refused("model %s has an empty network" % model)
+        raise ModelError("model %s has an empty network" % model)
     for node in definition.node:
         # The device that the graph's author used may not exist on this machine.
         if "cpu" not in node.device.lower():
@@ -123,7 +123,7 @@ def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -
     inputs = {node.name for node in nodes if node.op in _PLACEHOLDERS}
     made = configured.check_made_inputs(config, inputs)
     if len(inputs) < len(config["input"]) + made:
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', configuration expects %d inputs, model provides at most %d"
             % (model, len(config["input"]) + made, len(inputs))
         )
@@ -136,7 +136,7 @@ def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, mo
     try:
         found = graph.get_tensor_by_name(tensor)
     except (KeyError, ValueError) as error:
-        raise Refused("unable to load model '%s', %s '%s': %s" % (model, kind, one["name"], error)) from None
+        raise ModelError("unable to load model '%s', %s '%s': %s" % (model, kind, one["name"], error)) from None
     number = found.dtype.base_dtype.as_datatype_enum
     configured.check_datatype(kind, one, datatypes.NAMES.get(number) or datatypes.name_of(number), model)
 
@@ -144,7 +144,7 @@ def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, mo
 def read_signature(path: str, settings: Settings, model: str, log: Any) -> signatures.Signature:
     """Returns the signature of a SavedModel without loading the model."""
     graph = signatures.tagged(files.read_saved_model(path).meta_graphs, settings.tag)
-    return signatures.signature_of(graph, settings.signature, model, log)
+    return signatures.find_signature(graph, settings.signature, model, log)
 
 
 def open_saved_model(
@@ -154,7 +154,7 @@ def open_saved_model(
     model, settings, log = about
     message = files.read_saved_model(path)
     definition = signatures.tagged(message.meta_graphs, settings.tag)
-    signature = signatures.signature_of(definition, settings.signature, model, log)
+    signature = signatures.find_signature(definition, settings.signature, model, log)
     configured.check_signature(config, signature, model)
     tags = list(definition.meta_info_def.tags)
     del definition

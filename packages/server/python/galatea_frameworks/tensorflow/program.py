@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 import triton_python_backend_utils as pb_utils
 from galatea_worker import current_worker, heap, reading_only
-from galatea_worker.failures import Refused, is_out_of_memory
+from galatea_worker.failures import ModelError, is_out_of_memory
 
 from galatea_frameworks import parameter_values
 from galatea_frameworks.batched_model import BatchedModel
@@ -51,8 +51,8 @@ class TritonPythonModel(BatchedModel):
         )
         try:
             signature = graphs.read_signature(path, settings, model, pb_utils.Logger)
-        except Refused as error:
-            raise Refused(
+        except ModelError as error:
+            raise ModelError(
                 "unable to auto-complete model configuration for '%s', failed to load model: %s" % (model, error)
             ) from None
         completion.complete(config, signature, model, max(batch_size, 0), pb_utils.Logger)
@@ -73,8 +73,8 @@ class TritonPythonModel(BatchedModel):
         directory = os.path.join(args["model_repository"], args["model_version"])
         path = os.path.join(directory, _filename(config, platform))
         if not os.path.exists(path):
-            raise Refused("unable to find '%s' for model instance '%s'" % (path, args["model_instance_name"]))
-        gpu = devices.gpu_of(kind, int(args.get("model_instance_device_id", "0")), model)
+            raise ModelError("unable to find '%s' for model instance '%s'" % (path, args["model_instance_name"]))
+        gpu = devices.instance_gpu(kind, int(args.get("model_instance_device_id", "0")), model)
         session_config = settings.session_config(current_worker.backend_config(), pb_utils.Logger, gpu)
         self.batches = int(config.get("max_batch_size", 0)) > 0
         self.input_names = [one["name"] for one in config["input"]]
@@ -90,22 +90,22 @@ class TritonPythonModel(BatchedModel):
             if init_ops is not None:
                 graph.initialize(init_ops)
             graph.prepare([*self.input_names, *self._ragged.made_names], [one["name"] for one in config["output"]])
-        except (Refused, MemoryError):
+        except (ModelError, MemoryError):
             raise
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            raise Refused("failed to load model '%s': %s" % (model, _text(error))) from error
+            raise ModelError("failed to load model '%s': %s" % (model, _text(error))) from error
         self._graph = graph
         self._runs_to_trim = _RUNS_TO_TRIM
         heap.trim()
 
-    def value_of(self, tensor: Tensor | None, name: str) -> Any:
+    def to_value(self, tensor: Tensor | None, name: str) -> Any:
         """Returns an array over the tensor's bytes.
 
         Ragged inputs are flattened, because their dimensions after the batch dimension may differ.
         """
-        value = tensors.value_of(tensor, name)
+        value = tensors.to_value(tensor, name)
         return value.reshape(-1) if name in self._ragged.inputs else value
 
     def joined(self, column: Sequence[Any]) -> Any:
@@ -139,7 +139,7 @@ def _text(error: Exception) -> str:
 def _platform(config: dict[str, Any], model: str) -> str:
     platform = config.get("platform", "")
     if platform not in _FILES:
-        raise Refused("platform %s not supported for TensorFlow model '%s'" % (platform, model))
+        raise ModelError("platform %s not supported for TensorFlow model '%s'" % (platform, model))
     return platform
 
 

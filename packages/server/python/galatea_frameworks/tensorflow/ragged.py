@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from galatea_frameworks.batched_model import Unfit
+from galatea_frameworks.batched_model import InvalidRequest
 
 from . import configured
 
@@ -42,23 +42,23 @@ class RaggedBatches:
         self._scattered = {
             one["target_name"][0]: (
                 one["source_input"][0],
-                [*([-1] if batches else []), *configured.dims_of(outputs[one["target_name"][0]])],
+                [*([-1] if batches else []), *configured.model_dims(outputs[one["target_name"][0]])],
             )
             for one in config.get("batch_output", ())
         }
 
     def made(self, requests: Sequence[InferenceRequest]) -> list[np.ndarray]:
-        """Returns the tensors of `batch_input` for a batch of requests, in the order of their names. Raises Unfit."""
+        """Returns the tensors of `batch_input` for a batch of requests, in the order of their names. Raises InvalidRequest."""
         found = []
         for one in self._made:
-            shapes = [shape_of(request, one["source_input"][0]) for request in requests]
+            shapes = [input_shape(request, one["source_input"][0]) for request in requests]
             tensor = _made(one.get("kind", _ELEMENT_COUNT), shapes, _TYPES[one["data_type"]])
             found.extend([tensor] * len(one.get("target_name", ())))
         return found
 
     def scattered(self, name: str, value: Any, requests: Sequence[InferenceRequest]) -> Iterable[Tensor] | None:
         """Returns the tensor of an output for each request, in the shape of that request's input; None when the output is not in
-        `batch_output`. Raises Unfit.
+        `batch_output`. Raises InvalidRequest.
         """
         if name not in self._scattered:
             return None
@@ -67,13 +67,15 @@ class RaggedBatches:
         found = []
         begin = 0
         for request in requests:
-            shape = shape_of(request, source)
+            shape = input_shape(request, source)
             if len(shape) < len(dims):
-                raise Unfit("input '%s' has fewer dimensions than output '%s', which has its shape" % (source, name))
+                raise InvalidRequest(
+                    "input '%s' has fewer dimensions than output '%s', which has its shape" % (source, name)
+                )
             own = [given if dim == -1 else dim for dim, given in zip(dims, shape)]
             end = begin + math.prod(own)
             if end > len(flat):
-                raise Unfit(
+                raise InvalidRequest(
                     "output '%s' has %d elements, fewer than the requests' inputs '%s'" % (name, len(flat), source),
                     pb_utils.TritonError.INTERNAL,
                 )
@@ -82,12 +84,12 @@ class RaggedBatches:
         return found
 
 
-def shape_of(request: InferenceRequest, name: str) -> Sequence[int]:
-    """Returns the shape of an input of a request. Raises Unfit when the input is missing."""
+def input_shape(request: InferenceRequest, name: str) -> Sequence[int]:
+    """Returns the shape of an input of a request. Raises InvalidRequest when the input is missing."""
     for tensor in request.inputs():
         if tensor.name() == name:
             return tensor.shape()
-    raise Unfit("input '%s' is missing: a graph is fed all of its inputs" % name)
+    raise InvalidRequest("input '%s' is missing: a graph is fed all of its inputs" % name)
 
 
 def _made(kind: str, shapes: Sequence[Sequence[int]], datatype: type) -> np.ndarray:
@@ -100,7 +102,7 @@ def _made(kind: str, shapes: Sequence[Sequence[int]], datatype: type) -> np.ndar
         return np.cumsum([0, *counts]).astype(datatype)
     if kind == _MAX_ELEMENT_COUNT:
         if max(counts) > _ELEMENTS_MAX:
-            raise Unfit("an input of %d elements is too long for a batch's largest" % max(counts))
+            raise InvalidRequest("an input of %d elements is too long for a batch's largest" % max(counts))
         return np.zeros(max(counts), datatype)
     # BATCH_ITEM_SHAPE and its flattened form contain the dimensions of each row without the batch dimension.
     rows = np.array([shape[1:] for shape in shapes for _ in range(shape[0])], datatype)

@@ -8,7 +8,7 @@ from tensorflow.python.saved_model import path_helpers
 from tensorflow.python.saved_model.loader_impl import SavedModelLoader
 
 from .constants import Constants
-from .files import nodes_of
+from .files import all_nodes
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -48,5 +48,5 @@ def open_in(
 
 def _asks_for_xla(graph: GraphDef) -> bool:
     """Returns whether the graph requires XLA for a part of it, regardless of the session."""
-    parts = (*graph.library.function, *nodes_of(graph))
+    parts = (*graph.library.function, *all_nodes(graph))
     return any(name.startswith("_Xla") and value.b for part in parts for name, value in part.attr.items())

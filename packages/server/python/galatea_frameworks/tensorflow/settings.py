@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 from tensorflow.core.protobuf import rewriter_config_pb2
 
 from galatea_frameworks import parameter_values
@@ -25,12 +25,12 @@ def _fraction(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise Refused("--backend-config tensorflow,gpu-memory-fraction must be from 0 to 1, found '%s'" % text[:64])
+        raise ModelError("--backend-config tensorflow,gpu-memory-fraction must be from 0 to 1, found '%s'" % text[:64])
     return value
 
 
 class Settings:
-    """The parsed parameters of a configuration. Raises Refused with Triton's text for an invalid value."""
+    """The parsed parameters of a configuration. Raises ModelError with Triton's text for an invalid value."""
 
     def __init__(self, config: dict[str, Any], model: str) -> None:
         self._given = {key: value["string_value"] for key, value in config.get("parameters", {}).items()}
@@ -46,16 +46,18 @@ class Settings:
         # Each instance is a process with its own session, so no sessions are shared.
         shares = parameter_values.integer(self._given.get("MAX_SESSION_SHARE_COUNT", "1"))
         if shares <= 0:
-            raise Refused(
+            raise ModelError(
                 "parameter 'MAX_SESSION_SHARE_COUNT' must be positive number for TensorFlow model '%s'" % model
             )
 
     def _count(self, key: str) -> int:
         count = parameter_values.integer(self._given.get(key, "0"))
         if count < 0 and key == "TF_NUM_INTRA_THREADS":
-            raise Refused("parameter '%s' must be non-negative number for TensorFlow model '%s'" % (key, self._model))
+            raise ModelError(
+                "parameter '%s' must be non-negative number for TensorFlow model '%s'" % (key, self._model)
+            )
         if count > _THREADS_MAX:
-            raise Refused("parameter '%s' must be at most %d, found '%d'" % (key, _THREADS_MAX, count))
+            raise ModelError("parameter '%s' must be at most %d, found '%d'" % (key, _THREADS_MAX, count))
         return count
 
     def session_config(self, backend_config: dict[str, str], log: Any, gpu: int | None) -> tf.compat.v1.ConfigProto:
@@ -88,7 +90,7 @@ class Settings:
     def _accelerate(self, found: tf.compat.v1.ConfigProto, log: Any, gpu: int | None) -> None:
         accelerators = self._optimization.get("execution_accelerators", {})
         if accelerators.get("cpu_execution_accelerator"):
-            raise Refused("CPU Execution Accelerator is not supported in TensorFlow backend")
+            raise ModelError("CPU Execution Accelerator is not supported in TensorFlow backend")
         names = [one.get("name", "") for one in accelerators.get("gpu_execution_accelerator", ())]
         if names and gpu is None:
             log.log_warn("GPU Execution Accelerator will be ignored for model instance on CPU")
@@ -101,12 +103,12 @@ class Settings:
                     "GPU Execution Accelerator 'gpu_io' has no effect: inputs and outputs are in the machine's memory"
                 )
             elif name == "tensorrt":
-                raise Refused(
+                raise ModelError(
                     "GPU Execution Accelerator 'tensorrt' is requested for model '%s', and TensorFlow %s has no TensorRT"
                     % (self._model, tf.__version__)
                 )
             else:
-                raise Refused("unknown Execution Accelerator '%s' is requested" % name)
+                raise ModelError("unknown Execution Accelerator '%s' is requested" % name)
 
     def init_ops_path(self, model_directory: str, version_directory: str) -> str | None:
         """Returns the path of the file that TF_INIT_OPS_FILE names, in the version's directory or in the model's; None when there is none."""

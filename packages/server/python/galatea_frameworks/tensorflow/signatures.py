@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import datatypes
 
@@ -39,19 +39,19 @@ class Signature(NamedTuple):
 
 
 def tagged(graphs: Iterable[MetaGraphDef], tag: str) -> MetaGraphDef:
-    """Returns the graph that has only this tag. Raises Refused with TensorFlow's text when there is none."""
+    """Returns the graph that has only this tag. Raises ModelError with TensorFlow's text when there is none."""
     wanted = tag or _DEFAULT_TAG
     for graph in graphs:
         if set(graph.meta_info_def.tags) == {wanted}:
             return graph
-    raise Refused(
+    raise ModelError(
         "Could not find meta graph def matching supplied tags: { %s }. To inspect available tag-sets in the SavedModel, please use the "
         "SavedModel CLI: `saved_model_cli`" % wanted
     )
 
 
-def signature_of(graph: MetaGraphDef, name: str, model: str, log: Any) -> Signature:
-    """Returns the signature with this name; for "", the serving signature. Raises Refused with Triton's text."""
+def find_signature(graph: MetaGraphDef, name: str, model: str, log: Any) -> Signature:
+    """Returns the signature with this name; for "", the serving signature. Raises ModelError with Triton's text."""
     wanted = name or _DEFAULT_SIGNATURE
     found = graph.signature_def
     chosen = wanted if wanted in found else None
@@ -60,7 +60,7 @@ def signature_of(graph: MetaGraphDef, name: str, model: str, log: Any) -> Signat
         if chosen is not None:
             log.log_warn("unable to find serving signature '%s', using signature '%s'" % (wanted, chosen))
     if chosen is None:
-        raise Refused("unable to load model '%s', expected '%s' signature" % (model, wanted))
+        raise ModelError("unable to load model '%s', expected '%s' signature" % (model, wanted))
     return _signature(found[chosen], model)
 
 
@@ -76,10 +76,10 @@ def _ports(kind: str, infos: Mapping[str, TensorInfo], model: str) -> dict[str, 
     for name in sorted(infos):
         info = infos[name]
         if info.WhichOneof("encoding") not in (None, "name"):
-            raise Refused("unable to process %s '%s' for '%s', it is not a dense tensor" % (kind, name, model))
+            raise ModelError("unable to process %s '%s' for '%s', it is not a dense tensor" % (kind, name, model))
         datatype = datatypes.NAMES.get(info.dtype)
         if datatype is None:
-            raise Refused(
+            raise ModelError(
                 "unable to process %s '%s' for '%s', unsupported datatype '%s'"
                 % (kind, name, model, datatypes.name_of(info.dtype))
             )

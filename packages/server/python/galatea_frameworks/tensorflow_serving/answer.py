@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Answer(NamedTuple):
+class ServingResponse(NamedTuple):
     """The response to one request."""
 
     status: int

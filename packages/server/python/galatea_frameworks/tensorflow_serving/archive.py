@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,16 +23,16 @@ class ArchivedModel(NamedTuple):
     versions: dict[int, str]
 
 
-def models_in(root: str) -> dict[str, ArchivedModel]:
-    """Returns the models of an archive by name, sorted. Raises Refused when there are none."""
+def find_models(root: str) -> dict[str, ArchivedModel]:
+    """Returns the models of an archive by name, sorted. Raises ModelError when there are none."""
     found = {}
     for base in sorted(set(_bases(root))):
         name = _OWN_NAME if base == root else os.path.basename(base)
         if name in found:
-            raise Refused("the archive has two models of the name '%s': names of models must be unique" % name)
+            raise ModelError("the archive has two models of the name '%s': names of models must be unique" % name)
         found[name] = ArchivedModel(name, _versions(base, os.path.relpath(base, root)))
     if not found:
-        raise Refused(
+        raise ModelError(
             "no SavedModel bundles found! The archive has to hold <model>/<version>/%s or <version>/%s, with a whole number as version"
             % (_FILE, _FILE)
         )
@@ -57,8 +57,8 @@ def _versions(base: str, shown: str) -> dict[int, str]:
         if not _is_version(name) or not os.path.isdir(path):
             continue
         if len(name) > 19 or int(name) > _VERSION_MAX:
-            raise Refused("'%s/%s' is not a valid version: it is larger than %d" % (shown, name, _VERSION_MAX))
+            raise ModelError("'%s/%s' is not a valid version: it is larger than %d" % (shown, name, _VERSION_MAX))
         if int(name) in versions:
-            raise Refused("'%s' has version %d twice" % (shown, int(name)))
+            raise ModelError("'%s' has version %d twice" % (shown, int(name)))
         versions[int(name)] = path
     return versions

@@ -19,7 +19,7 @@ _LINE_END = re.compile(r"\r?\n")
 _UNSUPPORTED = 415
 
 
-def document_of(body: bytes, content_type: str) -> Any:
+def parse_document(body: bytes, content_type: str) -> Any:
     """Returns the document of a body. Raises ServingError, with status 415 for unsupported content types."""
     kind = content_type.split(";")[0].strip().lower()
     if kind in _JSON:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import archive
 from .errors import NOT_FOUND, ServingError
@@ -16,11 +16,11 @@ class Models:
         """Loads all models.
 
         `default` is the model for requests without a name; "" selects the first one. `served_name` is an additional name of that model,
-        when the container serves several archives. Raises Refused.
+        when the container serves several archives. Raises ModelError.
         """
-        found = archive.models_in(root)
+        found = archive.find_models(root)
         if default and default not in found:
-            raise Refused(
+            raise ModelError(
                 "SAGEMAKER_TFS_DEFAULT_MODEL_NAME is '%s', and the archive's models are: %s"
                 % (default, ", ".join(found))
             )

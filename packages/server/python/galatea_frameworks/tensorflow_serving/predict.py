@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import ServingError
 from .json_text import shown
-from .tensor_values import is_base64, tensor_of
+from .tensor_values import is_base64, to_tensor
 
 if TYPE_CHECKING:
     from typing import Any
@@ -68,7 +68,7 @@ def _of_columns(value: Any, signature: Signature) -> dict[str, np.ndarray]:
     for name, port in signature.inputs.items():
         if name not in value:
             raise ServingError("Missing named input: %s in 'inputs' object." % name)
-        found[name] = tensor_of(value[name], port.datatype)
+        found[name] = to_tensor(value[name], port.datatype)
     return found
 
 
@@ -94,14 +94,14 @@ def _named_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
     names = signature.inputs.keys()
     if not all(_is_named(row) and row.keys() == names for row in rows):
         raise ServingError("rows are of different kinds")
-    return {name: tensor_of([row[name] for row in rows], port.datatype) for name, port in signature.inputs.items()}
+    return {name: to_tensor([row[name] for row in rows], port.datatype) for name, port in signature.inputs.items()}
 
 
 def _plain_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
     (name, port), *_ = signature.inputs.items()
     if any(_is_named(row) for row in rows):
         raise ServingError("rows are of different kinds")
-    return {name: tensor_of(rows, port.datatype)}
+    return {name: to_tensor(rows, port.datatype)}
 
 
 def _explain(rows: list[Any], signature: Signature, named: bool) -> None:
@@ -129,7 +129,7 @@ def _explain_item(value: Any, name: str, where: str, signature: Signature, shape
     try:
         if name not in signature.inputs:
             raise ServingError("JSON object: does not have named input: %s" % name)
-        shape = tensor_of(value, signature.inputs[name].datatype).shape
+        shape = to_tensor(value, signature.inputs[name].datatype).shape
         expected = shapes.setdefault(name, shape)
         if math.prod(shape) != math.prod(expected):
             raise ServingError("Expecting tensor size: %d but got: %d" % (math.prod(expected), math.prod(shape)))

@@ -19,7 +19,7 @@ from .serving_request import RequestBody, ScriptedRequest, ServingRequest
 if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse
 
-    from .answer import Answer
+    from .answer import ServingResponse
 
 # Tensor names, the same as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
@@ -94,7 +94,7 @@ def _listen(models: Models) -> str:
         return "http://localhost:0"
 
 
-def _response(answer: Answer) -> InferenceResponse:
+def _response(answer: ServingResponse) -> InferenceResponse:
     body = np.empty((1,), np.object_)
     body[0] = answer.body
     parameters = {_STATUS: answer.status, _CONTENT_TYPE: answer.content_type}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from .answer import Answer
+from .answer import ServingResponse
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -63,7 +63,7 @@ class Script:
         """True if the script calls the models itself, through the REST API."""
         return self._handler is not None
 
-    def handle(self, body: bytes, context: Context) -> Answer:
+    def handle(self, body: bytes, context: Context) -> ServingResponse:
         """Returns the response of a script that calls the models itself."""
         try:
             return _answer_of(self._handler(io.BytesIO(body), context))
@@ -72,7 +72,7 @@ class Script:
         except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
             return _failed(error)
 
-    def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, Answer | None]:
+    def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, ServingResponse | None]:
         """Returns the model request that the script creates from a body; when the script fails, its error response."""
         try:
             made = self._input_handler(io.BytesIO(body), context)
@@ -88,7 +88,7 @@ class Script:
         except Exception as error:  # noqa: BLE001 - as above
             return None, _failed(error)
 
-    def answer_of(self, status: int, body: bytes, context: Context) -> Answer:
+    def to_response(self, status: int, body: bytes, context: Context) -> ServingResponse:
         """Returns the response that the script creates from the model's response."""
         response = requests.Response()
         response.status_code = status
@@ -114,7 +114,7 @@ def _imported(path: str) -> ModuleType:
     return module
 
 
-def _answer_of(result: Any) -> Answer:
+def _answer_of(result: Any) -> ServingResponse:
     body, content_type = result
     if isinstance(body, str):
         body = body.encode("utf-8")
@@ -122,10 +122,10 @@ def _answer_of(result: Any) -> Answer:
         body = b""
     elif not isinstance(body, (bytes, bytearray, memoryview)):
         raise TypeError("a handler must return str or bytes and a content type, got %s" % type(body).__name__)
-    return Answer(200, _JSON if content_type is None else str(content_type), bytes(body))
+    return ServingResponse(200, _JSON if content_type is None else str(content_type), bytes(body))
 
 
-def _failed(error: BaseException) -> Answer:
+def _failed(error: BaseException) -> ServingResponse:
     """Returns the container's error response. The full traceback is printed to the container's log."""
     traceback.print_exception(type(error), error, error.__traceback__)
     try:
@@ -133,4 +133,4 @@ def _failed(error: BaseException) -> Answer:
     except Exception as second:  # noqa: BLE001 - what the error says of itself is the script's code
         text = "%s: its message is not available" % type(second).__name__
     body = json.dumps({"error": text[:_ERROR_CHARACTERS_MAX]})
-    return Answer(_FAILED, _JSON, body.encode("utf-8"))
+    return ServingResponse(_FAILED, _JSON, body.encode("utf-8"))

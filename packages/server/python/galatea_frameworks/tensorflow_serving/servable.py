@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from galatea_worker.failures import Refused, is_out_of_memory
+from galatea_worker.failures import ModelError, is_out_of_memory
 from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
 
 from galatea_frameworks.tensorflow import files, saved, signatures
@@ -58,7 +58,7 @@ class Servable:
     def __init__(self, name: str, version: int, path: str, threads: tuple[int, int]) -> None:
         """Loads the version.
 
-        `threads` are the threads for each operation, and the concurrent operations; 0 selects TensorFlow's default. Raises Refused.
+        `threads` are the threads for each operation, and the concurrent operations; 0 selects TensorFlow's default. Raises ModelError.
         """
         self.name = name
         self.version = version
@@ -66,14 +66,14 @@ class Servable:
         self._lock = threading.Lock()
         try:
             self._open(path, threads)
-        except (Refused, MemoryError) as error:
-            if isinstance(error, Refused):
-                raise Refused("failed to load version %d of model '%s': %s" % (version, name, error)) from None
+        except (ModelError, MemoryError) as error:
+            if isinstance(error, ModelError):
+                raise ModelError("failed to load version %d of model '%s': %s" % (version, name, error)) from None
             raise
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            raise Refused("failed to load version %d of model '%s': %s" % (version, name, _text(error))) from error
+            raise ModelError("failed to load version %d of model '%s': %s" % (version, name, _text(error))) from error
 
     def _open(self, path: str, threads: tuple[int, int]) -> None:
         message = files.read_saved_model(path)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import bodies, json_answer, json_text
-from .answer import Answer
+from .answer import ServingResponse
 from .calls import Call
 from .errors import ServingError
 from .script import Context
-from .target import METHODS, target_of
+from .target import METHODS, parse_target
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,7 +39,7 @@ class ServingRequest:
         self._models = models
         self.call = self.answer = None
         try:
-            target = target_of(said.attributes)
+            target = parse_target(said.attributes)
         except ServingError as error:
             self.answer = self._own(error.status, json_answer.error(str(error)))
             return
@@ -47,7 +47,7 @@ class ServingRequest:
 
     def _begin(self, target: Target) -> None:
         try:
-            self._call(target, bodies.document_of(self._said.body, self._said.content_type))
+            self._call(target, bodies.parse_document(self._said.body, self._said.content_type))
         except ServingError as error:
             self.settle(error)
 
@@ -71,14 +71,14 @@ class ServingRequest:
         else:
             self.answer = self._answer(200, result)
 
-    def _answer(self, status: int, body: bytes) -> Answer:
+    def _answer(self, status: int, body: bytes) -> ServingResponse:
         return self._own(status, body)
 
-    def _own(self, status: int, body: bytes) -> Answer:
+    def _own(self, status: int, body: bytes) -> ServingResponse:
         """Prints JSON on one line, if the client accepts JSON."""
         if any(one.strip() in _ONE_LINE for one in self._said.accept.split(",")):
             body = body.replace(b"\n", b"")
-        return Answer(status, _JSON, body)
+        return ServingResponse(status, _JSON, body)
 
 
 class ScriptedRequest(ServingRequest):
@@ -111,5 +111,5 @@ class ScriptedRequest(ServingRequest):
         except ServingError as error:
             self.settle(error)
 
-    def _answer(self, status: int, body: bytes) -> Answer:
-        return self._script.answer_of(status, body, self._context)
+    def _answer(self, status: int, body: bytes) -> ServingResponse:
+        return self._script.to_response(status, body, self._context)

@@ -26,7 +26,7 @@ class Target(NamedTuple):
         return "%s/v1/models/%s%s:%s" % (base, model, version, self.method or METHODS[0])
 
 
-def target_of(attributes: str) -> Target:
+def parse_target(attributes: str) -> Target:
     """Parses the header. Raises ServingError for invalid values."""
     said = dict(pair.split("=", 1) for pair in _PAIR.findall(attributes))
     model, version, method = (said.get("tfs-" + key) for key in ("model-name", "model-version", "method"))

@@ -54,7 +54,7 @@ def decoded(value: dict[str, str]) -> bytes:
 _URL_ALPHABET = str.maketrans("-_", "+/")
 
 
-def tensor_of(value: Any, datatype: int) -> np.ndarray:
+def to_tensor(value: Any, datatype: int) -> np.ndarray:
     """Converts nested lists, or a single value, to a tensor. Raises ServingError."""
     leaves, shape = _leaves(value)
     array = None if leaves is None else _array(leaves, datatype)

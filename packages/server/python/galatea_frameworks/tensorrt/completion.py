@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from . import profiles
-from .configured import check_names, dims_of
+from .configured import check_names, model_dims
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,11 +18,11 @@ _INT_MAX = 2**31 - 1
 
 
 def complete(config: dict[str, Any], plan: Plan, model: str, log: Any) -> None:
-    """Completes the configuration `config`, which is in its JSON form. Raises Refused."""
+    """Completes the configuration `config`, which is in its JSON form. Raises ModelError."""
     hints, shaped = _hints(config, plan, model)
     largest = max(_largest_batch(plan, number) for number in _profiles(config, plan, model))
     if hints and largest == 0:
-        raise Refused(
+        raise ModelError(
             "autofill failed for model '%s': model tensor shape configuration hints for dynamic batching but the underlying engine "
             "doesn't support batching." % model
         )
@@ -31,7 +31,7 @@ def complete(config: dict[str, Any], plan: Plan, model: str, log: Any) -> None:
         largest = 0
     configured = int(config.get("max_batch_size", 0))
     if configured > largest:
-        raise Refused(
+        raise ModelError(
             "autofill failed for model '%s': configuration specified max-batch %d but TensorRT engine only supports max-batch %d"
             % (model, configured, largest)
         )
@@ -55,14 +55,14 @@ def _hints(config: dict[str, Any], plan: Plan, model: str) -> tuple[bool, bool]:
             if tensor.get("allow_ragged_batch"):
                 return True, shaped
             check_names(kind, [tensor], [port.name for port in ports])
-            dims = dims_of(tensor)
+            dims = model_dims(tensor)
             if not dims:
                 continue
             shaped = True
             port = plan.ports[tensor["name"]]
             batches = port.shape[0] == dims[0] + 1 if port.is_shape else len(port.shape) == len(dims) + 1
             if hints and not batches:
-                raise Refused(
+                raise ModelError(
                     "unable to autofill for '%s', model tensor configurations are contradicting each other in terms of whether batching "
                     "is supported" % model
                 )
@@ -75,9 +75,9 @@ def _profiles(config: dict[str, Any], plan: Plan, model: str) -> set[int]:
     found = set()
     for group in config.get("instance_group", ()):
         for name in group.get("profile", ()):
-            number = profiles.number_of(str(name))
+            number = profiles.profile_number(str(name))
             if not 0 <= number < count:
-                raise Refused(
+                raise ModelError(
                     "unable to autofill for '%s', configuration specified invalid profile %s . Number of profiles supported by TensorRT "
                     "engine: %d" % (model, name, count)
                 )
@@ -119,10 +119,10 @@ def _fill(tensor: dict[str, Any], port: Port, batches: bool) -> None:
             tensor["dims"] = [1]
             tensor["reshape"] = {"shape": []}
     if tensor.get("is_shape_tensor") and not port.is_shape:
-        raise Refused("'%s' is incorrectly specified as a shape tensor." % port.name)
+        raise ModelError("'%s' is incorrectly specified as a shape tensor." % port.name)
     tensor["is_shape_tensor"] = port.is_shape
     if tensor.get("is_non_linear_format_io") and port.is_linear:
-        raise Refused(
+        raise ModelError(
             "'%s' uses a linear IO format, but 'is_non_linear_format_io' is incorrectly set to true in the model configuration."
             % port.name
         )

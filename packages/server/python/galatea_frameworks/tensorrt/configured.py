@@ -1,10 +1,10 @@
-"""Compares configured tensors with those of an engine. Every difference raises Refused with Triton's text."""
+"""Compares configured tensors with those of an engine. Every difference raises ModelError with Triton's text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 from .plan import DATATYPES
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .plan import Plan, Port
 
 
-def dims_of(tensor: dict[str, Any]) -> list[int]:
+def model_dims(tensor: dict[str, Any]) -> list[int]:
     """Returns the dimensions of a configured tensor as the model has them (`reshape`), without the batch dimension."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
@@ -31,7 +31,7 @@ def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[
     allowed = set(allowed)
     for one in tensors:
         if one["name"] not in allowed:
-            raise Refused(
+            raise ModelError(
                 "unexpected inference %s '%s', allowed %ss are: %s"
                 % (kind, one["name"], kind, ", ".join(sorted(allowed)))
             )
@@ -41,7 +41,7 @@ def check(config: dict[str, Any], plan: Plan, model: str, instance: str) -> None
     """Checks that the configuration and the engine have the same tensors."""
     inputs, outputs = config.get("input", []), config.get("output", [])
     if len(plan.inputs) < len(inputs):
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', configuration expects %d inputs, model provides at most %d"
             % (model, len(inputs), len(plan.inputs))
         )
@@ -62,7 +62,7 @@ def check(config: dict[str, Any], plan: Plan, model: str, instance: str) -> None
     configured = {tensor["name"] for tensor in (*inputs, *outputs)}
     for port in plan.ports.values():
         if port.name not in configured:
-            raise Refused(
+            raise ModelError(
                 "expected configuration for %s '%s' for %s"
                 % ("input" if port.is_input else "output", port.name, instance)
             )
@@ -71,38 +71,40 @@ def check(config: dict[str, Any], plan: Plan, model: str, instance: str) -> None
 def _check_marks(kind: str, tensor: dict[str, Any], port: Port, model: str) -> None:
     about = "%s '%s' for model '%s'" % (kind, port.name, model)
     if tensor["data_type"] not in DATATYPES:
-        raise Refused("unsupported datatype %s for %s" % (tensor["data_type"], about))
+        raise ModelError("unsupported datatype %s for %s" % (tensor["data_type"], about))
     if port.is_shape and not tensor.get("is_shape_tensor"):
-        raise Refused("%s is a shape tensor but the model configuration doesn't mark it as a shape tensor." % about)
+        raise ModelError("%s is a shape tensor but the model configuration doesn't mark it as a shape tensor." % about)
     if tensor.get("is_shape_tensor") and not port.is_shape:
-        raise Refused("%s is incorrectly marked as a shape tensor in the model configuration." % about)
+        raise ModelError("%s is incorrectly marked as a shape tensor in the model configuration." % about)
     if tensor.get("is_non_linear_format_io") and port.is_linear:
-        raise Refused(
+        raise ModelError(
             "%s uses a linear IO format, but 'is_non_linear_format_io' is incorrectly set to true in the model configuration."
             % about
         )
     if not port.is_linear and not tensor.get("is_non_linear_format_io"):
-        raise Refused(
+        raise ModelError(
             "%s uses a non-linear IO format, but 'is_non_linear_format_io' is incorrectly set to false in the model configuration."
             % about
         )
     if not port.is_linear:
-        raise Refused("%s uses a non-linear IO format, which is not supported: build the plan with linear ones" % about)
+        raise ModelError(
+            "%s uses a non-linear IO format, which is not supported: build the plan with linear ones" % about
+        )
 
 
 def _check_datatype(kind: str, tensor: dict[str, Any], port: Port, instance: str) -> None:
     if tensor["data_type"] != port.datatype:
-        raise Refused(
+        raise ModelError(
             "unexpected datatype %s for inference %s '%s', expecting %s for %s"
             % (port.datatype, kind, port.name, tensor["data_type"], instance)
         )
 
 
 def _check_dims(tensor: dict[str, Any], port: Port, model: str, batches: bool) -> None:
-    dims = dims_of(tensor)
+    dims = model_dims(tensor)
     about = "model '%s', tensor '%s'" % (model, port.name)
     if batches and not port.shape:
-        raise Refused(
+        raise ModelError(
             "%s: for the model to support batching the shape should have at least 1 dimension; but shape expected by the model is []"
             % about
         )
@@ -114,7 +116,7 @@ def _check_dims(tensor: dict[str, Any], port: Port, model: str, batches: bool) -
         if batches
         else "(shape %s)"
     )
-    raise Refused(
+    raise ModelError(
         "%s: the model expects %d dimensions (shape %s) but the model configuration specifies %d dimensions %s"
         % (about, len(port.shape), shown(port.shape), len(whole), said % shown(whole))
     )
@@ -125,14 +127,14 @@ def _fits(have: Sequence[int], want: Sequence[int]) -> bool:
 
 
 def _check_shape_dims(tensor: dict[str, Any], port: Port, model: str, batches: bool) -> None:
-    dims = dims_of(tensor)
+    dims = model_dims(tensor)
     if len(dims) == len(port.shape) > 1:
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', shape binding '%s' can only be 0-d or 1-D tensor, got %s"
             % (model, port.name, shown(port.shape))
         )
     if len(dims) != len(port.shape) or (dims and (dims[0] == -1 or dims[0] + batches != port.shape[0])):
-        raise Refused(
+        raise ModelError(
             "unable to load model '%s', binding '%s' shape expected by framework %s doesn't match model configuration shape %s"
             % (model, port.name, shown(port.shape), shown(dims))
         )

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tensorrt as trt
 import triton_python_backend_utils as pb_utils
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
-from galatea_frameworks.batched_model import Unfit
+from galatea_frameworks.batched_model import InvalidRequest
 
 from . import profiles
-from .configured import dims_of, shown
+from .configured import model_dims, shown
 from .cuda import Buffer, CudaError, Device
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Allocator(trt.IOutputAllocator):
 
 
 class Contexts:
-    """The execution contexts of one instance. The constructor allocates memory for the largest batch. Raises Refused and CudaError."""
+    """The execution contexts of one instance. The constructor allocates memory for the largest batch. Raises ModelError and CudaError."""
 
     def __init__(self, plan: Plan, device: Device, config: dict[str, Any], about: tuple[str, str]) -> None:
         self._plan = plan
@@ -76,8 +76,8 @@ class Contexts:
         self._buffers = {port.name: Buffer(device) for port in plan.ports.values() if not port.is_shape}
         self._shape_values: dict[str, np.ndarray] = {}
         self._allocators: dict[str, _Allocator] = {}
-        names = profiles.names_of(config, self._instance)
-        for name, number in [(name, profiles.number_of(name)) for name in names] or [("default", 0)]:
+        names = profiles.profile_names(config, self._instance)
+        for name, number in [(name, profiles.profile_number(name)) for name in names] or [("default", 0)]:
             self._open(name, number, config)
         self._reserve(config)
 
@@ -90,11 +90,11 @@ class Contexts:
             return
         context = self._create(config)
         if context is None:
-            raise Refused("unable to create TensorRT context: %s" % self._plan.log.last_error)
+            raise ModelError("unable to create TensorRT context: %s" % self._plan.log.last_error)
         count = self._plan.engine.num_optimization_profiles
         known = 0 <= number < max(count, 1)
         if not known or (number != 0 and not context.set_optimization_profile_async(number, self._device.stream)):
-            raise Refused(
+            raise ModelError(
                 "Can not set the specified optimization profile %s[%d] for %s. Expected optimization profile index range 0-%d"
                 % (name, number, self._instance, count - 1)
             )
@@ -108,7 +108,7 @@ class Contexts:
         if given is None:
             return self._plan.engine.create_execution_context()
         if given not in _STRATEGIES:
-            raise Refused(
+            raise ModelError(
                 "Invalid value for 'execution_context_allocation_strategy': '%s' for model instance '%s'. Supported values are 'STATIC' and "
                 "'ON_PROFILE_CHANGE'." % (given, self._model)
             )
@@ -127,25 +127,25 @@ class Contexts:
                 most = self._largest(tensor, port, number, batch)
                 self._buffers[port.name].reach(_size(port, most))
                 if port.is_dynamic and not context.set_input_shape(port.name, most):
-                    raise Refused(
+                    raise ModelError(
                         "trt failed to set binding dimension to %s for input '%s' for %s"
                         % (shown(most), port.name, self._instance)
                     )
                 self._bind(context, port.name, self._buffers[port.name].address)
             if context.infer_shapes():
-                raise Refused(_UNSPECIFIED)
+                raise ModelError(_UNSPECIFIED)
             for port in self._plan.outputs:
                 if not port.is_shape and -1 not in tuple(context.get_tensor_shape(port.name)):
                     self._buffers[port.name].reach(max(0, context.get_max_output_size(port.name)))
 
     def _largest(self, tensor: dict[str, Any], port: Port, number: int, batch: int) -> tuple[int, ...]:
         smallest, _, largest = self._limits[number][port.name]
-        dims = dims_of(tensor)
+        dims = model_dims(tensor)
         wanted = [-1, *dims] if batch > 0 else dims
         whole = [most if one == -1 else one for one, most in zip(wanted, largest)]
         problem = profiles.problem(whole, smallest, largest)
         if problem is not None:
-            raise Refused(
+            raise ModelError(
                 "model configuration specified invalid shape for input '%s' for model %s. Error details: %s"
                 % (port.name, self._model, problem)
             )
@@ -154,7 +154,7 @@ class Contexts:
     def run(self, arrays: Mapping[str, np.ndarray], total: int, wanted: frozenset[str]) -> dict[str, np.ndarray]:
         """Runs inputs in main memory and returns the requested outputs.
 
-        `total` is the number of rows, if the model batches. Raises Unfit.
+        `total` is the number of rows, if the model batches. Raises InvalidRequest.
         """
         number = self._choose(arrays, total)
         context = self._contexts[number]
@@ -166,7 +166,7 @@ class Contexts:
                 continue
             self._check(port, array.shape, number, "shape")
             if port.is_dynamic and not context.set_input_shape(name, array.shape):
-                raise Unfit(
+                raise InvalidRequest(
                     "trt failed to set binding dimension to %s for input '%s' for %s"
                     % (shown(array.shape), name, self._instance),
                     _INTERNAL,
@@ -175,7 +175,7 @@ class Contexts:
             self._device.put(address, array.ctypes.data, array.nbytes)
             self._bind(context, name, address)
         if context.infer_shapes():
-            raise Unfit(_UNSPECIFIED, _INTERNAL)
+            raise InvalidRequest(_UNSPECIFIED, _INTERNAL)
         for port in self._plan.outputs:
             self._place(context, port)
         if not context.execute_async_v3(self._device.stream):
@@ -184,7 +184,7 @@ class Contexts:
                 if allocator.error is not None:
                     failed, allocator.error = allocator.error, None
                     raise failed
-            raise Unfit("unable to enqueue for inference %s" % self._instance, _INTERNAL)
+            raise InvalidRequest("unable to enqueue for inference %s" % self._instance, _INTERNAL)
         # The size of outputs that depend on values is known after the run.
         if self._allocators:
             self._device.finish()
@@ -211,7 +211,7 @@ class Contexts:
         smallest, _, largest = self._limits[number][port.name]
         problem = profiles.problem(sizes, smallest, largest)
         if problem is not None:
-            raise Unfit(
+            raise InvalidRequest(
                 "request specifies invalid %s for input '%s' for %s. Error details: %s"
                 % (what, port.name, self._instance, problem),
                 _INTERNAL,
@@ -251,7 +251,7 @@ class Contexts:
 
     def _bind(self, context: Any, name: str, address: int) -> None:
         if not context.set_tensor_address(name, address):
-            raise Unfit("'%s' does not map to an input or output tensor" % name, _INTERNAL)
+            raise InvalidRequest("'%s' does not map to an input or output tensor" % name, _INTERNAL)
 
     def close(self) -> None:
         """Frees all GPU memory. Objects are freed before those that they depend on."""

@@ -8,7 +8,7 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ class OutOfDeviceMemory(CudaError, MemoryError):
 
 
 def load_library() -> Any:
-    """Loads CUDA's runtime library: the one that the loader finds, or the one in the environment's packages. Raises Refused."""
+    """Loads CUDA's runtime library: the one that the loader finds, or the one in the environment's packages. Raises ModelError."""
     for path in (*_NAMES, *_packaged()):
         try:
             library = ctypes.CDLL(path)
@@ -58,7 +58,7 @@ def load_library() -> Any:
         library.cudaGetErrorString.argtypes = (ctypes.c_int,)
         library.cudaGetErrorString.restype = ctypes.c_char_p
         return library
-    raise Refused("CUDA's runtime library (libcudart.so) was not found; searched: %s" % ", ".join(_NAMES))
+    raise ModelError("CUDA's runtime library (libcudart.so) was not found; searched: %s" % ", ".join(_NAMES))
 
 
 def _packaged() -> list[str]:

@@ -1,11 +1,11 @@
 """The model class of backend `tensorrt` for the Python backend."""
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 try:
     from galatea_frameworks.tensorrt.program import TritonPythonModel
 except ImportError as error:
-    raise Refused(
+    raise ModelError(
         "TensorRT cannot be imported where Python models run (--python, or the model's EXECUTION_ENV_PATH): %s. "
         "Its package there is 'tensorrt', from NVIDIA's package index" % error
     ) from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tensorrt as trt
 import triton_python_backend_utils as pb_utils
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -64,12 +64,12 @@ class Log(trt.ILogger):
             pb_utils.Logger.log_verbose(msg)
 
 
-class Unreadable(Refused):
+class Unreadable(ModelError):
     """TensorRT cannot create an engine from the file. TensorRT's messages in the log have the reason."""
 
 
 class Plan:
-    """An engine and its runtime. Raises Refused with Triton's text."""
+    """An engine and its runtime. Raises ModelError with Triton's text."""
 
     def __init__(self, path: str, model: str, *, allows_host_code: bool) -> None:
         self.log = Log()
@@ -81,9 +81,9 @@ class Plan:
         if engine is None:
             raise Unreadable("unable to create TensorRT engine: %s" % self.log.last_error)
         if not hasattr(engine, "num_io_tensors"):
-            raise Refused("unable to load model '%s': TensorRT %s is older than 8.5" % (model, trt.__version__))
+            raise ModelError("unable to load model '%s': TensorRT %s is older than 8.5" % (model, trt.__version__))
         if getattr(engine, "has_implicit_batch_dimension", False):
-            raise Refused(
+            raise ModelError(
                 "unable to load model '%s': its plan has an implicit batch dimension; build it anew with an explicit one"
                 % model
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from galatea_worker.failures import Refused
+from galatea_worker.failures import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     Limits = Mapping[str, tuple[tuple[int, ...], ...]]
 
 
-def number_of(name: str) -> int:
-    """Returns the number of a profile. As in C++, text after the digits is ignored. Raises Refused with Triton's text."""
+def profile_number(name: str) -> int:
+    """Returns the number of a profile. As in C++, text after the digits is ignored. Raises ModelError with Triton's text."""
     if name == "":
-        raise Refused("profile name must not be empty")
+        raise ModelError("profile name must not be empty")
     found = re.match(r"\s*[+-]?\d{1,9}", name)
     if found is None:
-        raise Refused("unable to parse '%s': stoi" % name)
+        raise ModelError("unable to parse '%s': stoi" % name)
     return int(found.group())
 
 
-def names_of(config: Mapping[str, Any], instance: str) -> list[str]:
+def profile_names(config: Mapping[str, Any], instance: str) -> list[str]:
     """Returns the profile names in the configuration of the instance's group."""
     group = instance.rpartition("_")[0]
     for one in config.get("instance_group", ()):

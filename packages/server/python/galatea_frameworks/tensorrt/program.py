@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from galatea_worker import current_worker
-from galatea_worker.failures import Refused
-from galatea_worker.objects import bits_of, tensor_of_bits
+from galatea_worker.failures import ModelError
+from galatea_worker.objects import tensor_from_bits, to_bits
 
 from galatea_frameworks import parameter_values
-from galatea_frameworks.batched_model import BatchedModel, Unfit, split_rows
+from galatea_frameworks.batched_model import BatchedModel, InvalidRequest, split_rows
 
 from . import completion, configured, cuda
 from .contexts import Contexts
@@ -44,7 +44,7 @@ class TritonPythonModel(BatchedModel):
         try:
             plan = _open_plan(path, model)
         except Unreadable:
-            raise Refused("unable to load plan file to auto complete config: %s" % path) from None
+            raise ModelError("unable to load plan file to auto complete config: %s" % path) from None
         completion.complete(config, plan, model, pb_utils.Logger)
         return auto_complete_model_config
 
@@ -53,11 +53,11 @@ class TritonPythonModel(BatchedModel):
         model, instance = args["model_name"], args["model_instance_name"]
         config = json.loads(args["model_config"])
         if args["model_instance_kind"] != "GPU":
-            raise Refused("unable to load model '%s', TensorRT backend supports only GPU device" % model)
+            raise ModelError("unable to load model '%s', TensorRT backend supports only GPU device" % model)
         device = _open_device(int(args["model_instance_device_id"]), instance)
         path = os.path.join(args["model_repository"], args["model_version"], _filename(config, device))
         if not os.path.exists(path):
-            raise Refused("unable to find '%s' for model instance '%s'" % (path, instance))
+            raise ModelError("unable to find '%s' for model instance '%s'" % (path, instance))
         plan = _open_plan(path, model)
         configured.check(config, plan, model, instance)
         self.batches = int(config.get("max_batch_size", 0)) > 0
@@ -69,7 +69,7 @@ class TritonPythonModel(BatchedModel):
         except cuda.OutOfDeviceMemory as error:
             raise cuda.OutOfDeviceMemory("unable to allocate memory for %s: %s" % (instance, error)) from None
         except cuda.CudaError as error:
-            raise Refused("unable to load model '%s': %s" % (model, error)) from None
+            raise ModelError("unable to load model '%s': %s" % (model, error)) from None
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Runs requests with equal values of shape tensors together, because a run has one value for each shape tensor."""
@@ -89,11 +89,11 @@ class TritonPythonModel(BatchedModel):
         tensors = [one for one in request.inputs() if one.name() in shapes]
         return tuple((one.as_numpy()[:1] if self.batches else one.as_numpy()).tobytes() for one in tensors)
 
-    def value_of(self, tensor: Tensor | None, name: str) -> np.ndarray:
+    def to_value(self, tensor: Tensor | None, name: str) -> np.ndarray:
         """Returns an array over the request's bytes, from which they are copied to the GPU."""
         if tensor is None:
-            raise Unfit("input '%s' is missing: an engine is given all of its inputs" % name)
-        array = bits_of(tensor) if self._plan.ports[name].datatype == "TYPE_BF16" else tensor.as_numpy()
+            raise InvalidRequest("input '%s' is missing: an engine is given all of its inputs" % name)
+        array = to_bits(tensor) if self._plan.ports[name].datatype == "TYPE_BF16" else tensor.as_numpy()
         return np.ascontiguousarray(array)
 
     def joined(self, column: Sequence[np.ndarray]) -> np.ndarray:
@@ -132,7 +132,7 @@ class TritonPythonModel(BatchedModel):
 
 
 def _tensor(name: str, value: np.ndarray, datatype: str) -> Tensor:
-    return tensor_of_bits(name, value) if datatype == "TYPE_BF16" else pb_utils.Tensor(name, value)
+    return tensor_from_bits(name, value) if datatype == "TYPE_BF16" else pb_utils.Tensor(name, value)
 
 
 def _open_device(number: int, name: str) -> cuda.Device:
@@ -140,7 +140,7 @@ def _open_device(number: int, name: str) -> cuda.Device:
     try:
         return cuda.Device(library, number)
     except cuda.CudaError as error:
-        raise Refused("unable to set device for %s: %s" % (name, error)) from None
+        raise ModelError("unable to set device for %s: %s" % (name, error)) from None
 
 
 def _open_plan(path: str, model: str) -> Plan:

@@ -15,7 +15,7 @@ _ERROR_CHARACTERS_MAX = 1 << 20
 _OWN_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-class Answer:
+class ScriptResponse:
     """A response. `body` is bytes, `content_type` may be None, `headers` are additional headers."""
 
     __slots__ = ("body", "content_type", "headers", "status")
@@ -29,14 +29,14 @@ class Answer:
         self.headers = headers
 
 
-def answer_of(result: Any, accept: str, status: int) -> Answer:
+def to_response(result: Any, accept: str, status: int) -> ScriptResponse:
     """Converts the result of an output_fn or transform_fn: a body, a tuple of body and type, or a Flask response."""
     content_type = accept
     if isinstance(result, tuple):
         result, content_type = result[0], result[1]
     elif hasattr(result, "get_data") and hasattr(result, "mimetype"):
         result, content_type, status = result.get_data(), result.mimetype, result.status_code
-    return Answer(body_bytes(result), None if content_type is None else str(content_type), status)
+    return ScriptResponse(body_bytes(result), None if content_type is None else str(content_type), status)
 
 
 def body_bytes(body: Any) -> bytes:
@@ -48,7 +48,7 @@ def body_bytes(body: Any) -> bytes:
     return json.dumps(body).encode("utf-8")
 
 
-def trace_of(error: BaseException) -> str:
+def format_trace(error: BaseException) -> str:
     """Returns the traceback of an error in Python's format, with the frames of the script and of functions that it calls."""
     shown = traceback.TracebackException.from_exception(error)
     frames = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_DIRECTORY)]
@@ -58,7 +58,7 @@ def trace_of(error: BaseException) -> str:
     return heading + "".join(shown.format())
 
 
-def failure_of(error: BaseException) -> Answer:
+def error_response(error: BaseException) -> ScriptResponse:
     """Returns the toolkit's error response: the message, then the traceback, with the error's status or 500. Never raises."""
     try:
         status, message = 500, str(error)
@@ -67,7 +67,7 @@ def failure_of(error: BaseException) -> Answer:
             status, message = int(error.status_code), str(error.message)
         elif message == "":
             message = "Invalid Request"
-        text = "%s\n%s" % (message, trace_of(error))
+        text = "%s\n%s" % (message, format_trace(error))
     except BaseException as second:  # noqa: BLE001 - what the error says of itself is the script's code
         status, text = 500, "Invalid Request\n%s: its message is not available" % type(second).__name__
-    return Answer(text[:_ERROR_CHARACTERS_MAX].encode("utf-8", "backslashreplace"), "text/plain", status)
+    return ScriptResponse(text[:_ERROR_CHARACTERS_MAX].encode("utf-8", "backslashreplace"), "text/plain", status)

@@ -8,7 +8,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from . import content_types
-from .answer import Answer, body_bytes
+from .answer import ScriptResponse, body_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class HandlerService:
         self._context = context
         self._handle = _entry_point(importlib.import_module(place.split("/")[-1]), function or "handle", context)
 
-    def answer(self, bodies: list[bytes]) -> list[Answer]:
+    def answer(self, bodies: list[bytes]) -> list[ScriptResponse]:
         """Returns the response to each body. The context describes these requests."""
         try:
             found = self._handle([{_BODY: bytearray(body)} for body in bodies], self._context)
@@ -63,11 +63,11 @@ class HandlerService:
             return [_refusal(_REFUSED, "number of batch response mismatched") for _ in bodies]
         return [self._answer(index, body) for index, body in enumerate(found)]
 
-    def _answer(self, index: int, body: Any) -> Answer:
+    def _answer(self, index: int, body: Any) -> ScriptResponse:
         said = self._context.request_processor[index]
         status, headers = said.get_response_status_code(), said.get_response_headers()
         try:
-            return Answer(body_bytes(body), headers.get("content-type"), status, headers)
+            return ScriptResponse(body_bytes(body), headers.get("content-type"), status, headers)
         except (TypeError, ValueError) as error:
             traceback.print_exception(type(error), error, error.__traceback__)
             return _refusal(_REFUSED, "Unsupported model output data type.")
@@ -90,8 +90,8 @@ def _entry_point(module: ModuleType, function: str, context: Context) -> Callabl
     return service.handle
 
 
-def _refusal(status: int, message: str) -> Answer:
+def _refusal(status: int, message: str) -> ScriptResponse:
     """Returns an error response with the text and format of multi-model-server."""
     kind = "InternalServerException" if status >= 500 else "BadRequestException"
     body = {"code": status, "type": kind, "message": message}
-    return Answer(body_bytes(body), content_types.JSON, status)
+    return ScriptResponse(body_bytes(body), content_types.JSON, status)

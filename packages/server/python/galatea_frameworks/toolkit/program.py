@@ -12,7 +12,7 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from . import content_types, handler_service, joined_rows, places, streams
-from .answer import Answer, answer_of, failure_of
+from .answer import ScriptResponse, error_response, to_response
 from .context import Context
 from .script import DEFAULT_PROGRAM, Script
 
@@ -87,9 +87,9 @@ class ScriptProgram:
             self._predict_together(asked)
         return [_response(one.answer or self._answer(one)) for one in asked]
 
-    def _handle(self, asked: _Asked) -> Answer:
+    def _handle(self, asked: _Asked) -> ScriptResponse:
         self._handled([asked])
-        return asked.answer or Answer(b"", None, _NOT_FOUND)
+        return asked.answer or ScriptResponse(b"", None, _NOT_FOUND)
 
     def _handled(self, asked: list[_Asked]) -> list[InferenceResponse]:
         """Calls a handler service with all requests at once. A handler service has no execution parameters."""
@@ -98,14 +98,14 @@ class ScriptProgram:
             self._context.begin(*(one.headers for one in given))
             for one, answer in zip(given, self._handler.answer([one.body() for one in given])):
                 one.answer = answer
-        return [_response(one.answer or Answer(b"", None, _NOT_FOUND)) for one in asked]
+        return [_response(one.answer or ScriptResponse(b"", None, _NOT_FOUND)) for one in asked]
 
-    def _execution_parameters(self) -> Answer:
-        if not self._script.says_execution_parameters:
-            return Answer(b"", None, _NOT_FOUND)
-        return answer_of(self._script.execution_parameters(), content_types.JSON, 200)
+    def _execution_parameters(self) -> ScriptResponse:
+        if not self._script.has_execution_parameters:
+            return ScriptResponse(b"", None, _NOT_FOUND)
+        return to_response(self._script.execution_parameters(), content_types.JSON, 200)
 
-    def _answer(self, asked: _Asked) -> Answer:
+    def _answer(self, asked: _Asked) -> ScriptResponse:
         said = None
         try:
             if asked.asks_execution_parameters:
@@ -114,9 +114,9 @@ class ScriptProgram:
             self._begin(asked)
             said = self._context.request_processor[0]
             result = self._result(asked)
-            parts = streams.chunks_of(result, asked.accept)
+            parts = streams.to_chunks(result, asked.accept)
             if parts is None:
-                answer = answer_of(result, asked.accept, said.get_response_status_code())
+                answer = to_response(result, asked.accept, said.get_response_status_code())
             else:
                 self._note()
                 answer = streams.joined(parts, said.get_response_status_code())
@@ -156,7 +156,7 @@ class ScriptProgram:
             for part in parts or ():
                 if sender.is_cancelled():
                     break
-                sender.send(_response(Answer(part, None, 200)))
+                sender.send(_response(ScriptResponse(part, None, 200)))
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - what is raised behind the first part ends the answer
@@ -165,7 +165,7 @@ class ScriptProgram:
             _close(parts)
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
-    def _first(self, asked: _Asked) -> tuple[Answer, streams.Chunks | None]:
+    def _first(self, asked: _Asked) -> tuple[ScriptResponse, streams.Chunks | None]:
         """Returns the response; for an iterator, the first chunk and the iterator of the others."""
         if self._handler is not None or asked.asks_execution_parameters:
             return (self._answer(asked) if self._handler is None else self._handle(asked)), None
@@ -174,12 +174,12 @@ class ScriptProgram:
             self._begin(asked)
             said = self._context.request_processor[0]
             result = self._result(asked)
-            parts = streams.chunks_of(result, asked.accept)
+            parts = streams.to_chunks(result, asked.accept)
             if parts is None:
-                answer = answer_of(result, asked.accept, said.get_response_status_code())
+                answer = to_response(result, asked.accept, said.get_response_status_code())
             else:
                 body = next(parts, b"")
-                answer = Answer(body, parts.content_type, said.get_response_status_code())
+                answer = ScriptResponse(body, parts.content_type, said.get_response_status_code())
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - as above
@@ -259,11 +259,11 @@ def _close(parts: streams.Chunks | None) -> None:
         traceback.print_exception(type(error), error, error.__traceback__)
 
 
-def _failed(error: BaseException) -> Answer:
+def _failed(error: BaseException) -> ScriptResponse:
     """Returns the toolkit's error response. The full traceback is printed to the container's log."""
     places.explain(error)
     traceback.print_exception(type(error), error, error.__traceback__)
-    return failure_of(error)
+    return error_response(error)
 
 
 def _headers(said: dict[str, str]) -> dict[str, str]:
@@ -277,7 +277,7 @@ def _headers(said: dict[str, str]) -> dict[str, str]:
     return {name: said[key] for key, name in names.items() if key in said}
 
 
-def _response(answer: Answer) -> InferenceResponse:
+def _response(answer: ScriptResponse) -> InferenceResponse:
     body = np.empty((1,), np.object_)
     body[0] = answer.body
     parameters = {_STATUS: answer.status}

@@ -97,7 +97,7 @@ class Script:
                 yield self.call(self.output_fn, part, accept)
 
     @property
-    def says_execution_parameters(self) -> bool:
+    def has_execution_parameters(self) -> bool:
         """True if the script defines execution parameters for batch transform jobs."""
         return self._execution_parameters_fn is not None
 

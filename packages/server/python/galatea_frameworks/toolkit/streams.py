@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .answer import Answer, body_bytes
+from .answer import ScriptResponse, body_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Chunks:
             close()
 
 
-def chunks_of(result: Any, accept: str) -> Chunks | None:
+def to_chunks(result: Any, accept: str) -> Chunks | None:
     """Returns the chunks of a result; None when it is not an iterator."""
     content_type = accept
     if isinstance(result, tuple) and len(result) == 2:
@@ -49,7 +49,7 @@ def chunks_of(result: Any, accept: str) -> Chunks | None:
     return Chunks(result, None if content_type is None else str(content_type))
 
 
-def joined(chunks: Chunks, status: int) -> Answer:
+def joined(chunks: Chunks, status: int) -> ScriptResponse:
     """Returns one response with all chunks."""
     body = b"".join(chunks)
-    return Answer(body, chunks.content_type, status)
+    return ScriptResponse(body, chunks.content_type, status)

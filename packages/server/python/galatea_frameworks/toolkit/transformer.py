@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from . import content_types
-from .answer import failure_of
+from .answer import error_response
 from .defaults import DefaultInferenceHandler
 from .script import DEFAULT_PROGRAM, Script
 
@@ -44,7 +44,7 @@ class Transformer:
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer
-            failed = failure_of(error)
+            failed = error_response(error)
             context.set_response_status(failed.status, " ".join(str(getattr(error, "phrase", error)).split()))
             return [failed.body.decode("utf-8")]
 

@@ -2,7 +2,7 @@ import { type Clock, ChangeNotifier, InferenceError, type Logger, SerialQueue } 
 import type { Runner } from "./runner.ts";
 import { RunnerEnded } from "./crash-blame.ts";
 
-export interface ApartRunnersOptions {
+export interface IsolatedRunnersOptions {
   /** Maximum number of processes. When all are in use, a caller waits until one is free. */
   readonly runnersMax: number;
   /** Time in milliseconds for which an unused process is kept. */
@@ -24,13 +24,13 @@ interface Apart {
 
 /** Processes that each load the content of one model and run one task at a time, so that a crash is attributed to that task. */
 export class IsolatedRunners implements AsyncDisposable {
-  readonly #options: ApartRunnersOptions;
+  readonly #options: IsolatedRunnersOptions;
   readonly #byKey = new Map<string, Apart>();
   /** Opened when a process may be free. */
   readonly #freed = new ChangeNotifier();
   #isClosed = false;
 
-  constructor(options: ApartRunnersOptions) {
+  constructor(options: IsolatedRunnersOptions) {
     this.#options = options;
   }
 

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { assert, InferenceError } from "@galatea/base";
 import {
-  frameBytesOf,
+  frameByteLength,
   FrameWriter,
   type LaneResult,
   type LaneCommand,
@@ -111,7 +111,7 @@ export class Lane {
 
   #take(byteLength: number): void {
     if (this.#partial === null && byteLength >= wordBytes) {
-      const frameBytes = frameBytesOf(readBuffer.readDoubleLE(0));
+      const frameBytes = frameByteLength(readBuffer.readDoubleLE(0));
       if (frameBytes === byteLength) {
         this.#answer(readLaneResult(new Float64Array(readBuffer.buffer, 0, byteLength / wordBytes)));
         return;
@@ -129,7 +129,7 @@ export class Lane {
     this.#partial = grown;
     this.#partialBytes = have;
     if (have < wordBytes) return;
-    const frameBytes = frameBytesOf(grown.readDoubleLE(0));
+    const frameBytes = frameByteLength(grown.readDoubleLE(0));
     if (have < frameBytes) return;
     if (have > frameBytes) throw new MalformedRunFrame(`a lane responds with ${have} bytes instead of ${frameBytes}`);
     this.#partial = null;

@@ -3,7 +3,7 @@ import type { InferenceRequest, Outcome, ParameterValue } from "../../inference/
 import { noParameters } from "../../inference/index.ts";
 import {
   countBytesElements,
-  datatypeOfNumber,
+  datatypeFromNumber,
   datatypes,
   elementCount,
   type Arena,
@@ -170,7 +170,7 @@ export class ResultDecoder {
  * Checks a worker's response and converts it to an outcome. Throws MalformedRecord, without having taken a reference, for a response that a
  * correct worker never sends.
  */
-export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: ResultDecoder): Outcome {
+export function toOutcome(response: WireResponse, facts: FrameFacts, reading: ResultDecoder): Outcome {
   if (response.kind === "error") {
     const code = inferenceCodes[response.code];
     if (code === undefined) throw new MalformedRecord(`error code ${response.code}`);
@@ -185,7 +185,7 @@ export function outcomeOf(response: WireResponse, facts: FrameFacts, reading: Re
 
 function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultDecoder): Tensor {
   const name = facts.outputNames[wire.nameIndex];
-  const datatype = datatypeOfNumber(wire.datatype);
+  const datatype = datatypeFromNumber(wire.datatype);
   if (name === undefined || datatype === undefined)
     throw new MalformedRecord(`output ${wire.nameIndex} of datatype ${wire.datatype}`);
   let data = wire.data;

@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, DeferredResponses, type InferenceRequest, type Outcome } from "../../inference/index.ts";
-import { outcomeOf, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
+import { toOutcome, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
@@ -18,7 +18,7 @@ interface Answers {
   creditCount: number;
 }
 
-export interface ExecutionAnswersOptions {
+export interface ExecutionResponsesOptions {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
   readonly facts: FrameFacts;
@@ -45,7 +45,7 @@ export class ExecutionResponses {
   #openCount: number;
   #isReleased = false;
 
-  constructor({ executionId, batch, facts, worker }: ExecutionAnswersOptions, isOpen = (_place: number) => true) {
+  constructor({ executionId, batch, facts, worker }: ExecutionResponsesOptions, isOpen = (_place: number) => true) {
     this.executionId = executionId;
     this.batch = batch;
     this.#facts = facts;
@@ -99,7 +99,7 @@ export class ExecutionResponses {
     if (!this.#facts.isDecoupled && (response === null || !isFinal))
       throw new MalformedRecord("a response of a model that is not decoupled that is not its only one");
     const spaces = this.#asked.get(askId) ?? [];
-    const outcome = response === null ? null : this.#outcomeOf(response, spaces);
+    const outcome = response === null ? null : this.#toOutcome(response, spaces);
     this.#asked.delete(askId);
     this.#worker.lent.endSpaces(spaces);
     if (!this.#facts.isDecoupled) {
@@ -112,13 +112,13 @@ export class ExecutionResponses {
     this.#endSpaces();
   }
 
-  #outcomeOf(response: NonNullable<WireDecoupledResponse["response"]>, spaces: readonly LentBlock[]): Outcome {
+  #toOutcome(response: NonNullable<WireDecoupledResponse["response"]>, spaces: readonly LentBlock[]): Outcome {
     const find = (lentId: number) => {
       const lent = spaces.find((space) => space.lentId === lentId);
       if (lent === undefined) throw new MalformedRecord(`a response in block ${lentId}, which was not lent to it`);
       return lent;
     };
-    return outcomeOf(response, this.#facts, new ResultDecoder([], find));
+    return toOutcome(response, this.#facts, new ResultDecoder([], find));
   }
 
   #pass(answers: Answers, place: number, outcome: Outcome | null, isFinal: boolean): void {

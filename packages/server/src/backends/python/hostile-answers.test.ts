@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, type Execution, type Outcome, DeferredResponses } from "../../inference/index.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
-import { encodeAnswer, encodeAsk, encodeResult, output, outputsOf, send } from "./hostile-wire.ts";
+import { encodeDecoupledResponse, encodeAsk, encodeResult, output, outputResponse, send } from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
 import { kinds } from "./wire.ts";
 
@@ -42,11 +42,15 @@ async function endOf({ execution }: Running): Promise<Outcome | null> {
   return outcome instanceof DeferredResponses ? await outcome.ended : (outcome ?? null);
 }
 
-const plain = (isFinal = false) => encodeAnswer({ isFinal, answer: outputsOf("") });
-const final = encodeAnswer({ isFinal: true, answer: null });
+const plain = (isFinal = false) => encodeDecoupledResponse({ isFinal, answer: outputResponse("") });
+const final = encodeDecoupledResponse({ isFinal: true, answer: null });
 const released = encodeResult(1, [], { released: [1] });
 const inSpace = (askId: number, place: number) =>
-  encodeAnswer({ isFinal: false, askId, answer: outputsOf("", [output({ place, shape: [16n], byteLength: 64n })]) });
+  encodeDecoupledResponse({
+    isFinal: false,
+    askId,
+    answer: outputResponse("", [output({ place, shape: [16n], byteLength: 64n })]),
+  });
 
 const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
   ["an answer after the final flag", [final, plain()], /had its final response/],
@@ -54,24 +58,32 @@ const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][
   ["an answer after the end of all", [final, released, plain()], /had all of its responses/],
   [
     "an answer of an execution that is not running",
-    [encodeAnswer({ executionId: 9, answer: null, isFinal: true })],
+    [encodeDecoupledResponse({ executionId: 9, answer: null, isFinal: true })],
     /9/,
   ],
-  ["an answer to a request that is not there", [encodeAnswer({ place: 1, answer: null, isFinal: true })], /request 1/],
-  ["an answer without anything", [encodeAnswer({ answer: null, isFinal: false })], /0 responses/],
+  [
+    "an answer to a request that is not there",
+    [encodeDecoupledResponse({ place: 1, answer: null, isFinal: true })],
+    /request 1/,
+  ],
+  ["an answer without anything", [encodeDecoupledResponse({ answer: null, isFinal: false })], /0 responses/],
   ["more answers than it has credit for", Array.from({ length: 17 }, () => plain()), /credit/],
   ["an answer in a block that it was not lent", [inSpace(0, 1)], /not lent/],
   ["an answer in another's space", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 2), inSpace(1, 3)], /not lent/],
   ["one id for two wishes", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 1)], /too often/],
   ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1)), /too often/],
-  ["a result with responses", [encodeResult(1, [outputsOf("")], { released: [1] })], /1 responses/],
+  ["a result with responses", [encodeResult(1, [outputResponse("")], { released: [1] })], /1 responses/],
   ["a second result", [released, released], /not running/],
   [
     "an answer of 5 MB in its frame",
-    [encodeAnswer({ isFinal: false, answer: outputsOf(`{"a":"${"x".repeat(5_000_000)}"}`) })],
+    [encodeDecoupledResponse({ isFinal: false, answer: outputResponse(`{"a":"${"x".repeat(5_000_000)}"}`) })],
     /bytes of an answer/,
   ],
-  ["parameters that nest", [encodeAnswer({ isFinal: false, answer: outputsOf('{"a":{}}') })], /not a JSON object/],
+  [
+    "parameters that nest",
+    [encodeDecoupledResponse({ isFinal: false, answer: outputResponse('{"a":{}}') })],
+    /not a JSON object/,
+  ],
 ];
 
 for (const [what, frames, told] of attacks) {
@@ -95,7 +107,7 @@ const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegE
   ["a second result", [later, later], /not running/],
   [
     "a response marked as deferred",
-    [later, encodeAnswer({ isFinal: true, answer: { status: 2, count: 0, text: "", outputs: [] } })],
+    [later, encodeDecoupledResponse({ isFinal: true, answer: { status: 2, count: 0, text: "", outputs: [] } })],
     /marked as deferred/,
   ],
   [

@@ -7,7 +7,7 @@ import {
   encodeReleased,
   encodeResult,
   output,
-  outputsOf,
+  outputResponse,
 } from "./hostile-wire.ts";
 import { encodeFrame, inlineMarker, kinds } from "./wire.ts";
 
@@ -56,11 +56,11 @@ const honestAnswers = fc
   .map(({ id, count }) =>
     encodeResult(
       id,
-      Array.from({ length: count }, () => outputsOf('{"a":1}', [output()])),
+      Array.from({ length: count }, () => outputResponse('{"a":1}', [output()])),
     ),
   );
 /** Frames of any kind with any body. */
-export const otherFrames = fc
+export const arbitraryFrames = fc
   .record({
     kind: fc.oneof(fc.constantFrom(...Object.values(kinds)), fc.integer({ min: 0, max: 65_535 })),
     count: fc.constantFrom(0, 1, 65_535),
@@ -162,7 +162,7 @@ export const hostileFrames = fc.oneof(
       .record({ id: ids, sizes: fc.array(fc.oneof(fc.constant(4096n), numbers), { maxLength: 3 }) })
       .map(({ id, sizes }) => encodeCallAsk(id, ...sizes)),
   },
-  { weight: 3, arbitrary: otherFrames },
+  { weight: 3, arbitrary: arbitraryFrames },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },
 );
 /** Frames with some bytes changed. */

@@ -11,7 +11,7 @@ import {
   encodeCallAsk as ask,
   encodeResult,
   execute,
-  outputsOf,
+  outputResponse,
   send,
   withinTime,
 } from "./hostile-wire.ts";
@@ -127,7 +127,7 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
     () => [
       ask(1, 64n),
       encodeResult(1, [
-        outputsOf("", [
+        outputResponse("", [
           { nameIndex: 0, datatype: 11, rank: 1, shape: [16n], place: 2, byteOffset: 0n, byteLength: 64n },
         ]),
       ]),
@@ -183,7 +183,7 @@ test("frames about calls that are over, or never were, are nothing to anybody", 
     code: 2,
     message: "calls to other models are not available while a model is only checked",
   });
-  await send(hostile, encodeResult(1, [outputsOf("")], { released: [1] }));
+  await send(hostile, encodeResult(1, [outputResponse("")], { released: [1] }));
   await settled;
   assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
 });
@@ -213,7 +213,7 @@ test("calls end when nobody waits for their execution any more, and those that c
   while (others.calls.length === 1) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(others.calls[1]!.signal.aborted, true);
   assert.equal(hostile.instance.executionsMax, 1);
-  await send(hostile, encodeResult(1, [outputsOf("")]));
+  await send(hostile, encodeResult(1, [outputResponse("")]));
   await execution;
 });
 

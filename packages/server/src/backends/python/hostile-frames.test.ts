@@ -8,7 +8,7 @@ import {
   encodeResult,
   execute,
   output,
-  outputsOf,
+  outputResponse,
   send,
   withinTime,
 } from "./hostile-wire.ts";
@@ -22,22 +22,22 @@ const logOf = (body: string) => encodeFrame(kinds.log, Buffer.from(body));
 
 /** Each is sent while execution 1, of one request whose input is loan 1, is running. */
 const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
-  ["parameters that are null", () => encodeResult(1, [outputsOf("null")]), /not a JSON object of strings/],
-  ["parameters that are a list", () => encodeResult(1, [outputsOf("[1]")]), /not a JSON object of strings/],
-  ["parameters that nest", () => encodeResult(1, [outputsOf('{"a":{}}')]), /not a JSON object of strings/],
+  ["parameters that are null", () => encodeResult(1, [outputResponse("null")]), /not a JSON object of strings/],
+  ["parameters that are a list", () => encodeResult(1, [outputResponse("[1]")]), /not a JSON object of strings/],
+  ["parameters that nest", () => encodeResult(1, [outputResponse('{"a":{}}')]), /not a JSON object of strings/],
   [
     "an integer of 40 million digits",
-    () => encodeResult(1, [outputsOf(`{"a":${"9".repeat(40_000_000)}}`)]),
+    () => encodeResult(1, [outputResponse(`{"a":${"9".repeat(40_000_000)}}`)]),
     /not a JSON object of strings/,
   ],
   [
     "parameters of millions of members",
-    () => encodeResult(1, [outputsOf(`{${'"":1,'.repeat(6_000_000)}"":1}`)]),
+    () => encodeResult(1, [outputResponse(`{${'"":1,'.repeat(6_000_000)}"":1}`)]),
     /too many members/,
   ],
   [
     "parameters that are nested 20 million deep",
-    () => encodeResult(1, [outputsOf(`{"a":${deepJson(20_000_000)}}`)]),
+    () => encodeResult(1, [outputResponse(`{"a":${deepJson(20_000_000)}}`)]),
     /not a JSON object of strings/,
   ],
   ["a LOG whose message is an object", () => logOf('{"message":{"toString":1}}'), /not a JSON object of strings/],
@@ -49,11 +49,15 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["an ASK of 2^63 bytes", () => encodeAsk(1, [2n ** 63n]), /beyond 2\^53/],
   ["an ASK for an execution that is not running", () => encodeAsk(7, [8n]), /not running/],
   ["an ASK that ends before its sizes", () => encodeFrame(kinds.ask, new Uint8Array(8), { id: 1, count: 9 }), /ends/],
-  ["a RESULT of an execution that is not running", () => encodeResult(9, [outputsOf("")]), /not running/],
-  ["a RESULT of more responses than requests", () => encodeResult(1, [outputsOf(""), outputsOf("")]), /2 responses/],
+  ["a RESULT of an execution that is not running", () => encodeResult(9, [outputResponse("")]), /not running/],
+  [
+    "a RESULT of more responses than requests",
+    () => encodeResult(1, [outputResponse(""), outputResponse("")]),
+    /2 responses/,
+  ],
   [
     "a RESULT of 65535 responses that are not there",
-    () => encodeResult(1, [outputsOf("")], { count: 65_535 }),
+    () => encodeResult(1, [outputResponse("")], { count: 65_535 }),
     /ends|status|run into/,
   ],
   [
@@ -62,7 +66,7 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
       encodeResult(
         1,
         Array.from({ length: 3 }, () =>
-          outputsOf(
+          outputResponse(
             "",
             Array.from({ length: 60_000 }, () => output()),
           ),
@@ -72,50 +76,50 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ],
   [
     "an output of which nobody knows the name",
-    () => encodeResult(1, [outputsOf("", [output({ nameIndex: 2 })])]),
+    () => encodeResult(1, [outputResponse("", [output({ nameIndex: 2 })])]),
     /output 2/,
   ],
   [
     "a tensor of 255 dimensions",
-    () => encodeResult(1, [outputsOf("", [output({ rank: 255, shape: Array.from({ length: 255 }, () => 1n) })])]),
+    () => encodeResult(1, [outputResponse("", [output({ rank: 255, shape: Array.from({ length: 255 }, () => 1n) })])]),
     /255 dimensions/,
   ],
   [
     "a tensor of negative dimensions",
-    () => encodeResult(1, [outputsOf("", [output({ rank: 2, shape: [-1n, -1n] })])]),
+    () => encodeResult(1, [outputResponse("", [output({ rank: 2, shape: [-1n, -1n] })])]),
     /beyond 2\^53/,
   ],
   [
     "a tensor whose dimensions overflow",
-    () => encodeResult(1, [outputsOf("", [output({ rank: 3, shape: [2n ** 52n, 2n ** 52n, 2n ** 52n] })])]),
+    () => encodeResult(1, [outputResponse("", [output({ rank: 3, shape: [2n ** 52n, 2n ** 52n, 2n ** 52n] })])]),
     /shape/,
   ],
   [
     "a tensor in a block that was not lent",
-    () => encodeResult(1, [outputsOf("", [output({ place: 99, shape: [1n], byteLength: 4n })])]),
+    () => encodeResult(1, [outputResponse("", [output({ place: 99, shape: [1n], byteLength: 4n })])]),
     /not lent/,
   ],
   [
     "a tensor outside its block",
     () =>
-      encodeResult(1, [outputsOf("", [output({ place: 1, shape: [1024n], byteOffset: 1n, byteLength: 4096n })])], {
+      encodeResult(1, [outputResponse("", [output({ place: 1, shape: [1024n], byteOffset: 1n, byteLength: 4096n })])], {
         released: [1],
       }),
     /outside its block/,
   ],
   [
     "a tensor in an input that is not given back",
-    () => encodeResult(1, [outputsOf("", [output({ place: 1, shape: [1024n], byteLength: 4096n })])]),
+    () => encodeResult(1, [outputResponse("", [output({ place: 1, shape: [1024n], byteLength: 4096n })])]),
     /not released/,
   ],
   [
     "a tensor beyond the frame",
-    () => encodeResult(1, [outputsOf("", [output({ shape: [1n], byteOffset: 2n ** 40n, byteLength: 4n })])]),
+    () => encodeResult(1, [outputResponse("", [output({ shape: [1n], byteOffset: 2n ** 40n, byteLength: 4n })])]),
     /outside the frame/,
   ],
   [
     "durations that overflow",
-    () => encodeResult(1, [outputsOf("")], { durations: [2n ** 53n - 1n, 1n, 1n] }),
+    () => encodeResult(1, [outputResponse("")], { durations: [2n ** 53n - 1n, 1n, 1n] }),
     /nanosec/,
   ],
   [
@@ -185,7 +189,7 @@ test("many outputs over the same elements are not looked through again and again
       encodeResult(
         1,
         [
-          outputsOf(
+          outputResponse(
             "",
             Array.from({ length: 60_000 }, () => text),
           ),

@@ -8,7 +8,7 @@ import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
 import { noBlsClient } from "../no-bls-client.ts";
 import type { BlsClient } from "../bls-client.ts";
-import { hostileFrames, mutatedFrames, otherFrames } from "./hostile-arbitraries.ts";
+import { hostileFrames, mutatedFrames, arbitraryFrames } from "./hostile-arbitraries.ts";
 import { execute, send, withinTime } from "./hostile-wire.ts";
 import { openHostileInstance, openHostileWorker } from "./hostile-worker.ts";
 import { request } from "./python-fixture.ts";
@@ -83,7 +83,7 @@ test("property: whatever a worker answers to a step of its life, the step ends w
   await fc.assert(
     fc.asyncProperty(
       steps,
-      fc.array(fc.oneof(otherFrames, mutatedFrames), { maxLength: 6 }),
+      fc.array(fc.oneof(arbitraryFrames, mutatedFrames), { maxLength: 6 }),
       async ([kind, reply], sent) => {
         await using hostile = await openHostileWorker();
         const call = hostile.worker.call(kind, reply, {}, null).then(

@@ -56,7 +56,7 @@ export function encodeResult(
 }
 
 /** Encodes a RESPONSE frame for a request of execution 1 with any content, valid or not. */
-export function encodeAnswer(said: {
+export function encodeDecoupledResponse(said: {
   readonly answer: WireDecoupledResponse | null;
   readonly isFinal: boolean;
   readonly executionId?: number;
@@ -116,7 +116,7 @@ export function encodeReleased(ids: readonly number[]): Buffer {
   return encodeFrame(kinds.released, body, { extra: ids.length });
 }
 
-export const outputsOf = (text: string, outputs: readonly WireOutput[] = []): WireDecoupledResponse => ({
+export const outputResponse = (text: string, outputs: readonly WireOutput[] = []): WireDecoupledResponse => ({
   status: 0,
   count: null,
   text,

@@ -52,7 +52,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   if (made !== null) return made;
   const { parent, directory, python } = placeOf(options);
   await makeDirectory(parent);
-  using _turn = await takeInstallLock(parent, options);
+  using _turn = await acquireInstallLock(parent, options);
   if ((await findPythonEnvironment(options)) !== null) return python;
   // A directory without its stamp file is incomplete, and removed. The environment is created in its final directory, because its scripts
   // contain that path.
@@ -68,7 +68,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
 }
 
 /** Waits for an exclusive lock among all processes. */
-export async function takeInstallLock(
+export async function acquireInstallLock(
   parent: string,
   options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
 ): Promise<Disposable> {

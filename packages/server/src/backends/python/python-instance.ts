@@ -8,7 +8,7 @@ import type {
   Released,
 } from "../../inference/index.ts";
 import { ExecutionNotStarted, releaseResponse, DeferredResponses } from "../../inference/index.ts";
-import { LoanCollector, outcomeOf, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
+import { LoanCollector, toOutcome, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameCapacity } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
@@ -369,7 +369,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
         if (response.kind === "later") {
           later ??= this.#answersLater(worker, pending, result.responses);
           outcomes.push(later.sent[outcomes.length]!);
-        } else outcomes.push(outcomeOf(response, this.#options.facts, reading));
+        } else outcomes.push(toOutcome(response, this.#options.facts, reading));
       }
     } catch (error) {
       releaseAll(outcomes);

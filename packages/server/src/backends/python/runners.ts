@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
-import { frameworkOfRunner, gpuFrameworkOfRunner } from "./frameworks/framework-rows.ts";
+import { backendFramework, backendGpuFramework } from "./frameworks/framework-rows.ts";
 import { findFramework, notInstalledText } from "./frameworks/framework-store.ts";
 
 /** The program of a python-based backend, which runs all models of that backend, instead of a `model.py` in each model. */
@@ -67,9 +67,9 @@ export function frameworkRunners(directories: FrameworkDirectories): FindPythonR
       const directory = join(directories.workers, "galatea_frameworks", backend);
       return { directory, filename, mapsFiles: false, environment: null };
     }
-    const framework = frameworkOfRunner(backend);
+    const framework = backendFramework(backend);
     if (framework === null) return null;
-    const forGpus = directories.gpuCount === 0 ? null : gpuFrameworkOfRunner(backend);
+    const forGpus = directories.gpuCount === 0 ? null : backendGpuFramework(backend);
     for (const build of forGpus === null ? [framework] : [forGpus, framework]) {
       const place = await findFramework(directories.environments, build);
       if (place === null) continue;

@@ -1,6 +1,6 @@
 import { InferenceError, inferenceCodes } from "@galatea/base";
 import { noParameters, releaseResponse, type InferenceResponse, type Outcome } from "../../inference/index.ts";
-import { datatypeOfNumber, datatypes, releaseTensors, type Arena, type Tensor } from "../../tensor/index.ts";
+import { datatypeFromNumber, datatypes, releaseTensors, type Arena, type Tensor } from "../../tensor/index.ts";
 import type { BlsClient } from "../bls-client.ts";
 import {
   controlVerbs,
@@ -167,7 +167,7 @@ export class WorkerCalls {
   }
 
   #input({ datatype: number, shape, place, byteOffset, byteLength, data }: WireTensor, name: string, call: OpenCall) {
-    const datatype = datatypeOfNumber(number);
+    const datatype = datatypeFromNumber(number);
     if (datatype === undefined) throw new MalformedRecord(`an input of datatype ${number}`);
     if (data !== null) return { name, datatype, shape, data, block: null };
     const lent = call.spaces.find(({ lentId }) => lentId === place) ?? this.#options.worker.lent.input(place!);

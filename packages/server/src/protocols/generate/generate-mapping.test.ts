@@ -5,7 +5,7 @@ import { ByteBudget, ByteLease, InferenceError } from "@galatea/base";
 import { completeConfig, parseConfigText } from "../../modelconfig/index.ts";
 import { JsonScanner, JsonWalk } from "../../tensor/index.ts";
 import { mapGenerateRequest } from "./generate-mapping.ts";
-import { shapeOfElements } from "./input-shape.ts";
+import { inferInputShape } from "./input-shape.ts";
 
 const config = completeConfig(
   parseConfigText(
@@ -30,7 +30,7 @@ test("a shape has as many elements as came, and the dimensions that are configur
   });
   fc.assert(
     fc.property(dimensions, fc.nat(200), (configured, count) => {
-      const shape = shapeOfElements(configured, count);
+      const shape = inferInputShape(configured, count);
       const fixed = configured.filter((dimension) => dimension >= 0).reduce((left, right) => left * right, 1);
       const isEven = configured.includes(-1) ? count % fixed === 0 : count === fixed;
       assert.equal(shape !== null, isEven);

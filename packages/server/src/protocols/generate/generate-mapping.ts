@@ -13,7 +13,7 @@ import {
   memberError,
   type InputHeader,
 } from "../infer-codec/index.ts";
-import { shapeOfElements } from "./input-shape.ts";
+import { inferInputShape } from "./input-shape.ts";
 
 /** Name of the member whose own members are treated as members of the request. */
 const nestedKeyword = "parameters";
@@ -178,7 +178,7 @@ class Mapper {
     const isElement = this.#scanner.bytes[at] !== 0x5b;
     const elementCount = isElement ? 1 : this.#countElements();
     const end = isElement ? endOf(this.#scanner, at) : this.#scanner.at;
-    const shape = shapeOfElements(config.maxBatchSize > 0 ? [-1, ...dims] : dims, elementCount);
+    const shape = inferInputShape(config.maxBatchSize > 0 ? [-1, ...dims] : dims, elementCount);
     if (shape === null) {
       throw new InferenceError("INVALID_ARG", `The schema can not convert input '${name}' to tensor with proper shape`);
     }

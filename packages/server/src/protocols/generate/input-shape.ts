@@ -2,7 +2,7 @@
  * Returns the shape of an input with `count` elements in a flat list. The last variable dimension (which may be the batch's) takes all
  * elements that the fixed dimensions leave, every other variable one is 1. Null when the count is not divisible.
  */
-export function shapeOfElements(configured: readonly number[], count: number): readonly number[] | null {
+export function inferInputShape(configured: readonly number[], count: number): readonly number[] | null {
   let fixed = 1;
   for (const dimension of configured) if (dimension >= 0) fixed *= dimension;
   const variable = configured.lastIndexOf(-1);

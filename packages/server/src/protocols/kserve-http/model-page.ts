@@ -19,7 +19,7 @@ const links = [
 ];
 
 /** Sends an HTML page for browsers: the models with their states, failures first. Triton has no such page. */
-export async function answerPage(exchange: Exchange, engine: Engine): Promise<void> {
+export async function sendModelPage(exchange: Exchange, engine: Engine): Promise<void> {
   const { name, version } = engine.serverMetadata();
   const models = await engine.repositoryIndex(false);
   const failed = models.filter(

@@ -69,7 +69,7 @@ function internal(text: string): InferenceError {
   return new InferenceError("INTERNAL", text);
 }
 
-export async function answerIndex(exchange: Exchange, routes: RepositoryRoutes): Promise<void> {
+export async function handleIndex(exchange: Exchange, routes: RepositoryRoutes): Promise<void> {
   const scanner = await readJson(exchange, routes, smallBodies(routes.limits));
   const readyAt = membersOf(scanner).get("ready");
   const readyOnly =
@@ -93,7 +93,7 @@ function indexRow(entry: IndexEntry): Record<string, string> {
   };
 }
 
-export async function answerLoad(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
+export async function handleLoad(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
   const scanner = await readJson(exchange, routes, routes.limits);
   const override = await readOverride(scanner, { loopQueue: routes.loopQueue, signal: exchange.signal });
   await routes.engine.loadModel(modelName, override, exchange.signal);
@@ -124,7 +124,7 @@ function fileTextAt(document: JsonScanner, at: number): number {
   return document.at;
 }
 
-export async function answerUnload(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
+export async function handleUnload(exchange: Exchange, routes: RepositoryRoutes, modelName: string): Promise<void> {
   const scanner = await readJson(exchange, routes, smallBodies(routes.limits));
   let unloadDependents = false;
   eachParameter(scanner, (document, name, at) => {

@@ -15,8 +15,8 @@ import { GenerateCalls } from "../generate/index.ts";
 import { leadingInteger } from "../infer-codec/index.ts";
 import { InferCallError, InferCalls, requestEncoding, responseEncoding } from "../infer-http/index.ts";
 import { acceptsHtml } from "@galatea/base/status-page";
-import { answerPage } from "./model-page.ts";
-import { answerIndex, answerLoad, answerUnload } from "./repository-routes.ts";
+import { sendModelPage } from "./model-page.ts";
+import { handleIndex, handleLoad, handleUnload } from "./repository-routes.ts";
 import type { RestrictedApi, Restrictions } from "../restricted-apis.ts";
 import { RouteTable } from "./route-match.ts";
 import { statisticsJson } from "./statistics-json.ts";
@@ -106,7 +106,7 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
   };
   const statistics: Answer = (exchange, [model, version]) =>
     replyJson(exchange, statisticsJson(engine.statistics(model ?? "", parseVersion(version))));
-  const index: Answer = (exchange) => answerIndex(exchange, repository);
+  const index: Answer = (exchange) => handleIndex(exchange, repository);
   const json = "application/json";
   const plain = "text/plain";
   const models = "/v2/models/:model";
@@ -130,14 +130,14 @@ function routeRows(options: KserveRoutesOptions): readonly Route[] {
     row(`${versions}/generate`, "inference", json, { POST: generate }),
     row(`${models}/generate_stream`, "inference", json, { POST: generateStream }),
     row(`${versions}/generate_stream`, "inference", json, { POST: generateStream }),
-    row(pagePath, "model-repository", json, { GET: (exchange) => answerPage(exchange, engine) }),
+    row(pagePath, "model-repository", json, { GET: (exchange) => sendModelPage(exchange, engine) }),
     row("/v2/repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/:repository/index", "model-repository", json, { POST: index }),
     row("/v2/repository/models/:model/load", "model-repository", json, {
-      POST: (exchange, [model]) => answerLoad(exchange, repository, model!),
+      POST: (exchange, [model]) => handleLoad(exchange, repository, model!),
     }),
     row("/v2/repository/models/:model/unload", "model-repository", json, {
-      POST: (exchange, [model]) => answerUnload(exchange, repository, model!),
+      POST: (exchange, [model]) => handleUnload(exchange, repository, model!),
     }),
     row("/v2/repository/:repository/models/:model/load", "model-repository", json, { POST: noRepositoryNames }),
     row("/v2/repository/:repository/models/:model/unload", "model-repository", json, { POST: noRepositoryNames }),

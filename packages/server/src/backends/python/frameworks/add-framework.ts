@@ -9,7 +9,7 @@ import {
   runInstaller,
   type InstallerOptions,
 } from "../installer-process.ts";
-import { takeInstallLock } from "../prepare-environment.ts";
+import { acquireInstallLock } from "../prepare-environment.ts";
 import { constraintLine, lockedLine, readPins, type PinGroup } from "./framework-lock.ts";
 import type { Framework } from "./framework-rows.ts";
 import {
@@ -56,7 +56,7 @@ export async function addFramework(options: AddOptions): Promise<FrameworkLocati
   const made = await findFramework([directory], framework);
   if (made !== null) return made;
   await makeDirectory(directory);
-  using _turn = await takeInstallLock(directory, options);
+  using _turn = await acquireInstallLock(directory, options);
   const place = await frameworkLocation(directory, framework);
   if ((await findFramework([directory], framework)) !== null) return place;
   try {
@@ -80,7 +80,7 @@ export async function removeFramework(
   const { directory, framework } = options;
   // The directory may belong to another user when it contains no environment.
   if ((await frameworkDirectories(directory, framework)).length === 0) return false;
-  using _turn = await takeInstallLock(directory, options);
+  using _turn = await acquireInstallLock(directory, options);
   return await deleteEnvironments(directory, framework);
 }
 

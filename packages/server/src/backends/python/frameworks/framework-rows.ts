@@ -133,7 +133,7 @@ const frameworksOfRunners: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Returns the framework of a backend; null for a backend without one. */
-export function frameworkOfRunner(backend: string): Framework | null {
+export function backendFramework(backend: string): Framework | null {
   const name = frameworksOfRunners.get(backend);
   return name === undefined ? null : frameworkByName(name);
 }
@@ -142,7 +142,7 @@ export function frameworkOfRunner(backend: string): Framework | null {
 const frameworksForGpus: ReadonlyMap<string, string> = new Map([["tensorflow", "tensorflow-gpu"]]);
 
 /** Returns the framework for a backend's models on GPUs; null when the one for the CPU is used. */
-export function gpuFrameworkOfRunner(backend: string): Framework | null {
+export function backendGpuFramework(backend: string): Framework | null {
   const name = frameworksForGpus.get(backend);
   return name === undefined ? null : frameworkByName(name);
 }
