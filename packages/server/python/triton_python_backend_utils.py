@@ -20,7 +20,7 @@ from galatea_worker.metrics import Metric, MetricFamily
 from galatea_worker.model_control import is_model_ready, load_model, unload_model  # noqa: F401 - offered to models
 from galatea_worker.objects import InferenceResponse, Tensor, TritonError, TritonModelException
 from galatea_worker.response_sender import InferenceResponseSender
-from galatea_worker.signatures import MODULE, Mismatch, checked, enumeration, text_of
+from galatea_worker.signatures import MODULE, ArgumentMismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -101,7 +101,7 @@ class Logger:
     def log(message: str, level: Any = INFO) -> None:
         """Logs one line at a level."""
         if not isinstance(level, _LogLevel):
-            raise Mismatch
+            raise ArgumentMismatch
         _log(level.value, message)
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from . import current_worker, wire
 from .objects import CallRequest, Tensor, TritonModelException, check_limit, check_parameters
 from .response_sender import InferenceResponseSender, Reply
-from .signatures import MODULE, Mismatch, checked, enumeration, text_of
+from .signatures import MODULE, ArgumentMismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,13 +25,13 @@ _RELEASE_RESCHEDULE = 2
 
 def _list(value: object) -> list[Any]:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        raise Mismatch
+        raise ArgumentMismatch
     return list(value)
 
 
 def _number(value: object, most: int, least: int = 0) -> int:
     if isinstance(value, bool) or not hasattr(type(value), "__index__") or not least <= value.__index__() <= most:
-        raise Mismatch
+        raise ArgumentMismatch
     return value.__index__()
 
 
@@ -56,7 +56,7 @@ class PreferredMemory:
     )
     def __init__(self, preferred_memory_type: Any, preferred_device_id: int = 0) -> None:
         if not isinstance(preferred_memory_type, MemoryType):
-            raise Mismatch
+            raise ArgumentMismatch
         self._type = preferred_memory_type
         self._device_id = _number(preferred_device_id, 2**63 - 1, -(2**63))
 
@@ -85,7 +85,7 @@ _REQUEST = (
 
 def _correlation(value: object) -> int | str:
     if value is None:
-        raise Mismatch
+        raise ArgumentMismatch
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
@@ -146,21 +146,21 @@ class InferenceRequest:
         parameters: dict[str, Any] | None = None,
     ) -> None:
         if inputs is _MISSING or requested_output_names is _MISSING or model_name is _MISSING:
-            raise Mismatch
+            raise ArgumentMismatch
         made = CallRequest()
         made.model_name = text_of(model_name)
         made.version = _version(model_version)
         made.request_id = text_of(request_id)
         made.inputs = _list(inputs)
         if not all(tensor is None or isinstance(tensor, Tensor) for tensor in made.inputs):
-            raise Mismatch
+            raise ArgumentMismatch
         made.requested = [text_of(name) for name in _list(requested_output_names)]
         made.flags = _number(flags, 0xFFFFFFFF)
         made.timeout_us = _number(timeout, 2**64 - 1)
         if not isinstance(preferred_memory, (PreferredMemory, type(None))) or not isinstance(
             trace, (InferenceTrace, type(None))
         ):
-            raise Mismatch
+            raise ArgumentMismatch
         made.correlation = _correlation(correlation_id)
         made.parameters = _parameters(parameters)
         _check_names(made)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from . import current_worker, metric_requests, metric_wire
 from .metric_requests import ID_MAX, counting
 from .objects import TritonModelException
-from .signatures import MODULE, Mismatch, checked, enumeration, text_of
+from .signatures import MODULE, ArgumentMismatch, checked, enumeration, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ class MetricFamily:
     def __init__(self, name: str, description: str, kind: Any) -> None:
         texts = [text_of(name), text_of(description)]
         if not isinstance(kind, MetricKind):
-            raise Mismatch
+            raise ArgumentMismatch
         self._kind = kind
         # Reentrant for the reason given at `counting`.
         self._making = threading.RLock()

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import datatypes, wire
 from .arena import LentBlock
-from .signatures import MODULE, Mismatch, checked, enumeration, refused, text_of
+from .signatures import MODULE, ArgumentMismatch, checked, enumeration, refused, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ class TritonError:
     def __init__(self, message: str | bytes, code: Any = INTERNAL) -> None:
         self._message = text_of(message)
         if not isinstance(code, _ErrorCode):
-            raise Mismatch
+            raise ArgumentMismatch
         self._code = code
 
     def message(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import current_worker
 from .objects import InferenceResponse, TritonModelException
-from .signatures import MODULE, Mismatch, checked
+from .signatures import MODULE, ArgumentMismatch, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,9 +122,9 @@ class InferenceResponseSender:
 
 
 def check_sent(response: object, flags: int) -> None:
-    """Checks a response. Raises Mismatch, or TritonModelException with Triton's text, when it is invalid."""
+    """Checks a response. Raises ArgumentMismatch, or TritonModelException with Triton's text, when it is invalid."""
     if not isinstance(response, (InferenceResponse, type(None))) or not isinstance(flags, int):
-        raise Mismatch
+        raise ArgumentMismatch
     if flags not in (0, FLAG_FINAL):
         raise TritonModelException("Unable to send response. Unsupported flag provided.")
     if response is None and flags == 0:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MODULE = "c_python_backend_utils"
 
 
-class Mismatch(Exception):
+class ArgumentMismatch(Exception):
     """Raised in a function with a checked signature: an argument has an unsupported type."""
 
 
@@ -32,7 +32,7 @@ def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[s
 
 
 def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator: calls with a wrong number of arguments, or that raise Mismatch, raise an error with `signature`."""
+    """Returns a decorator: calls with a wrong number of arguments, or that raise ArgumentMismatch, raise an error with `signature`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         bind = inspect.signature(function).bind
@@ -47,7 +47,7 @@ def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Ca
             else:
                 try:
                     return function(*arguments, **options)
-                except Mismatch:
+                except ArgumentMismatch:
                     pass
             raise refused(shown, signature, arguments[1:] if shown == "__init__" else arguments, options)
 
@@ -57,11 +57,11 @@ def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Ca
 
 
 def text_of(value: object) -> str:
-    """Returns a name or message of the model as str; bytes are decoded as UTF-8. Raises Mismatch for other types."""
+    """Returns a name or message of the model as str; bytes are decoded as UTF-8. Raises ArgumentMismatch for other types."""
     if isinstance(value, bytes):
         return value.decode("utf-8")
     if not isinstance(value, str):
-        raise Mismatch
+        raise ArgumentMismatch
     return value
 
 

@@ -4,6 +4,6 @@ import type { NamespaceMetrics } from "./namespace-metrics.ts";
 /** Metrics for checks and tests, which create none. */
 export const noNamespaceMetrics: NamespaceMetrics = {
   family() {
-    throw new InferenceError("UNAVAILABLE", "there are no metrics here");
+    throw new InferenceError("UNAVAILABLE", "custom metrics are not available while a model is only checked");
   },
 };

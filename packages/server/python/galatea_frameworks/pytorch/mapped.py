@@ -99,7 +99,7 @@ class _Records:
         return True
 
 
-def tensors_of_script(module: torch.jit.ScriptModule, path: str) -> Iterator[torch.Tensor]:
+def script_tensors(module: torch.jit.ScriptModule, path: str) -> Iterator[torch.Tensor]:
     """Yields the parameters and buffers of a module, and the constants of its graphs, which contain the weights of a frozen module."""
     yield from module.parameters()
     yield from module.buffers()

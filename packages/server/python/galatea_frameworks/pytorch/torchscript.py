@@ -74,5 +74,5 @@ def load(path: str, device: str | None) -> Script:
     # The module stays in the mode (training or evaluation) in which it was saved, as in Triton.
     if not hasattr(module, "forward"):
         raise ModelError("Method 'forward' is not defined.")
-    mapped.share(mapped.tensors_of_script(module, path))
+    mapped.share(mapped.script_tensors(module, path))
     return Script(module)

@@ -160,7 +160,7 @@ def open_saved_model(
     del definition
     graph = tf.Graph()
     session = _v1.Session(graph=graph, config=session_config)
-    constants = saved.open_in(session, path, message, tags, stay_in_graph=_stay_in_graph(session_config))
+    constants = saved.load_into_session(session, path, message, tags, stay_in_graph=_stay_in_graph(session_config))
     return Graph(
         session,
         {name: port.tensor for name, port in signature.inputs.items()},

@@ -25,7 +25,7 @@ class _Loader(SavedModelLoader):
         self._saved_model = message
 
 
-def open_in(
+def load_into_session(
     session: tf.compat.v1.Session, directory: str, message: SavedModel, tags: list[str], *, stay_in_graph: bool = False
 ) -> Constants | None:
     """Loads the graph with these tags, its variables and assets. The returned constants must be kept as long as the session is used;

@@ -61,9 +61,9 @@ class Call:
     def answer(self, outputs: dict[str, np.ndarray]) -> bytes:
         """Returns the JSON response for the results. Raises ServingError."""
         if self._method == "classify":
-            return json_answer.classes(examples.classified(outputs, len(self.feeds[0])))
+            return json_answer.classes(examples.classification_results(outputs, len(self.feeds[0])))
         if self._method == "regress":
-            return json_answer.regressions(examples.regressed(outputs, len(self.feeds[0])))
+            return json_answer.regressions(examples.regression_results(outputs, len(self.feeds[0])))
         return json_answer.rows(outputs) if self._in_rows else json_answer.columns(outputs)
 
 

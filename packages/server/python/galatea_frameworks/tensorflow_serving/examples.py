@@ -117,7 +117,7 @@ def _check_input(signature: Signature, what: str) -> None:
         )
 
 
-def classified(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[bytes, np.float32]]]:
+def classification_results(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[bytes, np.float32]]]:
     """Returns the classes of each example as (label, score). Raises ServingError."""
     classes, scores = outputs.get(_CLASSES), outputs.get(_SCORES)
     for name, found, kind, words in (
@@ -145,7 +145,7 @@ def classified(outputs: dict[str, np.ndarray], count: int) -> list[list[tuple[by
     return [list(zip(labels, numbers)) for labels, numbers in zip(classes, scores)]
 
 
-def regressed(outputs: dict[str, np.ndarray], count: int) -> np.ndarray:
+def regression_results(outputs: dict[str, np.ndarray], count: int) -> np.ndarray:
     """Returns the regression result of each example. Raises ServingError."""
     found = outputs[_OUTPUTS]
     if found.ndim not in (1, 2) or (found.ndim == 2 and found.shape[1] != 1):

@@ -91,7 +91,7 @@ class Servable:
         config.experimental.disable_output_partition_graphs = True
         graph = tf.Graph()
         self._session = _v1.Session(graph=graph, config=config)
-        self._constants = saved.open_in(self._session, path, message, [_TAG])
+        self._constants = saved.load_into_session(self._session, path, message, [_TAG])
 
     def signature(self, name: str) -> Signature:
         """Returns the signature with this name; for "", the serving signature. Raises ServingError."""

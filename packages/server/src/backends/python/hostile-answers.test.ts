@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, type Execution, type Outcome, DeferredResponses } from "../../inference/index.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
-import { encodeDecoupledResponse, encodeAsk, encodeResult, output, outputResponse, send } from "./hostile-wire.ts";
+import { encodeDecoupledResponse, encodeAskFrame, encodeResult, output, outputResponse, send } from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
 import { kinds } from "./wire.ts";
 
@@ -69,9 +69,13 @@ const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][
   ["an answer without anything", [encodeDecoupledResponse({ answer: null, isFinal: false })], /0 responses/],
   ["more answers than it has credit for", Array.from({ length: 17 }, () => plain()), /credit/],
   ["an answer in a block that it was not lent", [inSpace(0, 1)], /not lent/],
-  ["an answer in another's space", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 2), inSpace(1, 3)], /not lent/],
-  ["one id for two wishes", [encodeAsk(1, [64n], 1), encodeAsk(1, [64n], 1)], /too often/],
-  ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1)), /too often/],
+  [
+    "an answer in another's space",
+    [encodeAskFrame(1, [64n], 1), encodeAskFrame(1, [64n], 2), inSpace(1, 3)],
+    /not lent/,
+  ],
+  ["one id for two wishes", [encodeAskFrame(1, [64n], 1), encodeAskFrame(1, [64n], 1)], /too often/],
+  ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAskFrame(1, [64n], index + 1)), /too often/],
   ["a result with responses", [encodeResult(1, [outputResponse("")], { released: [1] })], /1 responses/],
   ["a second result", [released, released], /not running/],
   [
@@ -112,7 +116,7 @@ const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegE
   ],
   [
     "wishes without end",
-    [later, ...Array.from({ length: 17 }, (_, index) => encodeAsk(1, [64n], index + 1))],
+    [later, ...Array.from({ length: 17 }, (_, index) => encodeAskFrame(1, [64n], index + 1))],
     /too often/,
   ],
 ];
@@ -168,7 +172,7 @@ test("taken answers earn credit, those that nobody took none", async () => {
 test("the answers of a request that was given up are released, and its end waits for the worker's word", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
-  await send(hostile, Buffer.concat([released, encodeAsk(1, [64n], 1)]));
+  await send(hostile, Buffer.concat([released, encodeAskFrame(1, [64n], 1)]));
   await running.execution;
   hostile.instance.abandonRequest(running.request);
   await send(hostile, Buffer.concat([inSpace(1, 2), final]));
@@ -180,7 +184,7 @@ test("the answers of a request that was given up are released, and its end waits
 test("space for an answer that never came goes back with the end of its execution", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
-  await send(hostile, Buffer.concat([encodeAsk(1, [64n], 1), final, released]));
+  await send(hostile, Buffer.concat([encodeAskFrame(1, [64n], 1), final, released]));
   await endOf(running);
   assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
 });

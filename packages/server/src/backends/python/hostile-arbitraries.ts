@@ -1,9 +1,9 @@
 /** Generates, for tests, frames that a malicious worker could send. */
 import * as fc from "fast-check";
 import {
-  encodeAsk,
+  encodeAskFrame,
   encodeCall,
-  encodeCallAsk,
+  encodeCallAskFrame,
   encodeReleased,
   encodeResult,
   output,
@@ -151,7 +151,7 @@ export const hostileFrames = fc.oneof(
     weight: 3,
     arbitrary: fc
       .record({ id: ids, sizes: fc.array(numbers, { maxLength: 3 }) })
-      .map(({ id, sizes }) => encodeAsk(id, sizes)),
+      .map(({ id, sizes }) => encodeAskFrame(id, sizes)),
   },
   { weight: 2, arbitrary: fc.array(ids, { maxLength: 3 }).map(encodeReleased) },
   { weight: 3, arbitrary: calls },
@@ -160,7 +160,7 @@ export const hostileFrames = fc.oneof(
     weight: 1,
     arbitrary: fc
       .record({ id: ids, sizes: fc.array(fc.oneof(fc.constant(4096n), numbers), { maxLength: 3 }) })
-      .map(({ id, sizes }) => encodeCallAsk(id, ...sizes)),
+      .map(({ id, sizes }) => encodeCallAskFrame(id, ...sizes)),
   },
   { weight: 3, arbitrary: arbitraryFrames },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },

@@ -8,7 +8,7 @@ import { noBlsClient } from "../no-bls-client.ts";
 import type { ModelCall, BlsClient } from "../bls-client.ts";
 import {
   encodeCall,
-  encodeCallAsk as ask,
+  encodeCallAskFrame as ask,
   encodeResult,
   execute,
   outputResponse,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import {
-  encodeAsk,
+  encodeAskFrame,
   encodeReleased,
   encodeResult,
   execute,
@@ -46,8 +46,8 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["a LOG that is no JSON", () => logOf("{"), /not a JSON object of strings/],
   ["a RAISED without its requests", () => raisedOf('{"message":"why"}'), /without its text or its requests/],
   ["a RAISED of 60 MB", () => raisedOf(`{"message":"${"x".repeat(60_000_000)}"}`), /bytes of a text/],
-  ["an ASK of 2^63 bytes", () => encodeAsk(1, [2n ** 63n]), /beyond 2\^53/],
-  ["an ASK for an execution that is not running", () => encodeAsk(7, [8n]), /not running/],
+  ["an ASK of 2^63 bytes", () => encodeAskFrame(1, [2n ** 63n]), /beyond 2\^53/],
+  ["an ASK for an execution that is not running", () => encodeAskFrame(7, [8n]), /not running/],
   ["an ASK that ends before its sizes", () => encodeFrame(kinds.ask, new Uint8Array(8), { id: 1, count: 9 }), /ends/],
   ["a RESULT of an execution that is not running", () => encodeResult(9, [outputResponse("")]), /not running/],
   [
@@ -167,11 +167,11 @@ test("an output that fits no arena is refused to the worker, which lives on; one
   const running = execute(hostile, 1);
   const received: Buffer[] = [];
   hostile.socket.on("data", (chunk: Buffer) => received.push(chunk));
-  await send(hostile, encodeAsk(1, [2n ** 52n]));
+  await send(hostile, encodeAskFrame(1, [2n ** 52n]));
   const refused = "shared memory arena is full: 4503599627370496 bytes requested, ";
   while (!Buffer.concat(received).includes(refused)) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(hostile.worker.alive);
-  for (let count = 0; count < 16; count++) await send(hostile, encodeAsk(1, [65_536n]));
+  for (let count = 0; count < 16; count++) await send(hostile, encodeAskFrame(1, [65_536n]));
   const { outcomes } = await running.settled;
   assert.match((outcomes[0] as InferenceError).message, /requests space too often/);
   assert.equal(hostile.arena.usedBytes, 0);
@@ -180,7 +180,7 @@ test("an output that fits no arena is refused to the worker, which lives on; one
 test("many outputs over the same elements are not looked through again and again", async () => {
   await using hostile = await openHostileInstance();
   const running = execute(hostile, 1);
-  await send(hostile, encodeAsk(1, [32n * 2n ** 20n]));
+  await send(hostile, encodeAskFrame(1, [32n * 2n ** 20n]));
   // Its loans are the input, 1, and the space, 2, which is full of empty elements.
   const text = output({ nameIndex: 1, datatype: 13, place: 2, shape: [2n ** 23n], byteLength: 2n ** 25n });
   const execution = await withinTime(async () => {

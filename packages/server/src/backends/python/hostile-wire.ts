@@ -104,7 +104,7 @@ function encodeAnswers(
   return encodeFrame(kind, Buffer.concat([...parts, inline]), { ...header, count });
 }
 
-export function encodeAsk(executionId: number, sizes: readonly bigint[], extra = 0): Buffer {
+export function encodeAskFrame(executionId: number, sizes: readonly bigint[], extra = 0): Buffer {
   const body = Buffer.alloc(sizes.length * 8);
   sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
   return encodeFrame(kinds.ask, body, { id: executionId, count: sizes.length, extra });
@@ -171,7 +171,7 @@ export function encodeCall(
   return encodeFrame(kinds.call, Buffer.concat([body, Buffer.alloc(4)]), { id, extra, count: inputs.length });
 }
 
-export function encodeCallAsk(id: number, ...sizes: bigint[]): Buffer {
+export function encodeCallAskFrame(id: number, ...sizes: bigint[]): Buffer {
   const body = Buffer.alloc(sizes.length * 8);
   sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
   return encodeFrame(kinds.callAsk, body, { id, count: sizes.length });

@@ -122,7 +122,7 @@ class PythonBackend implements Backend {
       bytesMax: options.environmentBytesMax,
       clock: options.clock,
     });
-    this.#ending = new TaskGroup((error) => options.logger.error(`a worker's end failed: ${String(error)}`));
+    this.#ending = new TaskGroup((error) => options.logger.error(`failed to end a Python worker: ${String(error)}`));
     const { workerDirectory, zygotesMax, zygoteIdleMs, learnedModulesMax, preImports, tenants, clock, logger } =
       options;
     this.#families = new WorkerFamilies(logger, (user) => this.#tenants?.isGone(user) === true);

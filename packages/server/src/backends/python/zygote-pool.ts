@@ -47,7 +47,9 @@ export class ZygotePool implements AsyncDisposable {
 
   constructor(options: ZygotePoolOptions) {
     this.#options = options;
-    this.#ending = new TaskGroup((error) => options.logger.error(`an interpreter's end failed: ${String(error)}`));
+    this.#ending = new TaskGroup((error) =>
+      options.logger.error(`failed to end a Python interpreter: ${String(error)}`),
+    );
   }
 
   /**

@@ -84,7 +84,7 @@ function list<Spans>(scanner: JsonScanner, scan: (scanner: JsonScanner) => Spans
   if (scanner.open(0x5d)) {
     do {
       if (items.length === listedMax)
-        throw new InferenceError("INVALID_ARG", `more than ${listedMax} inputs or outputs`);
+        throw new InferenceError("INVALID_ARG", `the request has more than ${listedMax} inputs or outputs`);
       items.push(scan(scanner));
     } while (scanner.more(0x5d));
   }

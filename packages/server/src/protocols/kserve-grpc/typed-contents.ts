@@ -171,7 +171,7 @@ const byte: Write = (view, at, reader) => {
   return at + 1;
 };
 const never: Write = () => {
-  throw new Error("bug: elements of this datatype are no varints");
+  throw new Error("bug: elements of this datatype are not encoded as varints");
 };
 
 const writers: Readonly<Record<Datatype, Write>> = {
