@@ -27,9 +27,16 @@ createServer((request, response) => {
     });
   }
   const [, kind, id] = url.split("/");
+  if (kind === "models" && method === "GET") return response.writeHead(loaded.has(id) ? 200 : 404).end();
   if (kind === "models" && method === "DELETE") return response.writeHead(loaded.delete(id) ? 200 : 404).end();
   if (kind === "models" && !loaded.has(id)) return request.resume().on("end", () => response.writeHead(404).end());
   switch (headers.do) {
+    case "absent":
+      return text(request, () => console.log("ran") || response.writeHead(404).end());
+    case "vanish":
+      setInterval(() => {}, 1000);
+      request.socket.server.close();
+      return text(request, () => response.setHeader("connection", "close").end());
     case "refuse":
       return text(request, () => response.writeHead(418, { "x-why": "tea" }).end("a teapot"));
     case "die":

@@ -1,7 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { instanceAgentContract } from "../src/contracts/index.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
 instanceAgentContract("agent in process", async (eventsMax) => {
   const subject = await openLocalAgent(eventsMax);
   return { ...subject, connect: () => Promise.resolve(subject.agent) };
+});
+
+test("disposal of the agent ends a start that is in progress instead of waiting for its time limit", async () => {
+  await using subject = await openLocalAgent();
+  const ends: (Error | null)[] = [];
+  const instance = subject.agent.instance(subject.specFor("sick"), (event) => {
+    if (event.kind === "ended") ends.push(event.error);
+  });
+  await instance.put("delete");
+  await eventually(() => instance.view.containers[0]?.health.at === "starting");
+  const beganMs = performance.now();
+  await subject.agent[Symbol.asyncDispose]();
+  const tookMs = performance.now() - beganMs;
+  assert.ok(tookMs < 10_000, `${tookMs} ms`);
+  assert.equal(ends.length, 1);
+  assert.deepEqual((await subject.agent.state()).instances, []);
 });

@@ -28,7 +28,7 @@ createServer(async (request, response) => {
   if (request.url === "/ping") return send(200);
   if (request.method === "GET" && request.url === "/models")
     return send(200, JSON.stringify({ models: [...models.keys()].map((modelName) => ({ modelName })) }));
-  if (request.method === "GET") return send(200, "", { "x-galatea-model-bytes": 1000000 });
+  if (request.method === "GET") return send(models.has(id) ? 200 : 404, "", { "x-galatea-model-bytes": 1000000 });
   const target = request.headers["x-amzn-sagemaker-target-model"];
   if (request.method === "POST" && request.url === "/models") {
     const { model_name, url } = JSON.parse(body);

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import {
   ContainerConnectionLost,
+  ContainerTimeout,
   InstanceFailure,
   ModelLoadError,
   ModelMissingError,
@@ -177,6 +178,43 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     await started;
     await second.started();
     assert.equal(await text((await second.container.invoke(asked(null))).body), "question");
+  });
+
+  test(`${name}: a request that was not sent reports why its container does not come back in time`, async () => {
+    await using subject = await open();
+    const spec = { ...subject.specFor("serve"), restartWaitMsMax: 50 };
+    const { container } = await new Watched(subject.agent, spec).started();
+    const reply = await container.invoke(asked("vanish"));
+    assert.equal(await text(reply.body), "");
+    await assert.rejects(container.invoke(asked(null)), ContainerTimeout);
+  });
+
+  test(`${name}: a model's own empty 404 is passed on, and the model computes once`, async () => {
+    await using subject = await open();
+    await subject.putModel("a.tar.gz", "weights");
+    const watched = await new Watched(subject.agent, subject.specFor("serve", "many")).started();
+    using model = await watched.container.acquire("a.tar.gz", signal());
+    const reply = await model.invoke(asked("absent"));
+    assert.deepEqual([reply.status, await text(reply.body)], [404, ""]);
+    assert.equal(await text((await model.invoke(asked("print"))).body), "printed");
+    await eventually(() => watched.lines.some((line) => line.startsWith("line 199 ")));
+    assert.deepEqual(
+      watched.lines.filter((line) => line === "ran"),
+      ["ran"],
+    );
+  });
+
+  test(`${name}: a lost model is loaded again after a request that cannot be sent twice`, async () => {
+    await using subject = await open();
+    await subject.putModel("a.tar.gz", "weights");
+    const watched = await new Watched(subject.agent, subject.specFor("serve", "many")).started();
+    using model = await watched.container.acquire("a.tar.gz", signal());
+    await text((await model.invoke(asked("forget"))).body);
+    const lost = await model.invoke(asked(null, { body: Readable.from([Buffer.from("once")]) }));
+    assert.deepEqual([lost.status, await text(lost.body)], [404, ""]);
+    using again = await watched.container.acquire("a.tar.gz", signal());
+    assert.equal(again.cacheHit, false);
+    assert.equal(await text((await again.invoke(asked(null))).body), "question");
   });
 
   test(`${name}: a model is loaded, held, found loaded, loaded again where its container lost it, and released`, async () => {

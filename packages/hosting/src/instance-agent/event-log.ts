@@ -1,11 +1,12 @@
-import { ChangeNotifier, rejectOnAbort } from "@galatea/base";
+import { ChangeNotifier, rejectOnAbort, unreachable } from "@galatea/base";
+import { InstanceFailure } from "../instances/index.ts";
 import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
 import type { EventReading } from "./instance-agent.ts";
 
 /** Bounds of the events that are kept for all readers together. */
 export interface EventLogLimits {
   readonly eventsMax: number;
-  /** Characters of log lines, failures and targets, whose length the container decides. */
+  /** Characters of all texts whose length a container or a caller decides: log lines, failures, targets. */
   readonly charsMax: number;
 }
 
@@ -93,9 +94,20 @@ function charsOf(event: InstanceEvent): number {
     case "model-timed":
     case "outdated":
       return event.target.length;
-    case "health":
-      return event.health.lastLines.reduce((sum, line) => sum + line.length, event.health.failure.length);
-    default:
+    case "health": {
+      const { failure, lastLines, unconfined } = event.health;
+      return charsOfAll([failure, ...lastLines, ...Object.entries(unconfined ?? {}).flat()]);
+    }
+    case "ended": {
+      const { error } = event;
+      return charsOfAll([error?.message ?? "", ...(error instanceof InstanceFailure ? error.lastLines : [])]);
+    }
+    case "model-used":
+    case "memory":
       return 0;
+    default:
+      return unreachable(event);
   }
 }
+
+const charsOfAll = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);

@@ -20,7 +20,10 @@ interface Entry {
   ending: Promise<void> | null;
 }
 
-/** The agent of the node that this process runs on. Disposal leaves instances running; the host ends or detaches them. */
+/**
+ * The agent of the node that this process runs on. Disposal ends instances whose first start is in progress. It leaves others running; the host
+ * ends or detaches them.
+ */
 export class LocalInstanceAgent implements InstanceAgent {
   readonly #options: LocalAgentOptions;
   readonly #entries = new Map<string, Entry>();
@@ -102,9 +105,10 @@ export class LocalInstanceAgent implements InstanceAgent {
     this.#entries.set(spec.id, entry);
     client.attached(entry.running);
     this.#memoryChanged();
-    this.#tasks.run(async () => {
-      const failure = await entry.running.start(onStartFailure);
-      if (failure !== null && entry.ending === null) await this.#end(entry, "delete", failure);
+    this.#tasks.run(async (closing) => {
+      const failure = await entry.running.start(onStartFailure, closing);
+      const how = closing.aborted ? "shutDown" : "delete";
+      if (failure !== null && entry.ending === null) await this.#end(entry, how, failure);
     });
   }
 
@@ -187,13 +191,14 @@ class RunningInstance {
   }
 
   /** Starts all containers. Resolves with null when they are in service, or with the first failure. With `retry` it resolves with null at once. */
-  async start(onStartFailure: OnStartFailure): Promise<Error | null> {
+  async start(onStartFailure: OnStartFailure, closing: AbortSignal): Promise<Error | null> {
     if (onStartFailure === "retry") {
       for (const { container } of this.containers) container.resume();
       return null;
     }
     const { signal } = this.#starting;
-    const starts = this.containers.map(({ container }) => container.start(signal));
+    const either = AbortSignal.any([signal, closing]);
+    const starts = this.containers.map(({ container }) => container.start(either));
     // The first failure cancels the other starts.
     for (const start of starts) start.catch((error: unknown) => this.#starting.abort(error));
     this.#starts = Promise.allSettled(starts);

@@ -129,6 +129,16 @@ export class RunningContainer implements AsyncDisposable {
     }
   }
 
+  /** Returns whether the container has a model loaded, as the container reports it. */
+  async hasModel(id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const client = this.#healthyClient ?? (await this.#waitForClient(signal));
+      return await client.hasModel(id, signal);
+    } catch (error) {
+      throw reported(error, signal);
+    }
+  }
+
   async usage(): Promise<InstanceUsage | null> {
     return await this.container.usage();
   }
@@ -159,9 +169,7 @@ export class RunningContainer implements AsyncDisposable {
       if (!mayRepeat || !client.wasNotSent(error)) throw error;
       const wait = (limit: AbortSignal) =>
         isSecond ? this.container.successor(client, limit) : this.container.healthyClient(limit);
-      const next = await this.#waitForRestart(signal, wait).catch(() => {
-        throw error;
-      });
+      const next = await this.#waitForRestart(signal, wait);
       // A container that closes an idle connection when a request comes has not ended: it gets the request on another connection.
       return next === client ? await this.#withSuccessor(call, send, true) : await send(next);
     }
@@ -299,21 +307,27 @@ class RunningLease implements AcquiredModel {
   }
 
   /**
-   * Sends a request; sends it once more after a 404 (the container lost the model: it is loaded again) or a 507 (an idle model is unloaded first).
+   * Sends a request; sends it once more when the container had lost the model (it is loaded again), or after a 507 (an idle model is unloaded
+   * first).
    */
   async invoke(request: AgentRequest): Promise<AgentReply> {
     const models = this.#models;
     const path = this.#path(request);
     const reply = await this.#running.post(path, request);
-    if (!Buffer.isBuffer(request.body) || (reply.status !== 404 && reply.status !== 507)) return reply;
+    if (reply.status !== 404 && reply.status !== 507) return reply;
+    const isWhole = Buffer.isBuffer(request.body);
     const text = await errorText(reply.body);
+    const unchanged = { ...reply, body: Readable.from([Buffer.from(text)]) };
     if (reply.status === 507) {
-      if (!(await models.evictIdleModel())) return { ...reply, body: Readable.from([Buffer.from(text)]) };
+      if (!isWhole || !(await models.evictIdleModel())) return unchanged;
       return await this.#running.post(path, request);
     }
-    // An empty 404 is the contract's "not loaded"; a 404 with a body is the model's own response.
-    if (text !== "") return { ...reply, body: Readable.from([Buffer.from(text)]) };
+    // The contract's "not loaded" is a 404, and so may be the response of a model, which must not compute twice. Bodies do not distinguish the
+    // two: containers of other makers describe the missing model in theirs, and a model may send none. `GET /models/{id}` of the contract
+    // does, for every container.
+    if (await this.#running.hasModel(this.#id, request.signal)) return unchanged;
     models.forget(this.#id);
+    if (!isWhole) return unchanged;
     this.#leases.push(await models.acquire(this.#target, request.signal));
     return await this.#running.post(this.#path(request), request);
   }

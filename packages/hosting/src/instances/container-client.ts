@@ -261,6 +261,13 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     );
   }
 
+  /** Returns whether the container has loaded a model. */
+  async hasModel(id: string, signal: AbortSignal): Promise<boolean> {
+    const described = await this.#pool.request({ method: "GET", path: `/models/${id}`, signal });
+    await described.body.dump();
+    return described.statusCode !== 404;
+  }
+
   async unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void> {
     const reply = await this.#pool.request({
       method: "DELETE",

@@ -38,6 +38,7 @@ const codec: PayloadCodec = {
   encode: ({ outputs }, { accept }) => {
     const body = outputs[0]!.data.subarray(4);
     if (text(body.subarray(0, 16)).startsWith("bug")) throw new Error("a codec's bug");
+    if (text(body).startsWith("absent")) return { status: 404, contentType: accept, body: "" };
     return { status: 201, contentType: accept, body };
   },
   failed: ({ message }) => ({ status: 500, contentType: "text/plain", body: `failed: ${message}` }),
@@ -143,6 +144,15 @@ test("an archive is asked by its id, and by no other's name; want of memory has 
   assert.equal((await of("full", target)).status, 507);
   assert.equal((await invoke("full")).status, 500);
   assert.equal((await sendRawRequest(socketPath, post("/models/h2/invoke", "hi", ""))).status, 404);
+});
+
+test("a model's own empty 404 differs from that of a model that is not loaded by the description of the model", async () => {
+  const describe = async (id: string) =>
+    (await sendRawRequest(socketPath, `GET /models/${id} HTTP/1.1\r\nHost: x\r\n\r\n`)).status;
+  const { status, body } = await sendRawRequest(socketPath, post("/models/h1/invoke", "absent", target + accept));
+  assert.deepEqual([status, body, await describe("h1")], [404, "", 200]);
+  const unloaded = await sendRawRequest(socketPath, post("/models/h2/invoke", "absent", target + accept));
+  assert.deepEqual([unloaded.status, unloaded.body, await describe("h2")], [404, "", 404]);
 });
 
 test("a content type that is no header's text ends nothing but itself", async () => {
