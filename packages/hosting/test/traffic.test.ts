@@ -48,6 +48,19 @@ test("what a variant is owed is not forgotten when the record changes and its we
   }
 });
 
+test("a request goes to an instance that takes it: one is refused only when all instances are full", async () => {
+  await using bench = await TrafficBench.open(undefined, null, { limits: { requestsMax: 4 } });
+  const variant = { name: "a", InitialInstanceCount: 3, RoutingConfig: { RoutingStrategy: "RANDOM" as const } };
+  await bench.deploy("full", [variant]);
+  const held = Array.from({ length: 12 }, () => bench.ask("full", "hold"));
+  await Promise.race([Promise.all(held), until("all are held", () => bench.heldCount() === 12)]);
+  await assert.rejects(bench.ask("full", "x"), { code: "ServiceUnavailable", statusFallback: 503 });
+  assert.equal(bench.sums.get("full a Invocation5XXErrors"), 1);
+  assert.equal(bench.sums.get("full a InvocationModelErrors"), 0);
+  bench.signal("SIGUSR2");
+  assert.equal(new Set((await Promise.all(held)).map(({ instance }) => instance)).size, 3);
+});
+
 test("an instance that is killed fails what it had read and nothing else: its requests go to the other one until it is replaced", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("killed", [{ name: "a", InitialInstanceCount: 2 }]);

@@ -222,7 +222,7 @@ export class Fleet implements VariantFleet {
   }
 
   get canServe(): boolean {
-    return this.#members.some((member) => member.isInService);
+    return this.#members.some((member) => member.isInService && !member.invocations.isFull);
   }
 
   get models(): DemandModels | null {
@@ -397,8 +397,9 @@ export class Fleet implements VariantFleet {
     return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerConnectionLost(text) });
   }
 
-  /** Returns the members that can serve a request; unhealthy ones only if there are no others. */
-  #candidatesFor({ targetModel, targetContainer }: InvocationRequest): readonly FleetMember[] {
+  /** Returns the members that can serve a request; unhealthy ones, and those that would reject it, only if there are no others. */
+  #candidatesFor(request: InvocationRequest): readonly FleetMember[] {
+    const { targetModel, targetContainer } = request;
     if (targetModel !== null && this.#movingModels.size > 0) {
       const has = (member: FleetMember) =>
         member.serves(targetContainer) && member.holderOf(targetContainer)?.models.copyOf(targetModel) === "loaded";
@@ -406,9 +407,8 @@ export class Fleet implements VariantFleet {
       if (moving.length > 0) return moving;
     }
     const serving = this.#members.filter((member) => member.serves(targetContainer));
-    if (serving.length < 2 || serving.every((member) => member.isHealthy)) return serving;
-    const healthy = serving.filter((member) => member.isHealthy);
-    return healthy.length === 0 ? serving : healthy;
+    const healthy = preferred(serving, (member) => member.isHealthy);
+    return preferred(healthy, ({ invocations }) => invocations.refusalOf(request) === null);
   }
 
   #choose(candidates: readonly FleetMember[], { targetModel, targetContainer }: InvocationRequest): FleetMember {
@@ -474,6 +474,13 @@ export class Fleet implements VariantFleet {
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }
   }
+}
+
+/** Returns the members that pass a test, or all if none passes. */
+function preferred(members: readonly FleetMember[], passes: (member: FleetMember) => boolean): readonly FleetMember[] {
+  if (members.length < 2 || members.every(passes)) return members;
+  const passing = members.filter(passes);
+  return passing.length === 0 ? members : passing;
 }
 
 /** Returns the source of output and errors of a fleet's containers, for messages. */

@@ -74,6 +74,18 @@ export class InstanceInvocations {
     return this.#inFlightCount;
   }
 
+  /** True while every request would be rejected. */
+  get isFull(): boolean {
+    return this.#inFlightCount >= this.#options.limits.requestsMax;
+  }
+
+  /** Returns why a request would be rejected; null if it would not. */
+  refusalOf({ isStreamed }: InvocationRequest): string | null {
+    if (this.isFull) return "Too many requests are in flight on this instance";
+    const isFullOfStreams = this.#streamCount >= this.#options.limits.streamsMax;
+    return isStreamed && isFullOfStreams ? "Too many streams are open on this instance" : null;
+  }
+
   /** Resolves when no request is in flight. */
   async idle(signal: AbortSignal): Promise<void> {
     while (this.#inFlightCount > 0) await rejectOnAbort(this.#idle.nextChange(), signal);
@@ -84,14 +96,9 @@ export class InstanceInvocations {
    * `mayGoElsewhere` also NotSent, and then nothing is recorded here.
    */
   async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
-    if (this.#inFlightCount >= this.#options.limits.requestsMax) {
-      const text = "Too many requests are in flight on this instance";
-      throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
-    }
-    if (request.isStreamed && this.#streamCount >= this.#options.limits.streamsMax) {
-      const text = "Too many streams are open on this instance";
-      throw this.#refused(request, new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
-    }
+    const refusal = this.refusalOf(request);
+    if (refusal !== null)
+      throw this.#refused(request, new AwsError("ServiceUnavailable", refusal, { statusFallback: 503 }));
     const hops = this.#targetsOf(request).map(beginHop);
     const trace = beginTrace(request, hops);
     request.bounds?.onContainer(hops[0]?.target.place.logStreamArn ?? "");
