@@ -6,7 +6,7 @@ export interface FaultyProxy extends Disposable {
   readonly port: number;
   /** Ends all connections at once, on both sides. */
   drop(): void;
-  /** Ends all connections after the database has got what was sent, and before it answers. */
+  /** Ends each connection when the database next answers on it; the answer is lost. */
   dropResponses(): void;
   /** Passes nothing on, in either direction, and accepts no connection, until `resume`. Nothing is lost meanwhile. */
   stall(): void;
@@ -54,9 +54,7 @@ export async function openFaultyProxy(targetPort: number): Promise<FaultyProxy> 
     dropResponses() {
       for (const { client, server } of pairs) {
         server.removeAllListeners("data");
-        server.resume();
-        // The next thing that the client sends reaches the database; its connection then ends.
-        client.once("data", () => setImmediate(() => client.destroy()));
+        server.once("data", () => client.destroy());
       }
     },
     stall() {

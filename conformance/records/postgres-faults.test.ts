@@ -60,8 +60,7 @@ async function readAgain(documents: Documents, key: string) {
 }
 
 /** Counts in two documents at once, each write over the version that the last one made, until the signal. */
-async function countUp(documents: Documents, name: string, until: AbortSignal): Promise<Told> {
-  const told: Told = { acknowledged: 0, failed: 0, unknown: 0 };
+async function countUp(documents: Documents, name: string, told: Told, until: AbortSignal): Promise<void> {
   let [value, version]: [number, number | "absent"] = [0, "absent"];
   while (!until.aborted) {
     try {
@@ -78,7 +77,6 @@ async function countUp(documents: Documents, name: string, until: AbortSignal): 
       [value, version] = [Number(now?.body ?? 0), now?.version ?? "absent"];
     }
   }
-  return told;
 }
 
 async function assertCounted(documents: Documents, name: string, { acknowledged, unknown }: Told): Promise<void> {
@@ -95,14 +93,19 @@ async function assertCounted(documents: Documents, name: string, { acknowledged,
 async function underFaults(
   database: string,
   documents: PostgresDocuments,
-  faults: () => Promise<void>,
+  /** `progress` resolves when every writer has made another write. */
+  faults: (progress: () => Promise<void>) => Promise<void>,
 ): Promise<Told[]> {
   const over = new AbortController();
   const names = Array.from({ length: 16 }, (_, index) => `w${index}`);
-  const working = Promise.all(names.map((name) => countUp(documents, name, over.signal)));
-  await faults();
+  const told = names.map((): Told => ({ acknowledged: 0, failed: 0, unknown: 0 }));
+  const working = Promise.all(names.map((name, index) => countUp(documents, name, told[index]!, over.signal)));
+  await faults(async () => {
+    const made = told.map(({ acknowledged }) => acknowledged);
+    await eventually(() => told.every(({ acknowledged }, index) => acknowledged > made[index]!));
+  });
   over.abort();
-  const told = await working;
+  await working;
   for (const [index, name] of names.entries()) await assertCounted(documents, name, told[index]!);
   await documents[Symbol.asyncDispose]();
   await using again = await open(database);
@@ -130,9 +133,10 @@ test("kill -9 of the database amid writes: each acknowledged write is there, non
 test("sessions that are ended at random under load fail no write that says what it expects", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
-  const told = await underFaults(database, documents, async () => {
-    for (let round = 0; round < 40; round += 1) {
-      await delay(50);
+  const told = await underFaults(database, documents, async (progress) => {
+    for (let round = 0; round < 30; round += 1) {
+      await progress();
+      await delay(round);
       await server.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = '${database}' AND application_name LIKE 'galatea%' AND random() < 0.7`,
@@ -148,13 +152,14 @@ test("connections that break at any moment, also between a commit and its respon
   const database = await newDatabase();
   using proxy = await openFaultyProxy(server.port);
   const documents = await open(database, { port: proxy.port });
-  const told = await underFaults(database, documents, async () => {
-    for (let round = 0; round < 40; round += 1) {
-      await delay(50);
+  const told = await underFaults(database, documents, async (progress) => {
+    for (let round = 0; round < 30; round += 1) {
+      await progress();
+      await delay(round);
       if (round % 2 === 0) proxy.drop();
       else proxy.dropResponses();
     }
-    await delay(200);
+    await progress();
   });
   t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
   assert.equal(total(told, "failed") + total(told, "unknown"), 0);
