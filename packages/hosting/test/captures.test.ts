@@ -63,7 +63,7 @@ test("what an endpoint is asked and answers is in files by variant and hour; ano
   });
   assert.deepEqual(new Set(found), new Set(wanted));
   assert.equal(new Set(lines.map(([, { eventMetadata }]) => eventMetadata.eventId)).size, 20);
-  const none = { "no-instance-capacity": 0, "shadow-busy": 0, "cut-short": 0, "not-written": 0 };
+  const none = { "no-room": 0, "shadow-busy": 0, "cut-short": 0, "not-written": 0 };
   assert.deepEqual(bench.hosting.mirrorStatistics, { callCount: 0, bytes: 0, lost: none });
 });
 
