@@ -15,7 +15,7 @@ import { BucketAlreadyOwnedByYou, CreateBucketCommand, PutObjectCommand, S3Clien
 import { freePorts } from "../conformance/environments/index.ts";
 import { mustAsk } from "./ask.ts";
 import { requestBytes } from "./load.ts";
-import { signedHeaders } from "@galatea/aws/signing";
+import { signRequestHeaders } from "@galatea/aws/signing";
 import { addSub } from "./models.ts";
 import { addSubBody } from "./requests.ts";
 
@@ -192,7 +192,7 @@ export function signedInvocationBytes(port: number, endpoint: string, body: Uint
   const path = `/endpoints/${endpoint}/invocations`;
   const url = new URL(`http://127.0.0.1:${port}${path}`);
   const toSign = { method: "POST", url, body: Buffer.from(body).toString(), region, service: "sagemaker", timeMs };
-  const headers = { "content-type": "application/json", host: url.host, ...signedHeaders(toSign, credentials) };
+  const headers = { "content-type": "application/json", host: url.host, ...signRequestHeaders(toSign, credentials) };
   return requestBytes(path, body, headers);
 }
 

@@ -1,22 +1,22 @@
-import type { ModelledService, RawService, RefusedMember, ServiceRow } from "@galatea/aws/wire";
+import type { ModelledService, RawService, UnsupportedMember, ServiceRow } from "@galatea/aws/wire";
 import {
-  refusedCaptureMembers,
-  refusedContainerMembers,
-  refusedSpecMembers,
-  refusedVariantMembers,
+  unsupportedCaptureMembers,
+  unsupportedContainerMembers,
+  unsupportedSpecMembers,
+  unsupportedVariantMembers,
 } from "../../packages/aws/src/services/sagemaker/refused-members.ts";
 import { serviceRows } from "../aws-services.ts";
 import { codeSpan, markdownTable, referencePage } from "./markdown.ts";
 
 /** Members of structures within an input, which the operation's own row does not list. */
-const innerMembers: Readonly<Record<string, Readonly<Record<string, readonly RefusedMember[]>>>> = {
-  CreateModel: { "PrimaryContainer, Containers": refusedContainerMembers },
+const innerMembers: Readonly<Record<string, Readonly<Record<string, readonly UnsupportedMember[]>>>> = {
+  CreateModel: { "PrimaryContainer, Containers": unsupportedContainerMembers },
   CreateEndpointConfig: {
-    "ProductionVariants, ShadowProductionVariants": refusedVariantMembers,
-    DataCaptureConfig: refusedCaptureMembers,
+    "ProductionVariants, ShadowProductionVariants": unsupportedVariantMembers,
+    DataCaptureConfig: unsupportedCaptureMembers,
   },
-  CreateInferenceComponent: { Specification: refusedSpecMembers },
-  UpdateInferenceComponent: { Specification: refusedSpecMembers },
+  CreateInferenceComponent: { Specification: unsupportedSpecMembers },
+  UpdateInferenceComponent: { Specification: unsupportedSpecMembers },
 };
 
 /** Returns the page of every operation of the platform's AWS services, from the rows that the gateway serves. */
@@ -33,10 +33,10 @@ async function serviceSection(service: ServiceRow): Promise<string> {
   return service.kind === "modelled" ? await modelledSection(service) : rawSection(service);
 }
 
-async function modelledSection({ model, operations, refusals = [], scope }: ModelledService): Promise<string> {
+async function modelledSection({ model, operations, unsupportedOperations: refusals = [], scope }: ModelledService): Promise<string> {
   const rows = await Promise.all(
     Object.entries(operations).map(async ([name, row]) => {
-      const { refuses = [] } = typeof row === "function" ? await row() : row;
+      const { unsupportedMembers: refuses = [] } = typeof row === "function" ? await row() : row;
       return [name, refusedText(name, refuses)] as const;
     }),
   );
@@ -69,8 +69,8 @@ function rawSection({ scope, protocol, operations }: RawService): string {
   ].join("\n\n");
 }
 
-function refusedText(operation: string, refuses: readonly RefusedMember[]): string {
-  const paths = (members: readonly RefusedMember[]) => members.map(({ path }) => codeSpan(path)).join(", ");
+function refusedText(operation: string, refuses: readonly UnsupportedMember[]): string {
+  const paths = (members: readonly UnsupportedMember[]) => members.map(({ path }) => codeSpan(path)).join(", ");
   const inner = Object.entries(innerMembers[operation] ?? {}).map(([of, members]) => `in ${of}: ${paths(members)}`);
   return [paths(refuses), ...inner].filter(Boolean).join("; ");
 }

@@ -2,7 +2,7 @@
 export {
   createGateway,
   isLoopbackName,
-  refusedRequest,
+  rejectionOf,
   type CallContext,
   type HostAndOriginRules,
   type Gateway,
@@ -11,19 +11,24 @@ export {
 } from "./wire/index.ts";
 export { isOpenAiUrl } from "./services/sagemaker-runtime/index.ts";
 export { awsServices } from "./services/index.ts";
-export { alarmValues, cloudwatchService, recordedDashboards, topicActions } from "./services/cloudwatch/index.ts";
-export { GroupFilters, lazyLogQueries, recordedMetricFilters } from "./services/logs/index.ts";
+export {
+  createAlarmValueReader,
+  cloudwatchService,
+  openDashboardStore,
+  createTopicActions,
+} from "./services/cloudwatch/index.ts";
+export { GroupFilters, lazyLogQueries, openMetricFilterStore } from "./services/logs/index.ts";
 export { autoscalingService } from "./services/application-autoscaling/index.ts";
-export { ObjectWriters, s3Service } from "./services/s3/index.ts";
-export { ensureRole, recordedIdentities } from "./services/iam/index.ts";
+export { WriterQuotas, s3Service } from "./services/s3/index.ts";
+export { ensureRole, openIdentityStore } from "./services/iam/index.ts";
 export { StsSessions } from "./services/sts/index.ts";
 export {
-  answerHttpsHosts,
+  attachConnectProxy,
   clientEnvironment,
-  shellBefore,
+  previousEnvironment,
   shellChanges,
-  shellRestored,
-  stsHosts,
+  changesToRestoreShell,
+  stsHostNames,
   type ClientProxy,
   type ShellChange,
 } from "./client-environment/index.ts";

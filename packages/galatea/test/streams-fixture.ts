@@ -16,7 +16,7 @@ import { openDirectoryStore } from "@galatea/hosting/objects";
 import type { Hosting, InvocationLimits } from "@galatea/hosting";
 import { DocumentMemory } from "@galatea/hosting/records/contracts";
 import { imaged, openHosting, owner, type HostingFixture } from "../../hosting/test/hosting-fixture.ts";
-import { createPlatformServer, listen, platformServerLimits, type PlatformServer } from "@galatea/aws/http-server";
+import { createPlatformServer, listenOn, platformServerLimits, type PlatformServer } from "@galatea/aws/http-server";
 
 /**
  * A container that responds in chunks as its request says: `status` at once; `parts`, each in its chunk; then it
@@ -143,7 +143,7 @@ export class StreamBench implements AsyncDisposable {
     const platform = createPlatformServer({ ...platformServerLimits, stallTimeoutMs });
     const gateway = createGateway({
       services: [
-        runtimeService({ hosting, requestBytesMax: 6_291_456, cutting: platform.cutting, clock: systemClock }),
+        runtimeService({ hosting, requestBytesMax: 6_291_456, streamAbort: platform.streamAbort, clock: systemClock }),
       ],
       credentials: null,
       regionDefault: owner.region,
@@ -152,7 +152,7 @@ export class StreamBench implements AsyncDisposable {
       logger: silentLogger,
     });
     gateway.attach(platform.server);
-    const url = await listen(platform.server, { host: "127.0.0.1", port: 0 });
+    const url = await listenOn(platform.server, { host: "127.0.0.1", port: 0 });
     opening.defer(() => platform.close(0));
     const credentials = { accessKeyId: "k", secretAccessKey: "s" };
     const client = new SageMakerRuntimeClient({ endpoint: url, region: owner.region, credentials, maxAttempts: 1 });

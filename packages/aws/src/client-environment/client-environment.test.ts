@@ -5,17 +5,17 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { test } from "node:test";
 import { connect as connectTls } from "node:tls";
 import * as fc from "fast-check";
-import { answerHttpsHosts } from "./https-hosts.ts";
+import { attachConnectProxy } from "./https-hosts.ts";
 import { clientEnvironment } from "./client-environment.ts";
 import { createCertificate } from "@galatea/base/certificates";
 import { proxyUrl } from "./proxy-access.ts";
-import { shellChanges, shellRestored, type ShellChange } from "./shell-changes.ts";
-import { stsHosts } from "./sts-hosts.ts";
+import { shellChanges, changesToRestoreShell, type ShellChange } from "./shell-changes.ts";
+import { stsHostNames } from "./sts-hosts.ts";
 
 const day = 24 * 3600 * 1000;
 const secret = "proxy-secret";
 const certificate = createCertificate({
-  names: ["localhost", "127.0.0.1", ...stsHosts()],
+  names: ["localhost", "127.0.0.1", ...stsHostNames()],
   notBefore: new Date(Date.now() - day),
   notAfter: new Date(Date.now() + 3650 * day),
 });
@@ -70,7 +70,12 @@ function closeAll(...servers: readonly Closing[]): void {
 test("behind CONNECT the hosts of STS are answered here, and no other host is reached", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer((asked, response) => response.end(`${asked.headers.host} ${asked.url}`));
-  using _passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret: () => secret });
+  using _passedOn = attachConnectProxy(server, {
+    certificate,
+    hosts: stsHostNames(),
+    tunnelsMax: 10,
+    secret: () => secret,
+  });
   const [port, other] = [await listening(server), await listening(elsewhere)];
   const url = `http://127.0.0.1:${port}`;
   try {
@@ -96,7 +101,12 @@ test("behind CONNECT the hosts of STS are answered here, and no other host is re
 test("who was given the proxy's address is passed on, until the platform closes", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer();
-  const passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret: () => secret });
+  const passedOn = attachConnectProxy(server, {
+    certificate,
+    hosts: stsHostNames(),
+    tunnelsMax: 10,
+    secret: () => secret,
+  });
   const [port, other] = [await listening(server), await listening(elsewhere)];
   const proxy = proxyUrl(`http://127.0.0.1:${port}`, secret, null);
   try {
@@ -130,7 +140,12 @@ test("what is passed on goes through the proxy that the shell had, as whom the s
     socket.once("close", () => outer.destroy());
   });
   const server = createHttpServer();
-  using _passedOn = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax: 10, secret: () => secret });
+  using _passedOn = attachConnectProxy(server, {
+    certificate,
+    hosts: stsHostNames(),
+    tunnelsMax: 10,
+    secret: () => secret,
+  });
   const [port, other, corporatePort] = [
     await listening(server),
     await listening(elsewhere),
@@ -202,7 +217,7 @@ test("a shell gets back what it had, whatever was printed for it between", () =>
         for (const name of ["A", "B", "C", "D"])
           if (!Object.hasOwn(variables, name)) assert.equal(now[name], start[name], name);
       }
-      assert.deepEqual(changed(now, shellRestored(now)), start);
+      assert.deepEqual(changed(now, changesToRestoreShell(now)), start);
     }),
   );
 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { earlierProxy, proxyUrl } from "./proxy-access.ts";
+import { previousProxy, proxyUrl } from "./proxy-access.ts";
 
 export interface ClientEnvironmentOptions {
   /** URL of the platform, such as `http://127.0.0.1:8770`. */
@@ -65,7 +65,7 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     const own = ["127.0.0.1", "localhost", new URL(url).hostname];
     const excepted = (shell.NO_PROXY ?? shell.no_proxy ?? "").split(",").map((name) => name.trim());
     const local = [...new Set([...excepted, ...own])].filter((name) => name !== "").join(",");
-    const before = earlierProxy(shell.HTTPS_PROXY ?? shell.https_proxy, url);
+    const before = previousProxy(shell.HTTPS_PROXY ?? shell.https_proxy, url);
     // Clients differ in which spelling has priority when a shell has both.
     variables.HTTPS_PROXY = variables.https_proxy = proxyUrl(url, options.secretAccessKey, before);
     variables.NO_PROXY = variables.no_proxy = local;

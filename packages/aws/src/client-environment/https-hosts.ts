@@ -5,9 +5,9 @@ import type { Duplex } from "node:stream";
 import { TLSSocket, createSecureContext } from "node:tls";
 import type { Certificate } from "@galatea/base/certificates";
 import { unsignedAccess } from "../unsigned-access/index.ts";
-import { proxyAccess } from "./proxy-access.ts";
+import { parseProxyAuthorization } from "./proxy-access.ts";
 
-export interface HttpsHostsOptions {
+export interface ConnectProxyOptions {
   readonly certificate: Certificate;
   /** Host names that this server serves itself; the certificate is for them. */
   readonly hosts: readonly string[];
@@ -32,7 +32,7 @@ const upstreamMsMax = 60_000;
  * otherwise it is rejected. Callers from other machines are rejected. Disposal ends the tunnels, which the server's own
  * close does not know.
  */
-export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Disposable {
+export function attachConnectProxy(server: Server, options: ConnectProxyOptions): Disposable {
   const { certificatePem: cert, keyPem: key } = options.certificate;
   const secureContext = createSecureContext({ cert, key });
   const own = new Set(options.hosts);
@@ -43,7 +43,7 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Di
     socket.on("error", () => socket.destroy());
     const target = parseTarget(request.url ?? "");
     if (target === null) return refuse(socket, "400 Bad Request");
-    const { stsTunnel } = unsignedAccess({ remoteAddress: socket.remoteAddress, isOpen: false, bringsKey: false });
+    const { stsTunnel } = unsignedAccess({ remoteAddress: socket.remoteAddress, isOpen: false, hasOwnerKey: false });
     if (!stsTunnel) return refuse(socket, "403 Forbidden");
     if (head.length > 0) socket.unshift(head);
     if (own.has(target.host)) {
@@ -53,7 +53,7 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Di
       server.emit("connection", secure);
       return;
     }
-    const access = proxyAccess(request.headers["proxy-authorization"], options.secret());
+    const access = parseProxyAuthorization(request.headers["proxy-authorization"], options.secret());
     if (access === null) return refuse(socket, "403 Forbidden");
     if (closed || tunnels.size >= options.tunnelsMax) return refuse(socket, "503 Service Unavailable");
     tunnels.add(socket);
@@ -67,7 +67,7 @@ export function answerHttpsHosts(server: Server, options: HttpsHostsOptions): Di
     };
     const failed = () => refuse(socket, "502 Bad Gateway");
     if (access.upstream === null) connectDirectly(target, socket, join, failed);
-    else connectThrough(access.upstream, target, socket, join, failed);
+    else connectThroughProxy(access.upstream, target, socket, join, failed);
   });
   return {
     [Symbol.dispose]() {
@@ -88,7 +88,7 @@ function connectDirectly(target: Target, client: Socket, join: (outer: Socket) =
 }
 
 /** Connects through the proxy that the client's shell had before. */
-function connectThrough(
+function connectThroughProxy(
   upstream: URL,
   { host, port }: Target,
   client: Socket,

@@ -9,6 +9,6 @@ export {
   type ClientEnvironmentOptions,
   type ClientProxy,
 } from "./client-environment.ts";
-export { answerHttpsHosts, type HttpsHostsOptions } from "./https-hosts.ts";
-export { shellBefore, shellChanges, shellRestored, type ShellChange } from "./shell-changes.ts";
-export { stsHosts } from "./sts-hosts.ts";
+export { attachConnectProxy, type ConnectProxyOptions } from "./https-hosts.ts";
+export { previousEnvironment, shellChanges, changesToRestoreShell, type ShellChange } from "./shell-changes.ts";
+export { stsHostNames } from "./sts-hosts.ts";

@@ -21,7 +21,7 @@ export function proxyUrl(platformUrl: string, secret: string, upstream: string |
 }
 
 /** Reads `Proxy-Authorization`; null if it is not from `proxyUrl` with this secret. */
-export function proxyAccess(header: string | undefined, secret: string): ProxyAccess | null {
+export function parseProxyAuthorization(header: string | undefined, secret: string): ProxyAccess | null {
   const encoded = /^basic +(\S+)$/i.exec(header ?? "")?.[1];
   if (encoded === undefined) return null;
   const [user = "", password = ""] = Buffer.from(encoded, "base64").toString("utf8").split(":");
@@ -35,7 +35,7 @@ export function proxyAccess(header: string | undefined, secret: string): ProxyAc
  * Returns the shell's previous proxy: the value of its variable or, if that is this platform, the proxy in its URL.
  * Null for none.
  */
-export function earlierProxy(variable: string | undefined, platformUrl: string): string | null {
+export function previousProxy(variable: string | undefined, platformUrl: string): string | null {
   if (variable === undefined || variable === "") return null;
   const text = variable.includes("://") ? variable : `http://${variable}`;
   if (!URL.canParse(text)) return null;

@@ -4,7 +4,7 @@ type Shell = Readonly<Record<string, string | undefined>>;
 export type ShellChange = readonly [name: string, value: string | null];
 
 /** The variable with the shell's previous values: name to value, null where there was none. */
-export const beforeName = "GALATEA_ENV_BEFORE";
+export const previousValuesVariable = "GALATEA_ENV_BEFORE";
 
 /**
  * Returns the changes that set these variables in a shell. Keeps the previous values for `shellRestored`, and restores
@@ -18,17 +18,17 @@ export function shellChanges(variables: Readonly<Record<string, string | null>>,
   const given = [...before].filter(([name]) => !Object.hasOwn(variables, name));
   for (const [name] of given) before.delete(name);
   const kept = Buffer.from(JSON.stringify(Object.fromEntries(before))).toString("base64");
-  return [...Object.entries(variables), ...given, [beforeName, kept]];
+  return [...Object.entries(variables), ...given, [previousValuesVariable, kept]];
 }
 
 /** Returns the changes that restore a shell's previous values. */
-export function shellRestored(shell: Shell): readonly ShellChange[] {
+export function changesToRestoreShell(shell: Shell): readonly ShellChange[] {
   const before = valuesBefore(shell);
-  return shell[beforeName] === undefined ? [] : [...before, [beforeName, null]];
+  return shell[previousValuesVariable] === undefined ? [] : [...before, [previousValuesVariable, null]];
 }
 
 /** Returns the shell's environment without the changes of earlier calls. */
-export function shellBefore(shell: Shell): Shell {
+export function previousEnvironment(shell: Shell): Shell {
   return {
     ...shell,
     ...Object.fromEntries([...valuesBefore(shell)].map(([name, value]) => [name, value ?? undefined])),
@@ -36,7 +36,7 @@ export function shellBefore(shell: Shell): Shell {
 }
 
 function valuesBefore(shell: Shell): Map<string, string | null> {
-  const text = Buffer.from(shell[beforeName] ?? "", "base64").toString("utf8");
+  const text = Buffer.from(shell[previousValuesVariable] ?? "", "base64").toString("utf8");
   let found: unknown;
   try {
     found = JSON.parse(text === "" ? "{}" : text);

@@ -1,5 +1,5 @@
 /** Returns the STS hosts that SDKs know: the names of the certificate, which the platform serves behind CONNECT. */
-export function stsHosts(): readonly string[] {
+export function stsHostNames(): readonly string[] {
   const regional = awsRegions.map((region) => `sts.${region}.amazonaws.com`);
   const china = ["cn-north-1", "cn-northwest-1"].map((region) => `sts.${region}.amazonaws.com.cn`);
   return ["sts.amazonaws.com", ...regional, ...china];

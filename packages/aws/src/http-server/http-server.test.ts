@@ -3,7 +3,7 @@ import { request as ask, type IncomingMessage, type ServerResponse } from "node:
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import type { Gateway } from "@galatea/aws";
-import { createPlatformServer, queueRequests, listen, platformServerLimits } from "./http-server.ts";
+import { createPlatformServer, queueRequests, listenOn, platformServerLimits } from "./http-server.ts";
 
 interface Held extends AsyncDisposable {
   readonly port: number;
@@ -35,7 +35,7 @@ async function held(): Promise<Held> {
     state.wake();
   };
   server.on("request", count).on("checkContinue", count);
-  const url = await listen(server, { host: "127.0.0.1", port: 0 });
+  const url = await listenOn(server, { host: "127.0.0.1", port: 0 });
   return {
     port: Number(new URL(url).port),
     handled,

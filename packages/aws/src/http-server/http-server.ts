@@ -22,7 +22,7 @@ export interface PlatformServerLimits {
   /** Time for which a restarting platform serves idle connections, whose next request may be in transit. */
   readonly restartIdleMs: number;
   /** Time for cut-off streams to send an error. */
-  readonly cutMs: number;
+  readonly streamErrorMs: number;
 }
 
 export const platformServerLimits: PlatformServerLimits = {
@@ -34,7 +34,7 @@ export const platformServerLimits: PlatformServerLimits = {
   stopGraceMs: 30_000,
   restartGraceMs: 1000,
   restartIdleMs: 250,
-  cutMs: 1000,
+  streamErrorMs: 1000,
 };
 
 export interface PlatformServer {
@@ -50,7 +50,7 @@ export interface PlatformServer {
    */
   readonly handOver: () => Promise<void>;
   /** Aborts when streams are cut off. */
-  readonly cutting: AbortSignal;
+  readonly streamAbort: AbortSignal;
 }
 
 export function createPlatformServer(limits: PlatformServerLimits): PlatformServer {
@@ -84,8 +84,8 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
   };
   const cutAfter = async (graceMs: number) => {
     let timer = setTimeout(() => {
-      cutting.abort(new AwsError("InternalStreamFailure", cutText, { statusFallback: 503 }));
-      timer = setTimeout(() => server.closeAllConnections(), limits.cutMs);
+      cutting.abort(new AwsError("InternalStreamFailure", streamAbortText, { statusFallback: 503 }));
+      timer = setTimeout(() => server.closeAllConnections(), limits.streamErrorMs);
     }, graceMs);
     await closed;
     clearTimeout(timer);
@@ -104,10 +104,10 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
     await cutAfter(limits.restartGraceMs);
     clearTimeout(timer);
   };
-  return { server, close, handOver, cutting: cutting.signal };
+  return { server, close, handOver, streamAbort: cutting.signal };
 }
 
-const cutText = "The platform stops: the stream is cut off before its end.";
+const streamAbortText = "The platform stops: the stream is cut off before its end.";
 
 /** Returns connections without a request so far, which Node does not count as idle. */
 function unusedConnections(server: Server): ReadonlySet<Socket> {
@@ -152,7 +152,7 @@ export interface ListenOptions {
 }
 
 /** Resolves with the URL. */
-export function listen(server: Server, { host, port, listeningFd = null }: ListenOptions): Promise<string> {
+export function listenOn(server: Server, { host, port, listeningFd = null }: ListenOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(listeningFd === null ? { host, port, backlog } : { fd: listeningFd, backlog }, () => {
@@ -168,7 +168,7 @@ export function listen(server: Server, { host, port, listeningFd = null }: Liste
  * Returns a descriptor of the listening socket for the program that replaces this one: clients that connect meanwhile
  * wait in the socket's queue, and none is refused.
  */
-export function inheritableSocket(server: Server): number {
+export function duplicateListeningSocket(server: Server): number {
   const { _handle: handle } = server as Server & { readonly _handle: { readonly fd: number } | null };
   if (handle === null) throw new Error("bug: the server does not listen");
   return duplicateForExec(handle.fd);

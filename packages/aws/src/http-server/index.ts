@@ -2,8 +2,8 @@
 export {
   createPlatformServer,
   queueRequests,
-  inheritableSocket,
-  listen,
+  duplicateListeningSocket,
+  listenOn,
   platformServerLimits,
   type PlatformServer,
   type PlatformServerLimits,

@@ -1,8 +1,8 @@
 import { unreachable } from "@galatea/base";
-import { comparesValues, orderOf } from "./evaluate.ts";
-import { numberOf, valueText } from "./functions.ts";
+import { compareQueryValues, sortOrderOf } from "./evaluate.ts";
+import { toQueryNumber, toQueryText } from "./functions.ts";
 import type { Aggregate, QueryValue } from "./query.ts";
-import { Percentiles } from "./percentiles.ts";
+import { PercentileEstimator } from "./percentiles.ts";
 
 /** The state of an aggregation over the values so far. */
 export interface Aggregation {
@@ -11,12 +11,12 @@ export interface Aggregation {
 }
 
 /** A query exceeded a limit, which the message names. */
-export class QueryTooLarge extends Error {}
+export class QueryLimitExceeded extends Error {}
 
 /** Maximum number of distinct values of one group that are counted. */
 const distinctMax = 100_000;
 
-export function aggregationOf({ of, expression, percent }: Aggregate): Aggregation {
+export function createAggregation({ of, expression, percent }: Aggregate): Aggregation {
   switch (of) {
     case "count":
       return new Count(expression === null);
@@ -68,8 +68,9 @@ class CountDistinct implements Aggregation {
 
   add(value: QueryValue): void {
     if (value === null) return;
-    this.#seen.add(valueText(value));
-    if (this.#seen.size > distinctMax) throw new QueryTooLarge(`count_distinct counts ${distinctMax} values at most`);
+    this.#seen.add(toQueryText(value));
+    if (this.#seen.size > distinctMax)
+      throw new QueryLimitExceeded(`count_distinct counts ${distinctMax} values at most`);
   }
 
   result(): QueryValue {
@@ -90,7 +91,7 @@ class Moments implements Aggregation {
   }
 
   add(given: QueryValue): void {
-    const value = numberOf(given);
+    const value = toQueryNumber(given);
     if (value === null) return;
     this.#count += 1;
     this.#sum += value;
@@ -118,9 +119,9 @@ class Extreme implements Aggregation {
   }
 
   add(given: QueryValue): void {
-    const value = this.#takesTexts ? given : numberOf(given);
+    const value = this.#takesTexts ? given : toQueryNumber(given);
     if (value === null) return;
-    if (this.#best === null || orderOf(value, this.#best) * this.#direction > 0) this.#best = value;
+    if (this.#best === null || sortOrderOf(value, this.#best) * this.#direction > 0) this.#best = value;
   }
 
   result(): QueryValue {
@@ -130,19 +131,19 @@ class Extreme implements Aggregation {
 
 class Percentile implements Aggregation {
   readonly #percent: number;
-  readonly #values = new Percentiles();
+  readonly #values = new PercentileEstimator();
 
   constructor(percent: number) {
     this.#percent = percent;
   }
 
   add(given: QueryValue): void {
-    const value = numberOf(given);
+    const value = toQueryNumber(given);
     if (value !== null) this.#values.add(value);
   }
 
   result(): QueryValue {
-    return this.#values.at(this.#percent);
+    return this.#values.percentile(this.#percent);
   }
 }
 
@@ -157,7 +158,7 @@ class AtTime implements Aggregation {
 
   add(value: QueryValue, timestampMs: number): void {
     if (value === null) return;
-    if (this.#atMs !== null && comparesValues(timestampMs * this.#direction, "<=", this.#atMs * this.#direction))
+    if (this.#atMs !== null && compareQueryValues(timestampMs * this.#direction, "<=", this.#atMs * this.#direction))
       return;
     this.#atMs = timestampMs;
     this.#value = value;

@@ -1,14 +1,14 @@
 import { unreachable } from "@galatea/base";
-import { callFunction, numberOf, valueText } from "./functions.ts";
-import type { Arithmetic, QueryComparison, QueryExpression, QueryValue } from "./query.ts";
+import { callFunction, toQueryNumber, toQueryText } from "./functions.ts";
+import type { ArithmeticOperator, QueryComparison, QueryExpression, QueryValue } from "./query.ts";
 import type { QueryRecord } from "./query-record.ts";
-import { SearchExpression } from "./search-expression.ts";
+import { LinearTimeRegex } from "./search-expression.ts";
 
-export type Evaluate = (record: QueryRecord) => QueryValue;
+export type CompiledExpression = (record: QueryRecord) => QueryValue;
 
 /** Compiles an expression to a function, so that it is not interpreted for every event. */
-export function evaluator(expression: QueryExpression, nowMs: number): Evaluate {
-  const inner = (of: QueryExpression) => evaluator(of, nowMs);
+export function compileExpression(expression: QueryExpression, nowMs: number): CompiledExpression {
+  const inner = (of: QueryExpression) => compileExpression(of, nowMs);
   switch (expression.is) {
     case "value":
       return () => expression.value;
@@ -18,43 +18,43 @@ export function evaluator(expression: QueryExpression, nowMs: number): Evaluate 
       return (record) => record.get(expression.name);
     case "not": {
       const of = inner(expression.of);
-      return (record) => !holds(of(record));
+      return (record) => !isTruthy(of(record));
     }
     case "and": {
       const of = expression.of.map(inner);
-      return (record) => of.every((each) => holds(each(record)));
+      return (record) => of.every((each) => isTruthy(each(record)));
     }
     case "or": {
       const of = expression.of.map(inner);
-      return (record) => of.some((each) => holds(each(record)));
+      return (record) => of.some((each) => isTruthy(each(record)));
     }
     case "compare": {
       const [left, right] = [inner(expression.left), inner(expression.right)];
-      return (record) => comparesValues(left(record), expression.sign, right(record));
+      return (record) => compareQueryValues(left(record), expression.sign, right(record));
     }
     case "compute": {
       const [left, right] = [inner(expression.left), inner(expression.right)];
-      return (record) => computed(numberOf(left(record)), expression.sign, numberOf(right(record)));
+      return (record) => computed(toQueryNumber(left(record)), expression.sign, toQueryNumber(right(record)));
     }
     case "in": {
       const [of, among] = [inner(expression.of), expression.among.map(inner)];
       return (record) => {
         const value = of(record);
-        return among.some((each) => comparesValues(value, "=", each(record)));
+        return among.some((each) => compareQueryValues(value, "=", each(record)));
       };
     }
     case "contains": {
       const of = inner(expression.of);
       return (record) => {
         const value = of(record);
-        return value !== null && valueText(value).includes(expression.part);
+        return value !== null && toQueryText(value).includes(expression.part);
       };
     }
     case "like": {
-      const [of, search] = [inner(expression.of), new SearchExpression(expression.expression)];
+      const [of, search] = [inner(expression.of), new LinearTimeRegex(expression.expression)];
       return (record) => {
         const value = of(record);
-        return value !== null && search.isIn(valueText(value));
+        return value !== null && search.matches(toQueryText(value));
       };
     }
     case "call": {
@@ -70,14 +70,14 @@ export function evaluator(expression: QueryExpression, nowMs: number): Evaluate 
 }
 
 /** Returns whether a value counts as true. */
-export function holds(value: QueryValue): boolean {
+export function isTruthy(value: QueryValue): boolean {
   return value !== null && value !== false && value !== 0 && value !== "" && value !== "0";
 }
 
 /** Compares as numbers if both are, else as texts. A missing value equals nothing, so it differs from everything. */
-export function comparesValues(left: QueryValue, sign: QueryComparison, right: QueryValue): boolean {
+export function compareQueryValues(left: QueryValue, sign: QueryComparison, right: QueryValue): boolean {
   if (left === null || right === null) return sign === "!=" && left !== right;
-  const order = orderOf(left, right);
+  const order = sortOrderOf(left, right);
   switch (sign) {
     case "=":
       return order === 0;
@@ -97,22 +97,22 @@ export function comparesValues(left: QueryValue, sign: QueryComparison, right: Q
 }
 
 /** Orders numbers by value and before texts; missing values come last. */
-export function orderOf(left: QueryValue, right: QueryValue): number {
+export function sortOrderOf(left: QueryValue, right: QueryValue): number {
   if (left === null || right === null) return Number(left === null) - Number(right === null);
-  const [a, b] = [numberOf(left), numberOf(right)];
+  const [a, b] = [toQueryNumber(left), toQueryNumber(right)];
   if (a !== null && b !== null) return a < b ? -1 : Number(a > b);
   if (a !== null || b !== null) return a === null ? 1 : -1;
-  const [text, other] = [valueText(left), valueText(right)];
+  const [text, other] = [toQueryText(left), toQueryText(right)];
   return text < other ? -1 : Number(text > other);
 }
 
-function computed(left: number | null, sign: Arithmetic, right: number | null): number | null {
+function computed(left: number | null, sign: ArithmeticOperator, right: number | null): number | null {
   if (left === null || right === null) return null;
   const value = resultOf(left, sign, right);
   return Number.isFinite(value) ? value : null;
 }
 
-function resultOf(left: number, sign: Arithmetic, right: number): number {
+function resultOf(left: number, sign: ArithmeticOperator, right: number): number {
   switch (sign) {
     case "+":
       return left + right;

@@ -5,10 +5,10 @@ interface Arity {
   readonly most: number;
 }
 
-type QueryFunction = Arity & { readonly of: (values: readonly QueryValue[], context: CallFacts) => QueryValue };
+type QueryFunction = Arity & { readonly of: (values: readonly QueryValue[], context: FunctionContext) => QueryValue };
 
 /** The facts about the event and the query that functions use. */
-export interface CallFacts {
+export interface FunctionContext {
   readonly timestampMs: number;
   readonly nowMs: number;
 }
@@ -16,27 +16,27 @@ export interface CallFacts {
 /** Maximum length of texts that a query creates: that of a message. */
 const lengthMax = 256 * 1024;
 
-export function numberOf(value: QueryValue): number | null {
+export function toQueryNumber(value: QueryValue): number | null {
   if (typeof value === "number") return Number.isFinite(value) ? value : null;
   if (typeof value !== "string" || value.length > 40 || value.trim() === "") return null;
   const number = Number(value);
   return Number.isFinite(number) ? number : null;
 }
 
-export function valueText(value: QueryValue): string {
+export function toQueryText(value: QueryValue): string {
   return value === null ? "" : typeof value === "boolean" ? (value ? "1" : "0") : String(value);
 }
 
 const ofNumber = (of: (value: number) => number): QueryFunction => ({
   least: 1,
   most: 1,
-  of: ([value = null]) => finite(numberOf(value), of),
+  of: ([value = null]) => finite(toQueryNumber(value), of),
 });
 
 const ofText = (of: (value: string) => QueryValue): QueryFunction => ({
   least: 1,
   most: 1,
-  of: ([value = null]) => (value === null ? null : of(valueText(value))),
+  of: ([value = null]) => (value === null ? null : of(toQueryText(value))),
 });
 
 function finite(value: number | null, of: (value: number) => number): number | null {
@@ -49,7 +49,7 @@ const extreme = (choose: (...values: number[]) => number): QueryFunction => ({
   least: 1,
   most: 100,
   of: (values) => {
-    const numbers = values.map(numberOf).filter((value) => value !== null);
+    const numbers = values.map(toQueryNumber).filter((value) => value !== null);
     return numbers.length === 0 ? null : choose(...numbers);
   },
 });
@@ -60,8 +60,8 @@ const trim = (ends: "both" | "left" | "right"): QueryFunction => ({
   most: 2,
   of: ([value = null, characters]) => {
     if (value === null) return null;
-    const text = valueText(value);
-    const cut = new Set(characters === undefined ? " \t\r\n" : valueText(characters));
+    const text = toQueryText(value);
+    const cut = new Set(characters === undefined ? " \t\r\n" : toQueryText(characters));
     let [from, to] = [0, text.length];
     if (ends !== "right") while (from < to && cut.has(text.charAt(from))) from += 1;
     if (ends !== "left") while (to > from && cut.has(text.charAt(to - 1))) to -= 1;
@@ -73,7 +73,7 @@ const rounded = (round: (value: number) => number): QueryFunction => ({
   least: 2,
   most: 2,
   of: ([value = null, periodMs = null]) => {
-    const [ms, period] = [numberOf(value), numberOf(periodMs)];
+    const [ms, period] = [toQueryNumber(value), toQueryNumber(periodMs)];
     return ms === null || period === null || period <= 0 ? null : round(ms / period) * period;
   },
 });
@@ -88,9 +88,9 @@ const functions: Readonly<Record<string, QueryFunction>> = {
   least: extreme(Math.min),
   ispresent: { least: 1, most: 1, of: ([value = null]) => value !== null },
   isempty: { least: 1, most: 1, of: ([value = null]) => value === null || value === "" },
-  isblank: { least: 1, most: 1, of: ([value = null]) => valueText(value).trim() === "" },
+  isblank: { least: 1, most: 1, of: ([value = null]) => toQueryText(value).trim() === "" },
   coalesce: { least: 1, most: 100, of: (values) => values.find((value) => value !== null) ?? null },
-  concat: { least: 1, most: 100, of: (values) => values.map(valueText).join("").slice(0, lengthMax) },
+  concat: { least: 1, most: 100, of: (values) => values.map(toQueryText).join("").slice(0, lengthMax) },
   strlen: ofText((text) => text.length),
   toupper: ofText((text) => text.toUpperCase()),
   tolower: ofText((text) => text.toLowerCase()),
@@ -101,10 +101,10 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     least: 2,
     most: 3,
     of: ([value = null, from = null, length]) => {
-      const start = numberOf(from);
-      const count = length === undefined ? undefined : (numberOf(length) ?? 0);
+      const start = toQueryNumber(from);
+      const count = length === undefined ? undefined : (toQueryNumber(length) ?? 0);
       if (value === null || start === null) return null;
-      return valueText(value).slice(
+      return toQueryText(value).slice(
         Math.max(0, start),
         count === undefined ? undefined : Math.max(0, start) + Math.max(0, count),
       );
@@ -114,29 +114,29 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     least: 3,
     most: 3,
     of: ([value = null, part = null, by = null]) => {
-      if (value === null || valueText(part) === "") return value;
-      const pieces = valueText(value).split(valueText(part));
+      if (value === null || toQueryText(part) === "") return value;
+      const pieces = toQueryText(value).split(toQueryText(part));
       // Each occurrence adds the replacement.
-      if (pieces.length * valueText(by).length > lengthMax) return null;
-      return pieces.join(valueText(by)).slice(0, lengthMax);
+      if (pieces.length * toQueryText(by).length > lengthMax) return null;
+      return pieces.join(toQueryText(by)).slice(0, lengthMax);
     },
   },
   strcontains: {
     least: 2,
     most: 2,
-    of: ([value = null, part = null]) => (valueText(value).includes(valueText(part)) ? 1 : 0),
+    of: ([value = null, part = null]) => (toQueryText(value).includes(toQueryText(part)) ? 1 : 0),
   },
   bin: {
     least: 1,
     most: 1,
     of: ([periodMs = null], { timestampMs }) => {
-      const period = numberOf(periodMs);
+      const period = toQueryNumber(periodMs);
       return period === null || period <= 0 ? null : timeText(Math.floor(timestampMs / period) * period);
     },
   },
   datefloor: timed(rounded(Math.floor)),
   dateceil: timed(rounded(Math.ceil)),
-  frommillis: { least: 1, most: 1, of: ([value = null]) => timeText(numberOf(value)) },
+  frommillis: { least: 1, most: 1, of: ([value = null]) => timeText(toQueryNumber(value)) },
   tomillis: { least: 1, most: 1, of: ([value = null]) => timeOf(value) },
   now: { least: 0, most: 0, of: (_values, { nowMs }) => Math.floor(nowMs / 1000) },
 };
@@ -145,22 +145,22 @@ function timed({ least, most, of }: QueryFunction): QueryFunction {
   return {
     least,
     most,
-    of: ([value = null, ...rest], facts) => timeText(numberOf(of([timeOf(value), ...rest], facts))),
+    of: ([value = null, ...rest], facts) => timeText(toQueryNumber(of([timeOf(value), ...rest], facts))),
   };
 }
 
 /** Formats a time as `2026-11-23 02:40:51.914`, in UTC. */
-export function printTime(ms: number): string {
+export function formatQueryTime(ms: number): string {
   return new Date(ms).toISOString().replace("T", " ").replace("Z", "");
 }
 
 const timeMsMax = 8.64e15;
 
 /** Formats a time; null for an invalid one, including those from dividing by a period near zero. */
-const timeText = (ms: number | null) => (ms !== null && Math.abs(ms) <= timeMsMax ? printTime(ms) : null);
+const timeText = (ms: number | null) => (ms !== null && Math.abs(ms) <= timeMsMax ? formatQueryTime(ms) : null);
 
 function timeOf(value: QueryValue): number | null {
-  const number = numberOf(value);
+  const number = toQueryNumber(value);
   if (number !== null) return number;
   if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/.test(value)) return null;
   const ms = Date.parse(`${value.replace(" ", "T")}Z`);
@@ -170,6 +170,6 @@ function timeOf(value: QueryValue): number | null {
 /** By lower-case name. */
 export const functionArities: ReadonlyMap<string, Arity> = new Map(Object.entries(functions));
 
-export function callFunction(name: string, values: readonly QueryValue[], facts: CallFacts): QueryValue {
+export function callFunction(name: string, values: readonly QueryValue[], facts: FunctionContext): QueryValue {
   return functions[name]?.of(values, facts) ?? null;
 }

@@ -3,8 +3,8 @@
  * it over events in a thread of its own. Regular expressions take time proportional to the text
  * (`search-expression.ts`); groups, rows and memory are limited.
  */
-export { QueryTooLarge } from "./aggregation.ts";
-export { parseQuery, rowsMax } from "./parse-query.ts";
+export { QueryLimitExceeded } from "./aggregation.ts";
+export { parseQuery, queryRowsMax } from "./parse-query.ts";
 export { QueryError } from "./query.ts";
 export type { QueryEvent } from "./query-record.ts";
 export type { QueryResult } from "./query-run.ts";

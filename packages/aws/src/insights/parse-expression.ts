@@ -2,59 +2,59 @@ import { unreachable } from "@galatea/base";
 import { functionArities } from "./functions.ts";
 import {
   QueryError,
-  type Arithmetic,
+  type ArithmeticOperator,
   type QueryComparison,
   type NamedExpression,
   type QueryExpression,
 } from "./query.ts";
-import { isWord, type QueryWord } from "./query-words.ts";
-import { ExpressionError, SearchExpression } from "./search-expression.ts";
+import { isKeyword, type QueryToken } from "./query-words.ts";
+import { RegexError, LinearTimeRegex } from "./search-expression.ts";
 
 const depthMax = 50;
 const comparisons: ReadonlySet<string> = new Set(["=", "!=", "<", "<=", ">", ">="]);
 
 /** Reads the tokens of a query one after the other. */
-export class QueryReader {
+export class QueryTokenReader {
   readonly #text: string;
-  readonly #words: readonly QueryWord[];
+  readonly #words: readonly QueryToken[];
   #at = 0;
   #depth = 0;
 
-  constructor(text: string, words: readonly QueryWord[]) {
+  constructor(text: string, words: readonly QueryToken[]) {
     this.#text = text;
     this.#words = words;
   }
 
-  get next(): QueryWord {
-    return this.#words[this.#at] as QueryWord;
+  get next(): QueryToken {
+    return this.#words[this.#at] as QueryToken;
   }
 
   /** Consumes and returns the next token. */
-  take(): QueryWord {
+  consume(): QueryToken {
     const word = this.next;
     if (word.kind !== "end") this.#at += 1;
     return word;
   }
 
-  takesSign(text: string): boolean {
+  consumeSign(text: string): boolean {
     const is = this.next.kind === "sign" && this.next.text === text;
     if (is) this.#at += 1;
     return is;
   }
 
-  takesWord(text: string): boolean {
-    const is = isWord(this.next, text);
+  consumeKeyword(text: string): boolean {
+    const is = isKeyword(this.next, text);
     if (is) this.#at += 1;
     return is;
   }
 
   expectSign(text: string): void {
-    if (!this.takesSign(text)) throw this.unexpected(`'${text}'`);
+    if (!this.consumeSign(text)) throw this.unexpected(`'${text}'`);
   }
 
   /** Reads the name of an existing or new field. */
-  name(): string {
-    const word = this.take();
+  fieldName(): string {
+    const word = this.consume();
     if (word.kind !== "name") throw this.error("a field expected", word);
     return word.text;
   }
@@ -63,36 +63,36 @@ export class QueryReader {
     return this.error(`${expected} expected`, this.next);
   }
 
-  error(message: string, { start, end }: QueryWord): QueryError {
+  error(message: string, { start, end }: QueryToken): QueryError {
     const found = this.#text.slice(start, Math.min(end, start + 40));
     return new QueryError(found === "" ? `${message} at the end` : `${message} instead of ${found}`, start, end);
   }
 
   /** Reads an expression with an alias, or with its own text as its name. */
-  named(): NamedExpression {
+  namedExpression(): NamedExpression {
     const start = this.next.start;
     const expression = this.expression();
-    const text = this.#text.slice(start, (this.#words[this.#at - 1] as QueryWord).end);
-    if (this.takesWord("as")) return { name: this.name(), expression };
+    const text = this.#text.slice(start, (this.#words[this.#at - 1] as QueryToken).end);
+    if (this.consumeKeyword("as")) return { name: this.fieldName(), expression };
     return { name: expression.is === "field" ? expression.name : text, expression };
   }
 
   /** Returns the text from an offset to the end of the last consumed token. */
   textFrom(start: number): string {
-    return this.#text.slice(start, (this.#words[this.#at - 1] as QueryWord).end);
+    return this.#text.slice(start, (this.#words[this.#at - 1] as QueryToken).end);
   }
 
   list<Item>(item: () => Item): readonly Item[] {
     const items = [item()];
-    while (this.takesSign(",")) items.push(item());
+    while (this.consumeSign(",")) items.push(item());
     return items;
   }
 
   expression(): QueryExpression {
-    return this.#deeper(() => this.#joined("or", () => this.#joined("and", () => this.#negated())));
+    return this.#nested(() => this.#logical("or", () => this.#logical("and", () => this.#negated())));
   }
 
-  #deeper(read: () => QueryExpression): QueryExpression {
+  #nested(read: () => QueryExpression): QueryExpression {
     this.#depth += 1;
     if (this.#depth > depthMax) throw this.error(`expressions are ${depthMax} deep at most`, this.next);
     const found = read();
@@ -100,14 +100,14 @@ export class QueryReader {
     return found;
   }
 
-  #joined(is: "and" | "or", next: () => QueryExpression): QueryExpression {
+  #logical(is: "and" | "or", next: () => QueryExpression): QueryExpression {
     const of = [next()];
-    while (this.takesWord(is)) of.push(next());
+    while (this.consumeKeyword(is)) of.push(next());
     return of.length === 1 ? (of[0] as QueryExpression) : { is, of };
   }
 
   #negated(): QueryExpression {
-    if (this.takesWord("not")) return this.#deeper(() => ({ is: "not", of: this.#negated() }));
+    if (this.consumeKeyword("not")) return this.#nested(() => ({ is: "not", of: this.#negated() }));
     return this.#compared();
   }
 
@@ -115,19 +115,23 @@ export class QueryReader {
     const left = this.#sum();
     const word = this.next;
     if (word.kind === "sign" && comparisons.has(word.text)) {
-      this.take();
+      this.consume();
       return { is: "compare", sign: word.text as QueryComparison, left, right: this.#sum() };
     }
-    if (this.takesSign("=~")) return this.#like(left);
-    const isNegated = this.takesWord("not");
-    const found = this.takesWord("like") ? this.#like(left) : this.takesWord("in") ? this.#among(left) : null;
+    if (this.consumeSign("=~")) return this.#like(left);
+    const isNegated = this.consumeKeyword("not");
+    const found = this.consumeKeyword("like")
+      ? this.#like(left)
+      : this.consumeKeyword("in")
+        ? this.#inList(left)
+        : null;
     if (found === null && isNegated) throw this.unexpected("like or in");
     return found === null ? left : isNegated ? { is: "not", of: found } : found;
   }
 
   /** Reads a text that has to be contained in another; it may be between percent signs, as in SQL. */
   #like(of: QueryExpression): QueryExpression {
-    const word = this.take();
+    const word = this.consume();
     if (word.kind === "text") return { is: "contains", of, part: word.text.replace(/^%(.*)%$/s, "$1") };
     if (word.kind !== "expression") throw this.error("a text or a regular expression expected", word);
     this.checkedExpression(word, word.text);
@@ -135,16 +139,16 @@ export class QueryReader {
   }
 
   /** Compiles a regular expression, or throws a QueryError at its position. */
-  checkedExpression(word: QueryWord, text: string): SearchExpression {
+  checkedExpression(word: QueryToken, text: string): LinearTimeRegex {
     try {
-      return new SearchExpression(text);
+      return new LinearTimeRegex(text);
     } catch (error) {
-      if (error instanceof ExpressionError) throw new QueryError(error.message, word.start, word.end);
+      if (error instanceof RegexError) throw new QueryError(error.message, word.start, word.end);
       throw error;
     }
   }
 
-  #among(of: QueryExpression): QueryExpression {
+  #inList(of: QueryExpression): QueryExpression {
     this.expectSign("[");
     const among = this.list(() => this.#sum());
     this.expectSign("]");
@@ -155,31 +159,36 @@ export class QueryReader {
     return this.#computed(["+", "-"], () => this.#computed(["*", "/", "%"], () => this.#power()));
   }
 
-  #computed(signs: readonly Arithmetic[], next: () => QueryExpression): QueryExpression {
+  #computed(signs: readonly ArithmeticOperator[], next: () => QueryExpression): QueryExpression {
     let left = next();
     for (;;) {
-      const sign = signs.find((each) => this.takesSign(each));
+      const sign = signs.find((each) => this.consumeSign(each));
       if (sign === undefined) return left;
       left = { is: "compute", sign, left, right: next() };
     }
   }
 
   #power(): QueryExpression {
-    const left = this.#one();
-    if (!this.takesSign("^")) return left;
-    return this.#deeper(() => ({ is: "compute", sign: "^", left, right: this.#power() }));
+    const left = this.#primary();
+    if (!this.consumeSign("^")) return left;
+    return this.#nested(() => ({ is: "compute", sign: "^", left, right: this.#power() }));
   }
 
-  #one(): QueryExpression {
-    if (this.takesSign("-")) {
-      return this.#deeper(() => ({ is: "compute", sign: "-", left: { is: "value", value: 0 }, right: this.#one() }));
+  #primary(): QueryExpression {
+    if (this.consumeSign("-")) {
+      return this.#nested(() => ({
+        is: "compute",
+        sign: "-",
+        left: { is: "value", value: 0 },
+        right: this.#primary(),
+      }));
     }
-    if (this.takesSign("(")) {
+    if (this.consumeSign("(")) {
       const inner = this.expression();
       this.expectSign(")");
       return inner;
     }
-    const word = this.take();
+    const word = this.consume();
     switch (word.kind) {
       case "number":
         return { is: "value", value: word.value };
@@ -188,7 +197,7 @@ export class QueryReader {
       case "duration":
         return { is: "duration", ms: word.ms };
       case "name":
-        if (!word.isQuoted && this.takesSign("(")) return this.#call(word);
+        if (!word.isQuoted && this.consumeSign("(")) return this.#call(word);
         return { is: "field", name: word.text };
       case "expression":
       case "sign":
@@ -199,11 +208,11 @@ export class QueryReader {
     }
   }
 
-  #call(word: QueryWord & { readonly text: string }): QueryExpression {
+  #call(word: QueryToken & { readonly text: string }): QueryExpression {
     const name = word.text.toLowerCase();
     const arity = functionArities.get(name);
     if (arity === undefined) throw new QueryError(`unknown function ${word.text}`, word.start, word.end);
-    const of = this.takesSign(")") ? [] : this.list(() => this.expression());
+    const of = this.consumeSign(")") ? [] : this.list(() => this.expression());
     if (of.length > 0) this.expectSign(")");
     if (of.length < arity.least || of.length > arity.most) {
       throw new QueryError(`the function ${word.text} does not take ${of.length} arguments`, word.start, word.end);

@@ -1,4 +1,4 @@
-import { QueryReader } from "./parse-expression.ts";
+import { QueryTokenReader } from "./parse-expression.ts";
 import {
   aggregateNames,
   QueryError,
@@ -7,15 +7,15 @@ import {
   type QueryCommand,
   type SortKey,
 } from "./query.ts";
-import { wordsOf, type QueryWord } from "./query-words.ts";
+import { tokenizeQuery, type QueryToken } from "./query-words.ts";
 
 /** Maximum number of rows of a query's result. */
-export const rowsMax = 10_000;
+export const queryRowsMax = 10_000;
 const commandsMax = 100;
 const fieldsMax = 200;
 
 /** Commands of the language that are not implemented. */
-const refused: ReadonlySet<string> = new Set([
+const unsupportedCommands: ReadonlySet<string> = new Set([
   "addtotals",
   "anomaly",
   "diff",
@@ -30,20 +30,20 @@ const refused: ReadonlySet<string> = new Set([
 
 /** Parses a query of CloudWatch Logs Insights' own language. Throws QueryError. */
 export function parseQuery(text: string): readonly QueryCommand[] {
-  const reader = new QueryReader(text, wordsOf(text));
+  const reader = new QueryTokenReader(text, tokenizeQuery(text));
   const commands: QueryCommand[] = [];
   // A query may begin with the separator of commands.
-  reader.takesSign("|");
+  reader.consumeSign("|");
   do commands.push(command(reader));
-  while (reader.takesSign("|"));
+  while (reader.consumeSign("|"));
   if (reader.next.kind !== "end") throw reader.unexpected("the end of the command");
   if (commands.length > commandsMax)
     throw new QueryError(`a query has ${commandsMax} commands at most`, 0, text.length);
   return commands;
 }
 
-function command(reader: QueryReader): QueryCommand {
-  const word = reader.take();
+function command(reader: QueryTokenReader): QueryCommand {
+  const word = reader.consume();
   const name = word.kind === "name" ? word.text.toLowerCase() : "";
   switch (name) {
     case "fields":
@@ -53,7 +53,7 @@ function command(reader: QueryReader): QueryCommand {
         of: few(
           reader,
           word,
-          reader.list(() => reader.named()),
+          reader.list(() => reader.namedExpression()),
         ),
       };
     case "filter":
@@ -66,18 +66,18 @@ function command(reader: QueryReader): QueryCommand {
         word,
         reader.list(() => aggregate(reader)),
       );
-      const by = reader.takesWord("by")
+      const by = reader.consumeKeyword("by")
         ? few(
             reader,
             word,
-            reader.list(() => reader.named()),
+            reader.list(() => reader.namedExpression()),
           )
         : [];
       return { do: "stats", aggregates, by };
     }
     case "sort":
     case "order":
-      if (name === "order" && !reader.takesWord("by")) throw reader.unexpected("by");
+      if (name === "order" && !reader.consumeKeyword("by")) throw reader.unexpected("by");
       return {
         do: "sort",
         by: few(
@@ -99,69 +99,69 @@ function command(reader: QueryReader): QueryCommand {
         ),
       };
     default:
-      if (refused.has(name))
+      if (unsupportedCommands.has(name))
         throw new QueryError(`the command ${name} is not implemented by this server`, word.start, word.end);
       throw reader.error("a command expected", word);
   }
 }
 
-function few<Item>(reader: QueryReader, word: QueryWord, items: readonly Item[]): readonly Item[] {
+function few<Item>(reader: QueryTokenReader, word: QueryToken, items: readonly Item[]): readonly Item[] {
   if (items.length > fieldsMax) throw reader.error(`a command has ${fieldsMax} fields at most`, word);
   return items;
 }
 
-function limit(reader: QueryReader): number {
-  const word = reader.take();
-  if (word.kind !== "number" || !Number.isInteger(word.value) || word.value < 1 || word.value > rowsMax) {
-    throw reader.error(`a whole number from 1 to ${rowsMax} expected`, word);
+function limit(reader: QueryTokenReader): number {
+  const word = reader.consume();
+  if (word.kind !== "number" || !Number.isInteger(word.value) || word.value < 1 || word.value > queryRowsMax) {
+    throw reader.error(`a whole number from 1 to ${queryRowsMax} expected`, word);
   }
   return word.value;
 }
 
-function sortKey(reader: QueryReader): SortKey {
+function sortKey(reader: QueryTokenReader): SortKey {
   const expression = reader.expression();
-  const isDescending = reader.takesWord("desc");
-  if (!isDescending) reader.takesWord("asc");
+  const isDescending = reader.consumeKeyword("desc");
+  if (!isDescending) reader.consumeKeyword("asc");
   return { expression, isDescending };
 }
 
-function parse(reader: QueryReader): QueryCommand {
-  const of = { is: "field" as const, name: reader.name() };
-  const word = reader.take();
+function parse(reader: QueryTokenReader): QueryCommand {
+  const of = { is: "field" as const, name: reader.fieldName() };
+  const word = reader.consume();
   if (word.kind === "expression") {
     const names = reader.checkedExpression(word, word.text).names.filter((name) => name !== null);
-    const given = reader.takesWord("as") ? reader.list(() => reader.name()) : null;
+    const given = reader.consumeKeyword("as") ? reader.list(() => reader.fieldName()) : null;
     if (given === null && names.length === 0)
       throw reader.error("a regular expression with a named group expected", word);
     return { do: "parse", of, pattern: { kind: "expression", text: word.text }, names: given ?? names };
   }
   if (word.kind !== "text") throw reader.error("a text or a regular expression expected", word);
-  if (!reader.takesWord("as")) throw reader.unexpected("as");
-  const names = reader.list(() => reader.name());
+  if (!reader.consumeKeyword("as")) throw reader.unexpected("as");
+  const names = reader.list(() => reader.fieldName());
   const count = word.text.split("*").length - 1;
   if (count !== names.length) throw reader.error(`${count} names expected, one for each * ,`, word);
   return { do: "parse", of, pattern: { kind: "glob", text: word.text }, names };
 }
 
-function aggregate(reader: QueryReader): Aggregate {
-  const word = reader.take();
+function aggregate(reader: QueryTokenReader): Aggregate {
+  const word = reader.consume();
   const of = word.kind === "name" ? aggregateNames.find((name) => name === word.text.toLowerCase()) : undefined;
   if (of === undefined) throw reader.error("an aggregation such as count(*)", word);
   const { expression, percent } = aggregated(reader, of);
   const text = reader.textFrom(word.start);
-  return { name: reader.takesWord("as") ? reader.name() : text, of, expression, percent };
+  return { name: reader.consumeKeyword("as") ? reader.fieldName() : text, of, expression, percent };
 }
 
-function aggregated(reader: QueryReader, of: AggregateName): Pick<Aggregate, "expression" | "percent"> {
+function aggregated(reader: QueryTokenReader, of: AggregateName): Pick<Aggregate, "expression" | "percent"> {
   reader.expectSign("(");
-  if (of === "count" && (reader.takesSign("*") ? reader.takesSign(")") : reader.takesSign(")"))) {
+  if (of === "count" && (reader.consumeSign("*") ? reader.consumeSign(")") : reader.consumeSign(")"))) {
     return { expression: null, percent: 0 };
   }
   const expression = reader.expression();
   let percent = 50;
   if (of === "pct") {
     reader.expectSign(",");
-    const word = reader.take();
+    const word = reader.consume();
     if (word.kind !== "number" || word.value < 0 || word.value > 100) throw reader.error("a percentage expected", word);
     percent = word.value;
   }

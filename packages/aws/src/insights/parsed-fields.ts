@@ -1,6 +1,6 @@
-import { valueText } from "./functions.ts";
+import { toQueryText } from "./functions.ts";
 import type { QueryCommand, QueryValue } from "./query.ts";
-import { SearchExpression } from "./search-expression.ts";
+import { LinearTimeRegex } from "./search-expression.ts";
 
 type Parse = Extract<QueryCommand, { readonly do: "parse" }>;
 
@@ -8,13 +8,13 @@ type Parse = Extract<QueryCommand, { readonly do: "parse" }>;
  * Returns a parser of the fields of a `parse` command, in the order of its names; it returns null for a text without a
  * match.
  */
-export function fieldParser({ pattern, names }: Parse): (value: QueryValue) => readonly (string | null)[] | null {
+export function createFieldParser({ pattern, names }: Parse): (value: QueryValue) => readonly (string | null)[] | null {
   if (pattern.kind === "glob") return globParser(pattern.text);
-  const search = new SearchExpression(pattern.text);
+  const search = new LinearTimeRegex(pattern.text);
   const named = search.names.some((name) => name !== null);
   const places = names.map((name, index) => (named ? search.names.indexOf(name) : index) + 1);
   return (value) => {
-    const found = value === null ? null : search.find(valueText(value));
+    const found = value === null ? null : search.find(toQueryText(value));
     return found === null ? null : places.map((place) => (place === 0 ? null : (found[place] ?? null)));
   };
 }
@@ -24,7 +24,7 @@ function globParser(glob: string): (value: QueryValue) => readonly (string | nul
   const [first = "", ...rest] = glob.split("*");
   return (value) => {
     if (value === null) return null;
-    const text = valueText(value);
+    const text = toQueryText(value);
     const begin = text.indexOf(first);
     if (begin === -1) return null;
     const found: string[] = [];

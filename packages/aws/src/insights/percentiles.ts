@@ -7,7 +7,7 @@ const logGrowth = Math.log(growth);
 const shift = 40_000;
 
 /** Percentiles of any number of values in bounded memory: exact for a thousand, then from logarithmic buckets. */
-export class Percentiles {
+export class PercentileEstimator {
   #values: number[] | null = [];
   readonly #buckets = new Map<number, number>();
   #count = 0;
@@ -22,7 +22,7 @@ export class Percentiles {
   }
 
   /** Returns the smallest value that is at least as large as `percent` of all; null without values. */
-  at(percent: number): number | null {
+  percentile(percent: number): number | null {
     if (this.#count === 0) return null;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.#count));
     if (this.#values !== null) return this.#values.toSorted((a, b) => a - b)[rank - 1] ?? null;

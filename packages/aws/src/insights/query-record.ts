@@ -57,19 +57,19 @@ export class QueryRecord {
       case "@ptr":
         return this.event.pointer;
       default:
-        return this.#discovered(name);
+        return this.#documentField(name);
     }
   }
 
   /** Returns a field of a JSON message: members of members after dots, elements of lists by their number. */
-  #discovered(name: string): QueryValue {
+  #documentField(name: string): QueryValue {
     this.#document ??= documentOf(this.event?.message ?? "");
     if (this.#document === null) return null;
     return found(this.#document, name);
   }
 
   /** Drops the parsed message. */
-  forgetDocument(): void {
+  releaseDocument(): void {
     if (this.#document !== null) this.#document = undefined;
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { QueryTooLarge } from "./aggregation.ts";
+import { QueryLimitExceeded } from "./aggregation.ts";
 import { parseQuery } from "./parse-query.ts";
 import { QueryError } from "./query.ts";
 import { QueryRun } from "./query-run.ts";
@@ -169,7 +169,7 @@ test("groups and different values are bounded, rows in number and in length", ()
   const run = new QueryRun("stats count(*) by @message", { limit: 10_000, nowMs: 0 });
   assert.throws(() => {
     for (let index = 0; index <= 10_000; index++) run.add(event(String(index)));
-  }, QueryTooLarge);
+  }, QueryLimitExceeded);
   const long = new QueryRun("fields @message", { limit: 10_000, nowMs: 0 });
   for (let index = 0; index < 100; index++) long.add(event(String(index).padEnd(200_000, "x"), index));
   const { rows, recordsMatched } = long.end();

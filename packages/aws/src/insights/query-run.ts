@@ -1,8 +1,8 @@
-import { printTime, valueText } from "./functions.ts";
-import { parseQuery, rowsMax } from "./parse-query.ts";
+import { formatQueryTime, toQueryText } from "./functions.ts";
+import { parseQuery, queryRowsMax } from "./parse-query.ts";
 import type { QueryCommand, QueryValue } from "./query.ts";
 import { QueryRecord, type QueryEvent } from "./query-record.ts";
-import { rowsLengthMax, stageOf, type QueryStage } from "./query-stages.ts";
+import { queryResultLengthMax, createQueryStage, type QueryStage } from "./query-stages.ts";
 
 export interface QueryOptions {
   /** Maximum number of rows, if the query has no limit. */
@@ -29,7 +29,7 @@ interface Column {
   readonly isTime: boolean;
 }
 
-/** Runs one query over events. Throws QueryError for an invalid query, QueryTooLarge at a limit. */
+/** Runs one query over events. Throws QueryError for an invalid query, QueryLimitExceeded at a limit. */
 export class QueryRun {
   readonly #first: QueryStage;
   readonly #columns: readonly Column[];
@@ -39,21 +39,21 @@ export class QueryRun {
   #matchedCount = 0;
 
   constructor(text: string, { limit, nowMs }: QueryOptions) {
-    const commands = ordered(parseQuery(text));
+    const commands = withDefaultOrder(parseQuery(text));
     this.#columns = columnsOf(commands);
     const ownLimit = commands.some((command) => command.do === "limit");
-    const last: QueryStage = { take: (record) => this.#keep(record, ownLimit ? rowsMax : limit), end: () => {} };
-    const counted = countedAt(commands);
+    const last: QueryStage = { add: (record) => this.#addRow(record, ownLimit ? queryRowsMax : limit), end: () => {} };
+    const counted = countedFrom(commands);
     let stage = counted === commands.length ? this.#counting(last) : last;
     for (const [index, command] of [...commands.entries()].toReversed()) {
-      stage = stageOf(command, { next: stage, nowMs, keptMax: keptBy(commands, index, limit) });
+      stage = createQueryStage(command, { next: stage, nowMs, sortedRowsMax: sortedRowsMaxOf(commands, index, limit) });
       if (index === counted) stage = this.#counting(stage);
     }
     this.#first = stage;
   }
 
   add(event: QueryEvent): void {
-    this.#first.take(new QueryRecord(event));
+    this.#first.add(new QueryRecord(event));
   }
 
   end(): QueryResult {
@@ -63,15 +63,15 @@ export class QueryRun {
 
   #counting(next: QueryStage): QueryStage {
     return {
-      take: (record) => {
+      add: (record) => {
         this.#matchedCount += 1;
-        next.take(record);
+        next.add(record);
       },
       end: () => next.end(),
     };
   }
 
-  #keep(record: QueryRecord, limit: number): void {
+  #addRow(record: QueryRecord, limit: number): void {
     if (this.#isFull || this.#rows.length >= limit) return;
     const row: [string, string][] = [];
     for (const { name, isTime } of this.#columns) {
@@ -82,7 +82,7 @@ export class QueryRun {
     if (record.event !== null && typeof pointer === "string") row.push(["@ptr", pointer]);
     const length = row.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
     // The first row is included whatever its length.
-    this.#isFull = this.#rows.length > 0 && this.#rowsLength + length > rowsLengthMax;
+    this.#isFull = this.#rows.length > 0 && this.#rowsLength + length > queryResultLengthMax;
     if (this.#isFull) return;
     this.#rowsLength += length;
     this.#rows.push(row);
@@ -90,7 +90,7 @@ export class QueryRun {
 }
 
 /** Adds an order to a query without one: newest events first, also for its `limit` and `dedup`. */
-function ordered(commands: readonly QueryCommand[]): readonly QueryCommand[] {
+function withDefaultOrder(commands: readonly QueryCommand[]): readonly QueryCommand[] {
   const orders = (command: QueryCommand) => command.do === "sort" || command.do === "stats";
   const picks = commands.findIndex(({ do: does }) => does === "limit" || does === "dedup");
   const at = picks === -1 ? commands.length : picks;
@@ -100,14 +100,14 @@ function ordered(commands: readonly QueryCommand[]): readonly QueryCommand[] {
 }
 
 /** Returns the number of rows that the command after a sort uses. */
-function keptBy(commands: readonly QueryCommand[], index: number, limit: number): number {
+function sortedRowsMaxOf(commands: readonly QueryCommand[], index: number, limit: number): number {
   const next = commands[index + 1];
   if (next?.do === "limit") return next.count;
-  return next === undefined ? limit : rowsMax;
+  return next === undefined ? limit : queryRowsMax;
 }
 
 /** Returns the command before which events count as matched: the first one after the initial filters. */
-function countedAt(commands: readonly QueryCommand[]): number {
+function countedFrom(commands: readonly QueryCommand[]): number {
   const at = commands.findIndex(
     ({ do: does }) => does === "stats" || does === "sort" || does === "limit" || does === "dedup",
   );
@@ -144,7 +144,7 @@ function columnsOf(commands: readonly QueryCommand[]): readonly Column[] {
 const isTimeField = (name: string) => name === "@timestamp" || name === "@ingestionTime";
 
 function printed(value: QueryValue, isTime: boolean): string {
-  if (isTime && typeof value === "number" && Math.abs(value) <= 8.64e15) return printTime(value);
+  if (isTime && typeof value === "number" && Math.abs(value) <= 8.64e15) return formatQueryTime(value);
   if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(12)));
-  return valueText(value);
+  return toQueryText(value);
 }

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { QueryTooLarge } from "./aggregation.ts";
+import { QueryLimitExceeded } from "./aggregation.ts";
 import type { QueryEvent } from "./query-record.ts";
 import { QueryRun, type QueryOptions, type QueryResult } from "./query-run.ts";
 
@@ -8,9 +8,9 @@ export interface QueryThreadData extends QueryOptions {
 }
 
 /** Events, or null at the end. */
-export type ToQueryThread = readonly QueryEvent[] | null;
+export type QueryThreadInput = readonly QueryEvent[] | null;
 
-export type FromQueryThread =
+export type QueryThreadOutput =
   | { readonly kind: "taken" }
   | { readonly kind: "done"; readonly result: QueryResult }
   | { readonly kind: "too-large"; readonly message: string };
@@ -18,17 +18,17 @@ export type FromQueryThread =
 const { text, ...options } = workerData as QueryThreadData;
 const run = new QueryRun(text, options);
 
-parentPort?.on("message", (events: ToQueryThread) => {
+parentPort?.on("message", (events: QueryThreadInput) => {
   try {
     if (events === null) return tell({ kind: "done", result: run.end() });
     for (const event of events) run.add(event);
     tell({ kind: "taken" });
   } catch (error) {
-    if (!(error instanceof QueryTooLarge)) throw error;
+    if (!(error instanceof QueryLimitExceeded)) throw error;
     tell({ kind: "too-large", message: error.message });
   }
 });
 
-function tell(message: FromQueryThread): void {
+function tell(message: QueryThreadOutput): void {
   parentPort?.postMessage(message, []);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { QueryTooLarge } from "./aggregation.ts";
+import { QueryLimitExceeded } from "./aggregation.ts";
 import { runQuery } from "./query-threads.ts";
 import type { QueryEvent } from "./query-record.ts";
 
@@ -30,7 +30,7 @@ test("a thread runs a query over all batches of events", async () => {
 
 test("a query that comes to a bound fails with it, and so does one whose source fails", async () => {
   const many = Array.from({ length: 10_001 }, (_, index) => String(index));
-  await assert.rejects(runQuery(query("stats count(*) by @message"), batches(1, many), never), QueryTooLarge);
+  await assert.rejects(runQuery(query("stats count(*) by @message"), batches(1, many), never), QueryLimitExceeded);
   async function* failing(): AsyncGenerator<readonly QueryEvent[]> {
     yield [event("a")];
     throw new Error("no such file");

@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
-import { QueryTooLarge } from "./aggregation.ts";
+import { QueryLimitExceeded } from "./aggregation.ts";
 import type { QueryEvent } from "./query-record.ts";
 import type { QueryResult } from "./query-run.ts";
-import type { FromQueryThread, QueryThreadData, ToQueryThread } from "./query-thread.ts";
+import type { QueryThreadOutput, QueryThreadData, QueryThreadInput } from "./query-thread.ts";
 
 /** Maximum heap of a query: its groups, its rows, and events in transit. */
 const heapMebibytesMax = 256;
@@ -11,7 +11,7 @@ const batchesMax = 2;
 
 /**
  * Runs a query in a thread of its own, which ends with it, so that a slow expression blocks nothing else. Reads events
- * at the thread's pace. Rejects with QueryTooLarge at a limit, and with the signal's reason, which ends the thread at
+ * at the thread's pace. Rejects with QueryLimitExceeded at a limit, and with the signal's reason, which ends the thread at
  * any point.
  */
 export async function runQuery(
@@ -24,7 +24,7 @@ export async function runQuery(
   const abort = () => thread.fail(signal.reason as Error);
   signal.addEventListener("abort", abort, { once: true });
   try {
-    for await (const events of source) await thread.take(events);
+    for await (const events of source) await thread.send(events);
     return await thread.end();
   } finally {
     signal.removeEventListener("abort", abort);
@@ -35,7 +35,7 @@ export async function runQuery(
 class QueryThread implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #done = Promise.withResolvers<QueryResult>();
-  #onTheirWay = 0;
+  #inFlightCount = 0;
   #taken = Promise.withResolvers<void>();
 
   constructor(query: QueryThreadData) {
@@ -47,7 +47,7 @@ class QueryThread implements AsyncDisposable {
     });
     // The waiting caller handles the error.
     this.#done.promise.catch(() => {});
-    this.#worker.on("message", (message: FromQueryThread) => this.#heard(message));
+    this.#worker.on("message", (message: QueryThreadOutput) => this.#receive(message));
     this.#worker.on("error", (error) => this.fail(outOfMemory(error) ?? error));
     this.#worker.on("exit", () => this.fail(new Error("the query's thread has ended")));
   }
@@ -58,10 +58,10 @@ class QueryThread implements AsyncDisposable {
   }
 
   /** Resolves when more events can be sent. */
-  async take(events: readonly QueryEvent[]): Promise<void> {
+  async send(events: readonly QueryEvent[]): Promise<void> {
     this.#post(events);
-    this.#onTheirWay += 1;
-    while (this.#onTheirWay >= batchesMax) {
+    this.#inFlightCount += 1;
+    while (this.#inFlightCount >= batchesMax) {
       await Promise.race([this.#taken.promise, this.#done.promise]);
       this.#taken = Promise.withResolvers();
     }
@@ -72,15 +72,15 @@ class QueryThread implements AsyncDisposable {
     return await this.#done.promise;
   }
 
-  #post(message: ToQueryThread): void {
+  #post(message: QueryThreadInput): void {
     this.#worker.postMessage(message, []);
   }
 
-  #heard(message: FromQueryThread): void {
+  #receive(message: QueryThreadOutput): void {
     if (message.kind === "done") this.#done.resolve(message.result);
-    else if (message.kind === "too-large") this.fail(new QueryTooLarge(message.message));
+    else if (message.kind === "too-large") this.fail(new QueryLimitExceeded(message.message));
     else {
-      this.#onTheirWay -= 1;
+      this.#inFlightCount -= 1;
       this.#taken.resolve();
     }
   }
@@ -92,5 +92,5 @@ class QueryThread implements AsyncDisposable {
 
 function outOfMemory(error: Error & { readonly code?: string }): Error | null {
   if (error.code !== "ERR_WORKER_OUT_OF_MEMORY") return null;
-  return new QueryTooLarge(`a query holds ${heapMebibytesMax} MiB at most`);
+  return new QueryLimitExceeded(`a query holds ${heapMebibytesMax} MiB at most`);
 }

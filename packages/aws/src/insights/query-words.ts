@@ -1,6 +1,6 @@
 import { QueryError } from "./query.ts";
 
-export type QueryWord = { readonly start: number; readonly end: number } & (
+export type QueryToken = { readonly start: number; readonly end: number } & (
   | { readonly kind: "name"; readonly text: string; readonly isQuoted: boolean }
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "number"; readonly value: number }
@@ -37,8 +37,8 @@ const sign = /=~|!=|<=|>=|[=<>|,()[\]*+\-/%^]/y;
  * Splits a query into tokens. A slash begins a regular expression where a value is expected, and divides elsewhere,
  * which depends on the previous token.
  */
-export function wordsOf(query: string): readonly QueryWord[] {
-  const words: QueryWord[] = [];
+export function tokenizeQuery(query: string): readonly QueryToken[] {
+  const words: QueryToken[] = [];
   for (let at = 0; ;) {
     at = spaceEnd(query, at);
     if (at >= query.length) return [...words, { kind: "end", start: query.length, end: query.length }];
@@ -54,7 +54,7 @@ function spaceEnd(query: string, at: number): number {
   return space.test(query) ? space.lastIndex : at;
 }
 
-function wordAt(query: string, start: number, before: readonly QueryWord[]): QueryWord | null {
+function wordAt(query: string, start: number, before: readonly QueryToken[]): QueryToken | null {
   const find = (sticky: RegExp): RegExpExecArray | null => {
     sticky.lastIndex = start;
     return sticky.exec(query);
@@ -72,7 +72,7 @@ function wordAt(query: string, start: number, before: readonly QueryWord[]): Que
   if (found !== null) return { kind: "name", text: found[1] ?? "", isQuoted: true, ...place(found) };
   found = find(quoted);
   if (found !== null) return { kind: "text", text: unescaped(found[1] ?? found[2] ?? ""), ...place(found) };
-  found = divides(before) ? null : find(expression);
+  found = isDivision(before) ? null : find(expression);
   if (found !== null) return { kind: "expression", text: (found[1] ?? "").replaceAll("\\/", "/"), ...place(found) };
   found = find(sign);
   return found === null ? null : { kind: "sign", text: found[0], ...place(found) };
@@ -82,16 +82,16 @@ function wordAt(query: string, start: number, before: readonly QueryWord[]): Que
  * Returns whether a slash is the division sign: after `like`, and after the field of `parse`, it begins a regular
  * expression; after other values it divides.
  */
-function divides(before: readonly QueryWord[]): boolean {
+function isDivision(before: readonly QueryToken[]): boolean {
   const [above, last] = [before.at(-2), before.at(-1)];
   if (last === undefined) return false;
   if (last.kind === "number") return true;
-  if (last.kind === "name") return !isWord(last, "like") && !(above !== undefined && isWord(above, "parse"));
+  if (last.kind === "name") return !isKeyword(last, "like") && !(above !== undefined && isKeyword(above, "parse"));
   return last.kind === "sign" && last.text === ")";
 }
 
 /** Returns whether a token is a keyword; keywords are not case sensitive. */
-export function isWord(word: QueryWord, text: string): boolean {
+export function isKeyword(word: QueryToken, text: string): boolean {
   return word.kind === "name" && !word.isQuoted && word.text.toLowerCase() === text;
 }
 

@@ -2,7 +2,7 @@
 export type QueryValue = string | number | boolean | null;
 
 export type QueryComparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
-export type Arithmetic = "+" | "-" | "*" | "/" | "%" | "^";
+export type ArithmeticOperator = "+" | "-" | "*" | "/" | "%" | "^";
 
 /** An expression of a query. Offsets in the query's text locate errors. */
 export type QueryExpression =
@@ -18,7 +18,7 @@ export type QueryExpression =
     }
   | {
       readonly is: "compute";
-      readonly sign: Arithmetic;
+      readonly sign: ArithmeticOperator;
       readonly left: QueryExpression;
       readonly right: QueryExpression;
     }

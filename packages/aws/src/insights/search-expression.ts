@@ -1,7 +1,7 @@
 import { RE2JS, RE2JSException } from "re2js";
 
 /** The reason why a regular expression cannot be compiled. */
-export class ExpressionError extends Error {}
+export class RegexError extends Error {}
 
 /** Maximum number of steps, which bounds the time of a search per character, and memory and time of compiling. */
 const stepsMax = 2000;
@@ -11,22 +11,21 @@ const stepsMax = 2000;
  * lengths of the text and the expression: anyone may write log lines, and every caller that may query chooses
  * expressions.
  */
-export class SearchExpression {
+export class LinearTimeRegex {
   /** The names of the groups, in order; null for an unnamed one. */
   readonly names: readonly (string | null)[];
   readonly #compiled: RE2JS;
 
-  /** Throws ExpressionError. */
+  /** Throws RegexError. */
   constructor(source: string) {
-    if (stepsOf(source) > stepsMax)
-      throw new ExpressionError("the expression is too long, its repetitions written out");
+    if (stepsOf(source) > stepsMax) throw new RegexError("the expression is too long, its repetitions written out");
     this.#compiled = compile(source);
     const names: (string | null)[] = Array.from({ length: this.#compiled.groupCount() }, () => null);
     for (const [name, index] of Object.entries(this.#compiled.namedGroups())) names[index - 1] = name;
     this.names = names;
   }
 
-  isIn(text: string): boolean {
+  matches(text: string): boolean {
     return this.#compiled.test(text);
   }
 
@@ -42,7 +41,7 @@ function compile(source: string): RE2JS {
   try {
     return RE2JS.compile(RE2JS.translateRegExp(source));
   } catch (error) {
-    if (error instanceof RE2JSException) throw new ExpressionError(error.message);
+    if (error instanceof RE2JSException) throw new RegexError(error.message);
     throw error;
   }
 }
@@ -52,11 +51,11 @@ const tokens = /\\(?:x\{[^}]*\}|[pPu]\{[^}]*\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(
 
 /**
  * Returns an upper bound of the steps of the compiled expression: compiling one of ten million characters takes
- * seconds. Throws ExpressionError.
+ * seconds. Throws RegexError.
  */
 function stepsOf(source: string): number {
   // The text after it would have to be counted without syntax.
-  if (source.includes("\\Q")) throw new ExpressionError("\\Q is not supported");
+  if (source.includes("\\Q")) throw new RegexError("\\Q is not supported");
   const open = [0];
   const add = (count: number) => open.push((open.pop() ?? 0) + count);
   let last = 0;

@@ -46,7 +46,7 @@ function keyOf(more: Partial<InstanceIdentity> = {}, invokableEndpoints: readonl
       },
     },
   );
-  const mayOn = (action: string, resource: string) => instances.permits(id, action, resource);
+  const mayOn = (action: string, resource: string) => instances.isAllowed(id, action, resource);
   const may = (action: string, name?: string) => mayOn(action, name === undefined ? "*" : `arn:aws:s3:::bkt/${name}`);
   const mayInvoke = (name: string) =>
     mayOn("sagemaker:InvokeEndpoint", `arn:aws:sagemaker:us-east-1:000000000000:endpoint/${name}`);
@@ -77,15 +77,15 @@ test("an instance's key reads what is nobody's model data and no other's output"
     ])
       assert.ok(!may(action, name), `${action} ${name}`);
   }
-  const lists = (key: string) => instances.lists(id, { bucket: "bkt", key });
+  const lists = (key: string) => instances.isObjectListed(id, { bucket: "bkt", key });
   assert.deepEqual(["vocabulary.json", "captures/other/x", "theirs/a.tar.gz", "captures/e/x"].map(lists), [
     true,
     false,
     false,
     true,
   ]);
-  assert.ok(instances.lists("OWNER", { bucket: "bkt", key: "theirs/a.tar.gz" }));
-  assert.ok(instances.lists(null, { bucket: "bkt", key: "theirs/a.tar.gz" }));
+  assert.ok(instances.isObjectListed("OWNER", { bucket: "bkt", key: "theirs/a.tar.gz" }));
+  assert.ok(instances.isObjectListed(null, { bucket: "bkt", key: "theirs/a.tar.gz" }));
 });
 
 test("an instance's key writes and deletes below its endpoint's outputs and the prefixes that its model names, and nowhere else", () => {
@@ -207,11 +207,11 @@ for (const { whose, own, others } of ownLogs) {
     const theirs = "/aws/sagemaker/Endpoints/other";
     const groups = [own, "my-own", theirs, "/aws/sagemaker/TransformJobs", ...others];
     assert.deepEqual(
-      groups.filter((group) => instances.listsGroup(id, group)),
+      groups.filter((group) => instances.isGroupListed(id, group)),
       [own, "my-own"],
     );
-    assert.ok(instances.listsGroup("OWNER", theirs));
-    assert.ok(instances.listsGroup(null, theirs));
+    assert.ok(instances.isGroupListed("OWNER", theirs));
+    assert.ok(instances.isGroupListed(null, theirs));
   });
 }
 

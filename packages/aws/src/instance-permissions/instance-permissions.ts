@@ -1,7 +1,7 @@
 import type { AccessFacts, InstanceAccess, InstanceKeys, ObjectName } from "@galatea/hosting/instance-keys";
 import { mayAccess } from "@galatea/hosting/instance-keys";
 import type { Credential } from "../signing/index.ts";
-import type { Permits } from "../wire/index.ts";
+import type { PermissionCheck } from "../wire/index.ts";
 
 /** Actions that every instance may perform on every resource. */
 const freeActions: ReadonlySet<string> = new Set([
@@ -65,13 +65,13 @@ export interface InstancePermissions {
   /** Returns undefined for a key that is not an instance's. */
   credential(accessKeyId: string): Credential | undefined;
   /** Returns the endpoint or transform job whose code has the key; null for a key that is not an instance's. */
-  writerOf(accessKeyId: string): string | null;
+  findWriter(accessKeyId: string): string | null;
   /** Decides by the actions and resources of the services' rows. */
-  readonly permits: Permits;
+  readonly isAllowed: PermissionCheck;
   /** Returns whether a listing shows an object: objects that the caller cannot read are hidden. */
-  readonly lists: (accessKeyId: string | null, object: ObjectName) => boolean;
+  readonly isObjectListed: (accessKeyId: string | null, object: ObjectName) => boolean;
   /** Returns whether a listing shows a log group: groups of other owners' containers are left out. */
-  readonly listsGroup: (accessKeyId: string | null, group: string) => boolean;
+  readonly isGroupListed: (accessKeyId: string | null, group: string) => boolean;
 }
 
 export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: AccessFacts): InstancePermissions {
@@ -86,14 +86,14 @@ export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: Acc
       const { secretAccessKey, identity } = key;
       return { accessKeyId, secretAccessKey, sessionToken: null, accountId: identity.accountId, expiresMs: null };
     },
-    writerOf: (accessKeyId) => keys.find(accessKeyId)?.identity.endpointName ?? null,
-    permits(accessKeyId, action, resource) {
+    findWriter: (accessKeyId) => keys.find(accessKeyId)?.identity.endpointName ?? null,
+    isAllowed(accessKeyId, action, resource) {
       const key = keys.find(accessKeyId);
       if (key === undefined || freeActions.has(action)) return true;
       const access = Object.hasOwn(accesses, action) ? (accesses[action]?.(resource) ?? null) : null;
       return access !== null && mayAccess(key.identity, access, facts);
     },
-    lists: (accessKeyId, object) => allows(accessKeyId, { to: "object", object, writes: false }),
-    listsGroup: (accessKeyId, name) => allows(accessKeyId, { to: "log-group", name }),
+    isObjectListed: (accessKeyId, object) => allows(accessKeyId, { to: "object", object, writes: false }),
+    isGroupListed: (accessKeyId, name) => allows(accessKeyId, { to: "log-group", name }),
   };
 }

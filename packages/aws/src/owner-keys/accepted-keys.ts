@@ -5,11 +5,11 @@ export class AcceptedKeys {
   #keys: readonly RootKey[];
   #secret: string;
   /** True if signatures are verified. */
-  readonly verifies: boolean;
+  readonly verifiesSignatures: boolean;
 
   /** `keys`: null if signatures are not verified. `secret` signs the URLs that the platform issues. */
   constructor(keys: readonly RootKey[] | null, secret: string) {
-    this.verifies = keys !== null;
+    this.verifiesSignatures = keys !== null;
     this.#keys = keys ?? [];
     this.#secret = secret;
   }
@@ -30,7 +30,7 @@ export class AcceptedKeys {
   /** Replaces the keys. Returns the ids of former ones that are no longer accepted, or have another secret now. */
   replace(keys: readonly [RootKey, ...RootKey[]]): ReadonlySet<string> {
     const former = this.#keys;
-    if (this.verifies) this.#keys = keys;
+    if (this.verifiesSignatures) this.#keys = keys;
     this.#secret = keys[0].secretAccessKey;
     const isKept = (key: RootKey) => this.find(key.accessKeyId)?.secretAccessKey === key.secretAccessKey;
     return new Set(former.filter((key) => !isKept(key)).map(({ accessKeyId }) => accessKeyId));

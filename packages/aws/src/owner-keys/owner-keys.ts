@@ -17,10 +17,10 @@ export type KeySource =
   | { readonly from: "data directory"; readonly path: string };
 
 /** Keys with which the platform cannot start; the message is printed unchanged. */
-export class KeysRefusal extends Error {
+export class OwnerKeysError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "KeysRefusal";
+    this.name = "OwnerKeysError";
   }
 }
 
@@ -28,7 +28,7 @@ const keyIdBytes = 10;
 const secretBytes = 30;
 
 /** Returns the source: a named file, else the environment's two variables, else the key in the data directory. */
-export function keySource(
+export function findKeySource(
   file: string | null,
   env: Readonly<Record<string, string | undefined>>,
   generatedPath: string,
@@ -38,20 +38,20 @@ export function keySource(
   if ((accessKeyId ?? "") === "" && (secretAccessKey ?? "") === "")
     return { from: "data directory", path: generatedPath };
   if (!accessKeyId || !secretAccessKey) {
-    throw new KeysRefusal("GALATEA_ACCESS_KEY_ID and GALATEA_SECRET_ACCESS_KEY must both be set, or neither");
+    throw new OwnerKeysError("GALATEA_ACCESS_KEY_ID and GALATEA_SECRET_ACCESS_KEY must both be set, or neither");
   }
   return { from: "environment", key: checkedKey({ accessKeyId, secretAccessKey }, "the environment") };
 }
 
 /** Returns every accepted key; `galatea env` prints the first. */
-export async function rootKeys(source: KeySource, logger: Logger): Promise<readonly [RootKey, ...RootKey[]]> {
+export async function readOwnerKeys(source: KeySource, logger: Logger): Promise<readonly [RootKey, ...RootKey[]]> {
   if (source.from === "environment") return [source.key];
   const { path } = source;
-  if (source.from === "file") return keysOf(await readFile(path, "utf8"), path);
+  if (source.from === "file") return parseCredentialsFile(await readFile(path, "utf8"), path);
   try {
-    return keysOf(await generatedKeys(path), path);
+    return parseCredentialsFile(await generatedKeys(path), path);
   } catch (error) {
-    if (!(error instanceof KeysRefusal)) throw error;
+    if (!(error instanceof OwnerKeysError)) throw error;
     // A generated file that is damaged by a disk is kept aside, and clients get the new key from its replacement.
     const aside = `${path}.damaged-${randomBytes(6).toString("hex")}`;
     await rename(path, aside);
@@ -60,7 +60,7 @@ export async function rootKeys(source: KeySource, logger: Logger): Promise<reado
       aside,
       reason: error.message,
     });
-    return keysOf(await generatedKeys(path), path);
+    return parseCredentialsFile(await generatedKeys(path), path);
   }
 }
 
@@ -100,7 +100,7 @@ function keysText({ accessKeyId, secretAccessKey }: RootKey): string {
 }
 
 /** Reads a credentials file of the AWS tools: the keys of all profiles are accepted. */
-export function keysOf(text: string, path: string): readonly [RootKey, ...RootKey[]] {
+export function parseCredentialsFile(text: string, path: string): readonly [RootKey, ...RootKey[]] {
   const profiles: Map<string, string>[] = [];
   for (const line of text.split(/\r?\n/)) {
     const trimmed = line.trim();
@@ -118,10 +118,10 @@ export function keysOf(text: string, path: string): readonly [RootKey, ...RootKe
   });
   const [first, ...more] = keys;
   if (first === undefined) {
-    throw new KeysRefusal(`${path} holds no aws_access_key_id and aws_secret_access_key below a [profile]`);
+    throw new OwnerKeysError(`${path} holds no aws_access_key_id and aws_secret_access_key below a [profile]`);
   }
   if (new Set(keys.map(({ accessKeyId }) => accessKeyId)).size < keys.length) {
-    throw new KeysRefusal(`${path} names one aws_access_key_id twice`);
+    throw new OwnerKeysError(`${path} names one aws_access_key_id twice`);
   }
   return [first, ...more];
 }
@@ -129,10 +129,10 @@ export function keysOf(text: string, path: string): readonly [RootKey, ...RootKe
 function checkedKey(key: RootKey, from: string): RootKey {
   // Slashes separate a signature's scope, and a line break would end a line of the shell.
   if (!/^[\w+=@.-]{3,128}$/.test(key.accessKeyId)) {
-    throw new KeysRefusal(`the access key id in ${from} has to be 3 to 128 letters, digits or any of _+=@.-`);
+    throw new OwnerKeysError(`the access key id in ${from} has to be 3 to 128 letters, digits or any of _+=@.-`);
   }
   if (!/^[\x21-\x7e]{8,256}$/.test(key.secretAccessKey)) {
-    throw new KeysRefusal(`the secret access key in ${from} has to be 8 to 256 printable characters`);
+    throw new OwnerKeysError(`the secret access key in ${from} has to be 8 to 256 printable characters`);
   }
   return key;
 }

@@ -13,12 +13,12 @@ import { platformPage, signInQuery, type PlatformPageOptions } from "./platform-
 export interface PublicPagesOptions extends PlatformPageOptions {
   readonly gateway: Gateway;
   /** Returns the text with which the gateway rejects a request, or null. */
-  readonly refuses: (request: IncomingMessage) => string | null;
+  readonly rejectionText: (request: IncomingMessage) => string | null;
   readonly metrics: PlatformMetrics;
   /** The metrics of endpoints and CloudWatch's series as Prometheus text. */
   readonly series: () => Promise<string>;
   /** Returns whether a request has an owner's key as HTTP basic authentication. */
-  readonly bringsKey: (request: IncomingMessage) => boolean;
+  readonly hasOwnerKey: (request: IncomingMessage) => boolean;
   readonly links: LogLinks;
   readonly logs: LogStreams;
   readonly logger: Logger;
@@ -78,7 +78,7 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   const isHome = (url === "/" || url === `/?${signInQuery}`) && acceptsHtml(headers.accept);
   if (!isHome && !isLogs && !isOfTopics && path !== "/ping" && path !== "/health" && path !== "/metrics") return null;
   if (credentialScope({ method, url, headers }) !== null) return null;
-  const refusal = options.refuses(request);
+  const refusal = options.rejectionText(request);
   if (refusal !== null) return page(403, `${refusal}\n`);
   if (isLogs) return logPage(options, url);
   if (isOfTopics) return topicPage(options, url);
@@ -86,7 +86,7 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   const access = unsignedAccess({
     remoteAddress: request.socket.remoteAddress,
     isOpen: options.isOpen,
-    bringsKey: options.bringsKey(request),
+    hasOwnerKey: options.hasOwnerKey(request),
   });
   if (isHome) return homePage(options, access, url);
   if (path === "/health") {

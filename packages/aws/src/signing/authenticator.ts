@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "@galatea/base";
 import { canonicalRequest, headerText, hmacSha256, signatureEquals, signingKey, stringToSign } from "./signature.ts";
-import { bearerRequest, bearerService, checkBearer } from "./bearer-token.ts";
+import { parseBearerToken, bearerService, checkBearer } from "./bearer-token.ts";
 import type { Credential } from "./credential.ts";
 import {
   SignatureFailure,
@@ -86,7 +86,7 @@ export class Authenticator {
 
   /** Verifies a request by the bearer token in its header, which does not depend on the rest of the request. */
   verifyBearer(authorization: string | undefined): Authentication {
-    const presigned = bearerRequest(authorization);
+    const presigned = parseBearerToken(authorization);
     if (presigned === null) throw new SignatureFailure("missing", "Missing Authentication Token");
     const proven = this.#verifyQuery(presigned, null);
     checkService(proven, bearerService);

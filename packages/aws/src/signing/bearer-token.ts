@@ -24,7 +24,7 @@ const emptySha256 = createHash("sha256").digest("hex");
  * Returns the presigned request that a header's bearer token contains, not verified; null for any other header, and for
  * an invalid token.
  */
-export function bearerRequest(authorization: string | undefined): SignedRequest | null {
+export function parseBearerToken(authorization: string | undefined): SignedRequest | null {
   const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
   if (token?.startsWith(tokenPrefix) !== true) return null;
   const presigned = Buffer.from(token.slice(tokenPrefix.length), "base64").toString("utf8");
@@ -35,7 +35,7 @@ export function bearerRequest(authorization: string | undefined): SignedRequest 
 
 /** Returns the scope that a token claims; verified only by Authenticator.verifyBearer. */
 export function bearerScope(authorization: string | undefined): CredentialScope | null {
-  const presigned = bearerRequest(authorization);
+  const presigned = parseBearerToken(authorization);
   return presigned === null ? null : parseCredential(queryValue(presigned.url, "X-Amz-Credential"));
 }
 

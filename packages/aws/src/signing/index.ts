@@ -6,7 +6,7 @@
 export { Authenticator, type CredentialLookup, type SignedPayload } from "./authenticator.ts";
 export { bearerScope } from "./bearer-token.ts";
 export { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "./aws-chunked.ts";
-export { signedHeaders } from "./sign-request.ts";
+export { signRequestHeaders } from "./sign-request.ts";
 export { uriEncode } from "./signature.ts";
 export {
   SignatureFailure,

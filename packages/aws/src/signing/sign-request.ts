@@ -14,7 +14,7 @@ export interface RequestToSign {
 }
 
 /** Returns the headers of a signed request: the given ones, the date and the signature. `Host` is the URL's. */
-export function signedHeaders(
+export function signRequestHeaders(
   { method, url, body, region, service, timeMs, headers = {} }: RequestToSign,
   { accessKeyId, secretAccessKey }: Pick<Credential, "accessKeyId" | "secretAccessKey">,
 ): Readonly<Record<string, string>> {

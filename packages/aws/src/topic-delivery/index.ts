@@ -1,4 +1,4 @@
 /** Delivery of SNS messages over HTTP: sending, signing, and the pages for certificates and confirmations. */
-export { messageSender } from "./message-sender.ts";
+export { createMessageSender } from "./message-sender.ts";
 export { openMessageSigner } from "./message-signer.ts";
 export { topicPages, type TopicPages } from "./topic-pages.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
-import { addressRefusal, messageSender } from "./message-sender.ts";
+import { addressRefusal, createMessageSender } from "./message-sender.ts";
 
 const neither = { toThisMachine: false, toPrivateNetworks: false };
 const both = { toThisMachine: true, toPrivateNetworks: true };
@@ -21,7 +21,7 @@ function resolverOf(answers: readonly (readonly string[])[]) {
       addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
     );
   };
-  return resolve as unknown as NonNullable<Parameters<typeof messageSender>[1]>;
+  return resolve as unknown as NonNullable<Parameters<typeof createMessageSender>[1]>;
 }
 
 async function listening(t: TestContext, location = "") {
@@ -85,7 +85,7 @@ test("a name that resolves to a private address, or to one among others, is sent
   const { port, requests } = await listening(t);
   const options = { ...neither, toThisMachine: true };
   for (const addresses of [["10.0.0.1"], ["127.0.0.1", "10.0.0.1"], ["fe80::1"]]) {
-    const send = messageSender(options, resolverOf([addresses]));
+    const send = createMessageSender(options, resolverOf([addresses]));
     const outcome = await send(`http://inside.test:${port}/`, message, AbortSignal.timeout(testTimeoutMs));
     assert.equal(outcome.kind, "forbidden");
     assert.match(
@@ -98,7 +98,7 @@ test("a name that resolves to a private address, or to one among others, is sent
 
 test("a name that resolves elsewhere the next time is looked at as it is connected to", async (t) => {
   const { port, requests } = await listening(t);
-  const send = messageSender({ ...neither, toThisMachine: true }, resolverOf([["127.0.0.1"], ["10.0.0.1"]]));
+  const send = createMessageSender({ ...neither, toThisMachine: true }, resolverOf([["127.0.0.1"], ["10.0.0.1"]]));
   const url = `http://rebound.test:${port}/`;
   assert.deepEqual(await send(url, message, AbortSignal.timeout(testTimeoutMs)), { kind: "answered", status: 200 });
   assert.equal((await send(url, message, AbortSignal.timeout(testTimeoutMs))).kind, "forbidden");
@@ -108,7 +108,7 @@ test("a name that resolves elsewhere the next time is looked at as it is connect
 test("a redirect is an answer, and is not followed", async (t) => {
   const inside = await listening(t);
   const outside = await listening(t, `http://127.0.0.1:${inside.port}/`);
-  const send = messageSender({ ...neither, toThisMachine: true });
+  const send = createMessageSender({ ...neither, toThisMachine: true });
   const outcome = await send(`http://127.0.0.1:${outside.port}/`, message, AbortSignal.timeout(testTimeoutMs));
   assert.deepEqual(outcome, { kind: "answered", status: 307 });
   assert.equal(inside.requests(), 0);

@@ -73,7 +73,7 @@ class ForbiddenAddress extends Error {
   }
 }
 
-export interface SenderOptions {
+export interface MessageSenderOptions {
   /** True if programs of this machine may subscribe. */
   readonly toThisMachine: boolean;
   /** True if link-local and private addresses of other machines may subscribe. */
@@ -81,7 +81,7 @@ export interface SenderOptions {
 }
 
 /** Returns why no message is sent to an address, in any notation; null where messages may be sent there. */
-export function addressRefusal(address: string, options: SenderOptions): Refusal {
+export function addressRefusal(address: string, options: MessageSenderOptions): Refusal {
   const family = isIP(address) === 6 ? "ipv6" : "ipv4";
   // An IPv4-mapped IPv6 address is checked as the IPv4 address.
   const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
@@ -95,7 +95,10 @@ export function addressRefusal(address: string, options: SenderOptions): Refusal
  * Returns a sender with one request and one connection per message. The address is checked when it is connected to, so
  * that a name cannot lead elsewhere later.
  */
-export function messageSender(options: SenderOptions, resolve: typeof resolveName = resolveName): SendMessage {
+export function createMessageSender(
+  options: MessageSenderOptions,
+  resolve: typeof resolveName = resolveName,
+): SendMessage {
   const lookup: LookupFunction = (hostname, asked: LookupOptions, done) => {
     resolve(hostname, { ...asked, all: true }, (error, addresses: LookupAddress[]) => {
       if (error !== null) return done(error, "", 0);

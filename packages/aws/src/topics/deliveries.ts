@@ -8,7 +8,7 @@ import {
   type Logger,
 } from "@galatea/base";
 import { allDocuments, allJson, readJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
-import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
+import { decideAfterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { EndedDelivery } from "./delivery-status.ts";
 import type { TopicMessage, WrittenMessage } from "./message-text.ts";
@@ -27,9 +27,9 @@ export interface DeliveryLimits {
   readonly sendingMax: number;
   readonly attemptMs: number;
   /** Interval of the check for due messages. */
-  readonly lookMs: number;
+  readonly checkIntervalMs: number;
   /** Maximum number of undelivered messages that are kept. */
-  readonly deadMax: number;
+  readonly undeliveredMax: number;
 }
 
 export const deliveryLimits: DeliveryLimits = {
@@ -38,8 +38,8 @@ export const deliveryLimits: DeliveryLimits = {
   sendingEachMax: 2,
   sendingMax: 64,
   attemptMs: 15_000,
-  lookMs: 1000,
-  deadMax: 1000,
+  checkIntervalMs: 1000,
+  undeliveredMax: 1000,
 };
 
 export interface DeliveriesOptions {
@@ -47,11 +47,11 @@ export interface DeliveriesOptions {
   readonly limits: DeliveryLimits;
   readonly send: SendMessage;
   /** Returns null for a deleted subscription, or one that does not get this message. */
-  readonly written: (delivery: Delivery) => ReadyDelivery | null;
+  readonly prepare: (delivery: Delivery) => ReadyDelivery | null;
   /** Returns null for a subscription without a rate limit. */
   readonly receivesPerSecondMax: (subscriptionArn: string) => number | null;
   readonly record: RecordTopicMetric;
-  readonly ended: (ended: EndedDelivery) => void;
+  readonly onEnded: (ended: EndedDelivery) => void;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -94,7 +94,7 @@ export class Deliveries implements AsyncDisposable {
   readonly #tasks: TaskGroup;
   readonly #posted = new ChangeNotifier();
   /** Oldest first. */
-  readonly #dead = new Set<string>();
+  readonly #undelivered = new Set<string>();
   #sendingCount = 0;
   #postedCount = 0;
 
@@ -111,7 +111,7 @@ export class Deliveries implements AsyncDisposable {
     for await (const { key, body, value } of allJson<Delivery>(documents, kind, { logger, readAtOnce })) {
       deliveries.#enter(key, value, Buffer.byteLength(body));
     }
-    for await (const { key } of allDocuments(documents, deadKind, readAtOnce)) deliveries.#dead.add(key);
+    for await (const { key } of allDocuments(documents, deadKind, readAtOnce)) deliveries.#undelivered.add(key);
     deliveries.#tasks.run((closing) => deliveries.#watch(closing));
     return deliveries;
   }
@@ -120,7 +120,7 @@ export class Deliveries implements AsyncDisposable {
    * Returns the changes that queue a message for each of the subscriptions; the caller calls `written` once they are
    * committed.
    */
-  post(subscriptions: readonly Subscription[], message: TopicMessage) {
+  enqueue(subscriptions: readonly Subscription[], message: TopicMessage) {
     const { clock, limits, newId, logger } = this.#options;
     const nowMs = clock.epochMs();
     const changes: DocumentChange[] = [];
@@ -139,13 +139,13 @@ export class Deliveries implements AsyncDisposable {
           messageId,
           subscription: arn,
         });
-        const buried = this.#buried(key, body);
+        const buried = this.#keepUndelivered(key, body);
         changes.push(...buried.changes);
         entered.push(() => {
           buried.written();
           this.#options.record(topicArn, "NumberOfNotificationsFailed", 1);
           const why = "too many messages are waiting for the endpoint";
-          this.#options.ended({ delivery, endpoint, isDelivered: false, outcome: null, why });
+          this.#options.onEnded({ delivery, endpoint, isDelivered: false, outcome: null, why });
         });
         continue;
       }
@@ -175,7 +175,7 @@ export class Deliveries implements AsyncDisposable {
     const { clock, limits } = this.#options;
     for (;;) {
       const posted = this.#posted.nextChange();
-      const afterMs = Math.min(limits.lookMs, Math.max(1, this.#dispatch() - clock.epochMs()));
+      const afterMs = Math.min(limits.checkIntervalMs, Math.max(1, this.#dispatch() - clock.epochMs()));
       using pause = openDeadline({ clock, afterMs, signal: closing });
       await rejectOnAbort(posted, pause.signal).catch(() => closing.throwIfAborted());
     }
@@ -237,7 +237,7 @@ export class Deliveries implements AsyncDisposable {
 
   /** Resolves with the time of the next attempt; null when the delivery has ended. */
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
-    const { documents, clock, written, limits, send, record, ended, logger } = this.#options;
+    const { documents, clock, prepare: written, limits, send, record, onEnded: ended, logger } = this.#options;
     const found = await documents.get(kind, key);
     const delivery = found === null ? null : (readJson(found, logger) as Delivery | null);
     if (delivery === null) return null;
@@ -250,7 +250,7 @@ export class Deliveries implements AsyncDisposable {
     const outcome = await send(ready.endpoint, ready.message, limit.signal);
     closing.throwIfAborted();
     const { retries } = ready.policy;
-    const move = afterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
+    const move = decideAfterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
     const { messageId, topicArn } = delivery.message;
     if (move.do === "retry") {
       const body = JSON.stringify(move.delivery);
@@ -265,7 +265,7 @@ export class Deliveries implements AsyncDisposable {
         subscription: delivery.subscriptionArn,
         why: move.why,
       });
-      const buried = this.#buried(key, JSON.stringify({ ...delivery, why: move.why }));
+      const buried = this.#keepUndelivered(key, JSON.stringify({ ...delivery, why: move.why }));
       await this.#persist(delivery, [gone, ...buried.changes], closing);
       buried.written();
     }
@@ -276,16 +276,16 @@ export class Deliveries implements AsyncDisposable {
   }
 
   /** Keeps an undelivered message in place of the oldest ones; the caller calls `written` only after the commit. */
-  #buried(key: string, body: string) {
-    const surplusCount = Math.max(0, this.#dead.size + 1 - this.#options.limits.deadMax);
-    const surplus = [...this.#dead.values().take(surplusCount)];
+  #keepUndelivered(key: string, body: string) {
+    const surplusCount = Math.max(0, this.#undelivered.size + 1 - this.#options.limits.undeliveredMax);
+    const surplus = [...this.#undelivered.values().take(surplusCount)];
     const changes: readonly DocumentChange[] = [
       { do: "put", kind: deadKind, key, body, expects: "any" },
       ...surplus.map((oldest): DocumentChange => ({ do: "delete", kind: deadKind, key: oldest, expects: "any" })),
     ];
     const written = () => {
-      for (const oldest of surplus) this.#dead.delete(oldest);
-      this.#dead.add(key);
+      for (const oldest of surplus) this.#undelivered.delete(oldest);
+      this.#undelivered.add(key);
     };
     return { changes, written };
   }

@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultDeliveryPolicy, parseDeliveryPolicy, policyOver, redeliveryDelayMs } from "./delivery-policy.ts";
+import {
+  defaultDeliveryPolicy,
+  parseDeliveryPolicy,
+  mergeDeliveryPolicy,
+  redeliveryDelayMs,
+} from "./delivery-policy.ts";
 
 /** The delays of a policy in seconds, until there are no more. */
 function delays(healthyRetryPolicy: object): readonly number[] {
   const said = parseDeliveryPolicy(JSON.stringify({ healthyRetryPolicy }), "subscription");
-  const { retries } = policyOver(defaultDeliveryPolicy, said);
+  const { retries } = mergeDeliveryPolicy(defaultDeliveryPolicy, said);
   const found: number[] = [];
   for (let count = 1; ; count += 1) {
     const delayMs = redeliveryDelayMs(retries, count);
@@ -37,9 +42,9 @@ test("what a subscription does not say is its topic's, and what neither says is 
   const topic = { http: { defaultThrottlePolicy: { maxReceivesPerSecond: 5 }, disableSubscriptionOverrides: true } };
   const said = parseDeliveryPolicy(JSON.stringify(topic), "topic");
   assert.equal(said.mayBeOverridden, false);
-  const under = policyOver(defaultDeliveryPolicy, said);
+  const under = mergeDeliveryPolicy(defaultDeliveryPolicy, said);
   const own = parseDeliveryPolicy('{"requestPolicy":{"headerContentType":"application/json"}}', "subscription");
-  assert.deepEqual(policyOver(under, own), {
+  assert.deepEqual(mergeDeliveryPolicy(under, own), {
     retries: defaultDeliveryPolicy.retries,
     receivesPerSecondMax: 5,
     contentType: "application/json",

@@ -104,7 +104,7 @@ export interface PartialDeliveryPolicy {
 }
 
 /** Returns a policy with its missing settings taken from another one. */
-export function policyOver(under: DeliveryPolicy, said: PartialDeliveryPolicy): DeliveryPolicy {
+export function mergeDeliveryPolicy(under: DeliveryPolicy, said: PartialDeliveryPolicy): DeliveryPolicy {
   return {
     retries: said.retries ?? under.retries,
     receivesPerSecondMax: said.receivesPerSecondMax ?? under.receivesPerSecondMax,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defaultDeliveryPolicy } from "./delivery-policy.ts";
-import { afterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
+import { decideAfterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 
 const message = {
   type: "SubscriptionConfirmation",
@@ -32,7 +32,7 @@ for (const { outcome, before, does } of moves) {
   const said = outcome.kind === "answered" ? `answered ${outcome.status}` : outcome.kind;
   test(`a message that was tried ${before} times before and is ${said}: ${does}`, () => {
     const { retries } = defaultDeliveryPolicy;
-    const move = afterAttempt(delivery(before), outcome, { retries, nowMs: 1000 });
+    const move = decideAfterAttempt(delivery(before), outcome, { retries, nowMs: 1000 });
     assert.equal(move.do, does);
     if (move.do === "retry") {
       assert.deepEqual([move.delivery.attemptCount, move.delivery.notBeforeMs], [before + 1, 21_000]);

@@ -18,18 +18,18 @@ export type AttemptOutcome =
   /** Messages must not be sent to its address. */
   | { readonly kind: "forbidden"; readonly why: string };
 
-export type DeliveryMove =
+export type DeliveryDecision =
   | { readonly do: "forget" }
   | { readonly do: "retry"; readonly delivery: Delivery }
   | { readonly do: "give-up"; readonly why: string };
 
-export function afterAttempt(
+export function decideAfterAttempt(
   delivery: Delivery,
   outcome: AttemptOutcome,
   { retries, nowMs }: { readonly retries: RetryPolicy; readonly nowMs: number },
-): DeliveryMove {
+): DeliveryDecision {
   const attemptCount = delivery.attemptCount + 1;
-  const again = (why: string): DeliveryMove => {
+  const again = (why: string): DeliveryDecision => {
     const delayMs = redeliveryDelayMs(retries, attemptCount);
     return delayMs === null
       ? { do: "give-up", why: `${why}, ${attemptCount} times` }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FilteredMessage, filterVerdict, parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
+import { FilteredMessage, evaluateFilter, parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
 import type { MessageAttribute } from "./message-text.ts";
 import type { FilterScope } from "./topic.ts";
 
@@ -22,7 +22,7 @@ const verdict = (
 
 /** To the end, with the number of pieces that it took. */
 function lookedAt(policy: FilterPolicy, message: FilteredMessage) {
-  const looking = filterVerdict(policy, message);
+  const looking = evaluateFilter(policy, message);
   for (let pieces = 1; ; pieces += 1) {
     const piece = looking.next();
     if (piece.done === true) return { verdict: piece.value, pieces };

@@ -1,5 +1,5 @@
 import type { MessageAttribute } from "./message-text.ts";
-import { ruleAccepts, FilterFault, ruleOf, type FilterRule, type FilterValue } from "./filter-rule.ts";
+import { ruleAccepts, FilterPolicyError, parseFilterRule, type FilterRule, type FilterValue } from "./filter-rule.ts";
 import { invalidParameter, type FilterScope, type FilterText } from "./topic.ts";
 
 /** A condition on a message: all conditions hold together, and one may be a choice of several. */
@@ -38,7 +38,7 @@ export function parseFilterPolicy({ policy, scope }: FilterText, where = ""): Fi
     const { clauses } = readClauses(json, { path: "", depth: 1, level: 1, combinations: 1 }, reading);
     return { scope, clauses, paths: reading.paths };
   } catch (error) {
-    if (!(error instanceof FilterFault)) throw error;
+    if (!(error instanceof FilterPolicyError)) throw error;
     if (error.message === nestedText) throw invalidParameter(`${where}${nestedText}`);
     throw refuse(error.message);
   }
@@ -67,8 +67,8 @@ interface Place {
 function readClauses(json: Readonly<Record<string, unknown>>, place: Place, reading: Reading) {
   const { path, depth, combinations } = place;
   const level = place.level + 1;
-  if (depth > 1 && reading.scope === "MessageAttributes") throw new FilterFault(nestedText);
-  if (level > levelsMax) throw new FilterFault("Filter policy is too complex");
+  if (depth > 1 && reading.scope === "MessageAttributes") throw new FilterPolicyError(nestedText);
+  if (level > levelsMax) throw new FilterPolicyError("Filter policy is too complex");
   const clauses: Clause[] = [];
   let product = combinations;
   for (const [key, value] of Object.entries(json)) {
@@ -85,14 +85,14 @@ function readClauses(json: Readonly<Record<string, unknown>>, place: Place, read
         product = inner.combinations;
       } else {
         if (!Array.isArray(value)) {
-          throw new FilterFault(`"${key.slice(0, 64)}" must be an object or an array`);
+          throw new FilterPolicyError(`"${key.slice(0, 64)}" must be an object or an array`);
         }
-        if (value.length === 0) throw new FilterFault("Empty arrays are not allowed");
+        if (value.length === 0) throw new FilterPolicyError("Empty arrays are not allowed");
         product *= value.length * depth;
-        if (product <= combinationsMax) clauses.push({ is: "field", path: own, rules: value.map(ruleOf) });
+        if (product <= combinationsMax) clauses.push({ is: "field", path: own, rules: value.map(parseFilterRule) });
       }
     }
-    if (product > combinationsMax) throw new FilterFault("Filter policy is too complex");
+    if (product > combinationsMax) throw new FilterPolicyError("Filter policy is too complex");
   }
   return { clauses, combinations: product };
 }
@@ -129,9 +129,9 @@ export type FilterVerdict = "passes" | "attributes-differ" | "no-attributes" | "
  * Returns whether a message passes a subscription's policy. Subscribers choose the rules and publishers the values, so
  * together they may take seconds: the generator yields after each few milliseconds of work.
  */
-export function* filterVerdict(policy: FilterPolicy, message: FilteredMessage): Generator<void, FilterVerdict, void> {
+export function* evaluateFilter(policy: FilterPolicy, message: FilteredMessage): Generator<void, FilterVerdict, void> {
   if (policy.clauses.length === 0) return "passes";
-  const effort = new Effort();
+  const effort = new FilterCost();
   if (policy.scope === "MessageAttributes") {
     if (yield* holds(policy.clauses, attributesRead(message.attributes), effort)) return "passes";
     return Object.keys(message.attributes).length === 0 ? "no-attributes" : "attributes-differ";
@@ -147,7 +147,7 @@ const comparisonChars = 100;
 const pieceChars = 500_000;
 
 /** Work since the last yield. */
-class Effort {
+class FilterCost {
   #chars = 0;
 
   /** Returns whether to yield after this value. */
@@ -162,14 +162,14 @@ class Effort {
 /** Returns null for a missing field. */
 type Values = (path: string) => readonly FilterValue[] | null;
 
-function* holds(clauses: readonly Clause[], values: Values, effort: Effort): Generator<void, boolean, void> {
+function* holds(clauses: readonly Clause[], values: Values, effort: FilterCost): Generator<void, boolean, void> {
   for (const clause of clauses) {
     if (!(yield* clauseHolds(clause, values, effort))) return false;
   }
   return true;
 }
 
-function* clauseHolds(clause: Clause, values: Values, effort: Effort): Generator<void, boolean, void> {
+function* clauseHolds(clause: Clause, values: Values, effort: FilterCost): Generator<void, boolean, void> {
   if (clause.is === "either") {
     for (const choice of clause.of) {
       if (yield* holds(choice, values, effort)) return true;
@@ -221,7 +221,7 @@ function attributeValues(
  * Collects the values at each of the paths, including those of every element of an array on the way. It visits only the
  * paths, and uses no stack for deep documents, which publishers choose.
  */
-function* bodyValues(body: Readonly<Record<string, unknown>>, paths: ReadonlySet<string>, effort: Effort) {
+function* bodyValues(body: Readonly<Record<string, unknown>>, paths: ReadonlySet<string>, effort: FilterCost) {
   const found = new Map<string, FilterValue[]>();
   const left: { readonly path: string; readonly json: unknown }[] = [{ path: "", json: body }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {

@@ -83,14 +83,15 @@ function matchesParts(parts: readonly string[], text: string): boolean {
 }
 
 /** Reads one rule of a policy; throws SNS's text for an error without its `Invalid parameter: `. */
-export function ruleOf(json: unknown): FilterRule {
+export function parseFilterRule(json: unknown): FilterRule {
   if (json === null || typeof json === "string" || typeof json === "boolean") return { is: "equal", value: json };
   if (typeof json === "number") return { is: "equal", value: inRange(json) };
   if (typeof json !== "object" || Array.isArray(json)) {
-    throw new FilterFault("Match value must be String, number, true, false, or null");
+    throw new FilterPolicyError("Match value must be String, number, true, false, or null");
   }
   const [entry, more] = Object.entries(json as Readonly<Record<string, unknown>>);
-  if (entry === undefined || more !== undefined) throw new FilterFault("Only one key allowed in match expression");
+  if (entry === undefined || more !== undefined)
+    throw new FilterPolicyError("Only one key allowed in match expression");
   const [operator, value] = entry;
   switch (operator) {
     case "prefix":
@@ -105,46 +106,46 @@ export function ruleOf(json: unknown): FilterRule {
     case "cidr":
       return { is: operator, network: networkOf(value) };
     case "exists":
-      if (typeof value !== "boolean") throw new FilterFault("exists match pattern must be either true or false.");
+      if (typeof value !== "boolean") throw new FilterPolicyError("exists match pattern must be either true or false.");
       return { is: operator, isThere: value };
     case "anything-but":
       return exceptionOf(value);
     default:
-      throw new FilterFault(`Unrecognized match type ${operator.slice(0, 64)}`);
+      throw new FilterPolicyError(`Unrecognized match type ${operator.slice(0, 64)}`);
   }
 }
 
 /** An error in a policy. */
-export class FilterFault extends Error {
-  override readonly name = "FilterFault";
+export class FilterPolicyError extends Error {
+  override readonly name = "FilterPolicyError";
 }
 
 function textOf(operator: string, value: unknown): string {
   if (typeof value === "string") return value;
-  throw new FilterFault(`${operator} match pattern must be a string`);
+  throw new FilterPolicyError(`${operator} match pattern must be a string`);
 }
 
 /** Checks SNS's range for numbers, from minus to plus a billion. */
 function inRange(value: number): number {
   if (value >= -1e9 && value <= 1e9) return value;
-  throw new FilterFault("Numbers must be between -1000000000 and 1000000000");
+  throw new FilterPolicyError("Numbers must be between -1000000000 and 1000000000");
 }
 
 /** Returns the rule for `anything-but`. */
 function exceptionOf(value: unknown): FilterRule {
   if (!Array.isArray(value)) {
     // Nested `anything-but` would recurse as deep as the input.
-    if (isException(value)) throw new FilterFault("Unsupported anything-but pattern: anything-but");
-    const but = ruleOf(value);
+    if (isException(value)) throw new FilterPolicyError("Unsupported anything-but pattern: anything-but");
+    const but = parseFilterRule(value);
     const isSimple = ["equal", "prefix", "suffix", "wildcard", "equals-ignore-case"].includes(but.is);
     if (isSimple) return { is: "anything-but", but };
-    throw new FilterFault(`Unsupported anything-but pattern: ${but.is}`);
+    throw new FilterPolicyError(`Unsupported anything-but pattern: ${but.is}`);
   }
-  if (value.length === 0) throw new FilterFault("Empty arrays are not allowed");
+  if (value.length === 0) throw new FilterPolicyError("Empty arrays are not allowed");
   const values = value.map((each: unknown) => {
     if (typeof each === "string") return each;
     if (typeof each === "number") return inRange(each);
-    throw new FilterFault("Inside anything-but list, start|null|boolean is not supported.");
+    throw new FilterPolicyError("Inside anything-but list, start|null|boolean is not supported.");
   });
   return { is: "none-of", values: new Set(values) };
 }
@@ -156,34 +157,35 @@ const comparisons: readonly string[] = ["=", "<", "<=", ">", ">="] satisfies rea
 
 /** Reads one comparison, or a range: `[">", 0, "<=", 150]`. */
 function boundsOf(value: unknown) {
-  if (!Array.isArray(value) || value.length === 0) throw new FilterFault("Invalid member in numeric match: ]");
+  if (!Array.isArray(value) || value.length === 0) throw new FilterPolicyError("Invalid member in numeric match: ]");
   const [first, low, second, high, ...more] = value as readonly unknown[];
-  if (typeof first !== "string") throw new FilterFault(`Invalid member in numeric match: ${shown(first)}`);
-  if (!comparisons.includes(first)) throw new FilterFault(`Unrecognized numeric range operator: ${shown(first)}`);
+  if (typeof first !== "string") throw new FilterPolicyError(`Invalid member in numeric match: ${shown(first)}`);
+  if (!comparisons.includes(first)) throw new FilterPolicyError(`Unrecognized numeric range operator: ${shown(first)}`);
   const bounds = [{ comparison: first as Comparison, bound: boundOf(first, low) }];
   if (value.length <= 2) return bounds;
-  if (!first.startsWith(">")) throw new FilterFault("Too many elements in numeric expression");
-  if (typeof second !== "string") throw new FilterFault(`Bad value in numeric range: ${shown(second)}`);
-  if (second !== "<" && second !== "<=") throw new FilterFault(`Bad numeric range operator: ${shown(second)}`);
+  if (!first.startsWith(">")) throw new FilterPolicyError("Too many elements in numeric expression");
+  if (typeof second !== "string") throw new FilterPolicyError(`Bad value in numeric range: ${shown(second)}`);
+  if (second !== "<" && second !== "<=") throw new FilterPolicyError(`Bad numeric range operator: ${shown(second)}`);
   const top = boundOf(second, high);
-  if (top <= boundOf(first, low)) throw new FilterFault("Bottom must be less than top");
-  if (more.length > 0) throw new FilterFault("Too many terms in numeric range expression");
+  if (top <= boundOf(first, low)) throw new FilterPolicyError("Bottom must be less than top");
+  if (more.length > 0) throw new FilterPolicyError("Too many terms in numeric range expression");
   return [...bounds, { comparison: second as Comparison, bound: top }];
 }
 
 function boundOf(comparison: string, value: unknown): number {
   if (typeof value === "number") return inRange(value);
-  throw new FilterFault(`Value of ${comparison === "=" ? "equals" : comparison} must be numeric`);
+  throw new FilterPolicyError(`Value of ${comparison === "=" ? "equals" : comparison} must be numeric`);
 }
 
 function networkOf(value: unknown): BlockList {
-  if (typeof value !== "string") throw new FilterFault("prefix match pattern must be a string");
+  if (typeof value !== "string") throw new FilterPolicyError("prefix match pattern must be a string");
   const [address = "", bits, ...more] = value.split("/");
-  if (bits === undefined || more.length > 0) throw new FilterFault("Malformed CIDR, one '/' required");
-  if (!/^\d{1,3}$/.test(bits)) throw new FilterFault("Malformed CIDR, mask bits must be an integer");
+  if (bits === undefined || more.length > 0) throw new FilterPolicyError("Malformed CIDR, one '/' required");
+  if (!/^\d{1,3}$/.test(bits)) throw new FilterPolicyError("Malformed CIDR, mask bits must be an integer");
   const family = isIP(address);
-  if (family === 0) throw new FilterFault(`Nonstandard IP address: ${address.slice(0, 64)}`);
-  if (Number(bits) > (family === 6 ? 128 : 32)) throw new FilterFault("Malformed CIDR, mask bits must be an integer");
+  if (family === 0) throw new FilterPolicyError(`Nonstandard IP address: ${address.slice(0, 64)}`);
+  if (Number(bits) > (family === 6 ? 128 : 32))
+    throw new FilterPolicyError("Malformed CIDR, mask bits must be an integer");
   const network = new BlockList();
   network.addSubnet(address, Number(bits), family === 6 ? "ipv6" : "ipv4");
   return network;

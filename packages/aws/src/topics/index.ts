@@ -13,7 +13,7 @@ export {
   invalidParameter,
   topicArn,
   topicLimits,
-  topicOfArn,
+  topicArnOf,
   type DeliveryFeedback,
   type FilterText,
   type Subscription,

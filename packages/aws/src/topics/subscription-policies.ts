@@ -1,7 +1,7 @@
 import {
   defaultDeliveryPolicy,
   parseDeliveryPolicy,
-  policyOver,
+  mergeDeliveryPolicy,
   type DeliveryPolicy,
   type PartialDeliveryPolicy,
 } from "./delivery-policy.ts";
@@ -26,14 +26,14 @@ export class SubscriptionPolicies {
   ofTopic(topic: Topic): { readonly policy: DeliveryPolicy; readonly mayBeOverridden: boolean } {
     const said = this.#saidBy(topic, "topic");
     if (said === null) return { policy: defaultDeliveryPolicy, mayBeOverridden: true };
-    return { policy: policyOver(defaultDeliveryPolicy, said), mayBeOverridden: said.mayBeOverridden };
+    return { policy: mergeDeliveryPolicy(defaultDeliveryPolicy, said), mayBeOverridden: said.mayBeOverridden };
   }
 
   /** Returns the subscription's own policy over its topic's, if the topic allows it. */
   ofSubscription(topic: Topic, subscription: Subscription): DeliveryPolicy {
     const { policy, mayBeOverridden } = this.ofTopic(topic);
     const said = mayBeOverridden ? this.#saidBy(subscription, "subscription") : null;
-    return said === null ? policy : policyOver(policy, said);
+    return said === null ? policy : mergeDeliveryPolicy(policy, said);
   }
 
   #saidBy(by: Topic | Subscription, level: "topic" | "subscription"): PartialDeliveryPolicy | null {

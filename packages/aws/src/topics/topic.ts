@@ -69,7 +69,7 @@ export function topicArn(name: string, owner: { readonly region: string; readonl
 }
 
 /** Returns the topic of a topic's or subscription's ARN; null for any other ARN. */
-export function topicOfArn(arn: string): string | null {
+export function topicArnOf(arn: string): string | null {
   return (
     /^(arn:aws[a-z-]*:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?)(?::[0-9a-f-]{36})?$/.exec(arn)?.[1] ?? null
   );

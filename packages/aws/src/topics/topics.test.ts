@@ -72,7 +72,11 @@ test("what is given up while the disk is full pushes nothing out of what is kept
   // An endpoint that never answers, so that each message is one too many.
   const send: TopicsOptions["send"] = (_url, _message, signal) =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
-  await using topics = await opened(new SteppedClock(), { documents, send, limits: { waitingMax: 0, deadMax: 2 } });
+  await using topics = await opened(new SteppedClock(), {
+    documents,
+    send,
+    limits: { waitingMax: 0, undeliveredMax: 2 },
+  });
   const { state } = await topics.subscribe({ ...asked, endpoint: "http://a/" });
   await topics.confirm(topicArn, state.at === "pending" ? state.token : "", true);
   const publish = (text: string) => topics.publish({ topicArn, subject: null, text, attributes: {} });

@@ -3,7 +3,7 @@ import { allJson, type DocumentChange, type Documents } from "@galatea/hosting/r
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
 import { effectivePolicyText } from "./delivery-policy.ts";
-import { FilteredMessage, filterVerdict, type FilterPolicy, type FilterVerdict } from "./filter-policy.ts";
+import { FilteredMessage, evaluateFilter, type FilterPolicy, type FilterVerdict } from "./filter-policy.ts";
 import {
   writtenMessage,
   type MessageAttribute,
@@ -83,9 +83,9 @@ export class Topics implements AsyncDisposable {
     }
     topics.#deliveries = await Deliveries.open({
       ...options,
-      written: (delivery) => topics.#written(delivery),
+      prepare: (delivery) => topics.#written(delivery),
       receivesPerSecondMax: (arn) => topics.#receivesPerSecondMax(arn),
-      ended: (ended) => topics.#ended(ended),
+      onEnded: (ended) => topics.#ended(ended),
     });
     return topics;
   }
@@ -298,7 +298,7 @@ export class Topics implements AsyncDisposable {
   }
 
   async #verdict(filter: FilterPolicy, message: FilteredMessage): Promise<FilterVerdict> {
-    const looking = filterVerdict(filter, message);
+    const looking = evaluateFilter(filter, message);
     for (;;) {
       const piece = looking.next();
       if (piece.done === true) return piece.value;
@@ -327,7 +327,7 @@ export class Topics implements AsyncDisposable {
   }
 
   #post(subscriptions: readonly Subscription[], message: TopicMessage) {
-    return this.#deliveries?.post(subscriptions, message) ?? raise(new Error("bug: topics that are not open"));
+    return this.#deliveries?.enqueue(subscriptions, message) ?? raise(new Error("bug: topics that are not open"));
   }
 
   /** Returns the message for a subscription that still exists when it is sent. */

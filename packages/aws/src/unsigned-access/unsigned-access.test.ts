@@ -11,7 +11,7 @@ const nothing: UnsignedAccess = {
 const local = { ...nothing, platformMetrics: true, confinementGaps: true, stsTunnel: true };
 const owner = { ...nothing, platformMetrics: true, endpointMetrics: true, confinementGaps: true };
 
-const stranger = { isOpen: false, bringsKey: false };
+const stranger = { isOpen: false, hasOwnerKey: false };
 
 test("a program of this machine is trusted with what names no endpoint, by each form of a loopback address", () => {
   for (const remoteAddress of ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
@@ -33,7 +33,7 @@ test("callers from other addresses, and those that are gone, are trusted with no
 });
 
 test("the owner's key and an open platform give all metrics, and no tunnel to another machine", () => {
-  for (const more of [{ bringsKey: true }, { isOpen: true }]) {
+  for (const more of [{ hasOwnerKey: true }, { isOpen: true }]) {
     assert.deepEqual(unsignedAccess({ ...stranger, ...more, remoteAddress: "10.0.0.1" }), owner);
     assert.deepEqual(unsignedAccess({ ...stranger, ...more, remoteAddress: "::1" }), { ...owner, stsTunnel: true });
   }

@@ -5,7 +5,7 @@ export interface UnsignedCaller {
   /** True if the platform verifies no signatures (`galatea up --open`). */
   readonly isOpen: boolean;
   /** True if the request has one of the owner's keys in another form. */
-  readonly bringsKey: boolean;
+  readonly hasOwnerKey: boolean;
 }
 
 /** The access of a request without a signature, in addition to /ping, /health and URLs with a token of their own. */
@@ -27,8 +27,8 @@ const loopback = /^(?:127\.|::1$|::ffff:127\.)/;
  * interface and get everything that names no endpoint. So do all clients of a reverse proxy on this machine, which has
  * to block /metrics for them.
  */
-export function unsignedAccess({ remoteAddress, isOpen, bringsKey }: UnsignedCaller): UnsignedAccess {
-  const isOwner = isOpen || bringsKey;
+export function unsignedAccess({ remoteAddress, isOpen, hasOwnerKey }: UnsignedCaller): UnsignedAccess {
+  const isOwner = isOpen || hasOwnerKey;
   const isLocal = loopback.test(remoteAddress ?? "");
   return {
     platformMetrics: isOwner || isLocal,

@@ -4,7 +4,7 @@ import { SignatureFailure } from "../signing/index.ts";
 import type { ServiceModel } from "../spec/index.ts";
 import { encodeCbor } from "./cbor.ts";
 import type { OperationProtocol } from "./service-table.ts";
-import { asAwsError, errorDocument, wireError, type ErrorWords } from "./errors.ts";
+import { toAwsError, errorDocument, wireError, type ServiceErrors } from "./errors.ts";
 import { closeIfUnread } from "./last-answer.ts";
 import type { CallContext } from "./service-row.ts";
 import { writeXml } from "./xml.ts";
@@ -14,7 +14,7 @@ export interface ErrorReply {
   readonly response: ServerResponse;
   readonly context: CallContext;
   /** Null for an unknown service. */
-  readonly words: ErrorWords | null;
+  readonly errors: ServiceErrors | null;
   readonly protocol: OperationProtocol | "rest-json";
   /** Operation name for the log. */
   readonly operation: string;
@@ -24,7 +24,7 @@ export interface ErrorReply {
 
 /** Writes an error in the protocol of the request; logs a bug. A response that has begun can only be broken off. */
 export function answerError(reply: ErrorReply, thrown: unknown): void {
-  const { response, context, words, protocol } = reply;
+  const { response, context, errors, protocol } = reply;
   if (!(thrown instanceof AwsError || thrown instanceof SignatureFailure || context.signal.aborted)) {
     const stack = thrown instanceof Error ? thrown.stack : String(thrown);
     reply.logger.error("an operation failed", { operation: reply.operation, error: stack });
@@ -34,14 +34,14 @@ export function answerError(reply: ErrorReply, thrown: unknown): void {
     return;
   }
   closeIfUnread(response, reply.clock ?? systemClock);
-  const model = words?.model ?? null;
-  const error = wireError(words, asAwsError(thrown, protocol));
+  const model = errors?.model ?? null;
+  const error = wireError(errors, toAwsError(thrown, protocol));
   if (error.status === 503) response.setHeader("retry-after", "1");
   if (protocol === "query") {
     const detail = { Type: error.fault ? "Receiver" : "Sender", Code: error.code, Message: error.message };
     const content = { Error: detail, RequestId: context.requestId };
     const text = writeXml("ErrorResponse", content, model?.xmlNamespace ?? null);
-    return send(response, error.status, "text/xml", text);
+    return sendResponse(response, error.status, "text/xml", text);
   }
   if (model?.queryCompatible === true) {
     response.setHeader("x-amzn-query-error", `${error.code};${error.fault ? "Receiver" : "Sender"}`);
@@ -50,13 +50,13 @@ export function answerError(reply: ErrorReply, thrown: unknown): void {
   switch (protocol) {
     case "cbor":
       response.setHeader("smithy-protocol", "rpc-v2-cbor");
-      return send(response, error.status, "application/cbor", encodeCbor(document));
+      return sendResponse(response, error.status, "application/cbor", encodeCbor(document));
     case "rest-json":
       response.setHeader("x-amzn-errortype", error.type);
-      return send(response, error.status, "application/json", JSON.stringify(document));
+      return sendResponse(response, error.status, "application/json", JSON.stringify(document));
     case "json":
       response.setHeader("x-amzn-errortype", error.type);
-      return send(response, error.status, jsonType(model), JSON.stringify(document));
+      return sendResponse(response, error.status, jsonType(model), JSON.stringify(document));
     default:
       return unreachable(protocol);
   }
@@ -64,7 +64,12 @@ export function answerError(reply: ErrorReply, thrown: unknown): void {
 
 export const jsonType = (model: ServiceModel | null) => `application/x-amz-json-${model?.jsonVersion ?? "1.1"}`;
 
-export function send(response: ServerResponse, status: number, contentType: string, content: string | Buffer): void {
+export function sendResponse(
+  response: ServerResponse,
+  status: number,
+  contentType: string,
+  content: string | Buffer,
+): void {
   const body = Buffer.from(content);
   // Whitespace was sent before the document.
   if (response.headersSent) return void response.end(body);

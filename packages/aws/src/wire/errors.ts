@@ -5,7 +5,7 @@ import type { OperationProtocol } from "./service-table.ts";
 import type { ValidationCodes } from "./service-row.ts";
 
 /** A service's errors. */
-export interface ErrorWords {
+export interface ServiceErrors {
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
 }
@@ -38,7 +38,7 @@ export const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [j
  * Converts a thrown value. A database that cannot be reached is reported as ServiceUnavailable; anything else but an
  * AwsError or an invalid signature is a bug, reported as InternalFailure.
  */
-export function asAwsError(thrown: unknown, protocol: OperationProtocol | "rest-json"): AwsError {
+export function toAwsError(thrown: unknown, protocol: OperationProtocol | "rest-json"): AwsError {
   if (thrown instanceof AwsError) return thrown;
   if (!(thrown instanceof SignatureFailure)) {
     // A code that clients retry.
@@ -64,7 +64,7 @@ function internalText(thrown: unknown): string {
 }
 
 /** Finds the error in the service's model, by code or by shape name, for its status and both of its names. */
-export function wireError(words: ErrorWords | null, error: AwsError): WireError {
+export function wireError(words: ServiceErrors | null, error: AwsError): WireError {
   const [type, found] = modelled(words?.model ?? null, error.code);
   const status = found?.status ?? (found?.fault === true ? 500 : error.statusFallback);
   const isValidation = words !== null && error.code === words.validationCodes.json;

@@ -1,4 +1,4 @@
-export interface Selection<Row, Entry> {
+export interface OrderedSelection<Row, Entry> {
   /** Returns the list entry of a row, null for a row that does not match. */
   readonly entryOf: (row: Row) => Entry | null;
   /** Negative if the first comes before the second. */
@@ -12,7 +12,7 @@ export interface Selection<Row, Entry> {
  */
 export async function firstInOrder<Row, Entry>(
   batches: AsyncIterable<readonly Row[]>,
-  { entryOf, order, countMax }: Selection<Row, Entry>,
+  { entryOf, order, countMax }: OrderedSelection<Row, Entry>,
   nextTick: () => Promise<void>,
 ): Promise<Entry[]> {
   const heldMax = Math.max(4 * countMax, 64);

@@ -5,20 +5,20 @@ import type { ServiceRow } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
 
 /** Returns whether the owner of a verified key may perform an action on the resource with an ARN. */
-export type Permits = (accessKeyId: string, action: string, resource: string) => boolean;
+export type PermissionCheck = (accessKeyId: string, action: string, resource: string) => boolean;
 
 export interface GatewayOptions {
   readonly services: readonly ServiceRow[];
   /** Null: nothing is verified. */
   readonly credentials: CredentialLookup | null;
   /** By default every caller may do everything. */
-  readonly permits?: Permits;
+  readonly isAllowed?: PermissionCheck;
   readonly regionDefault: string;
   readonly accountIdDefault: string;
   /** Maximum size of a modelled operation's request, before and after decompression. */
   readonly operationBodyBytesMax?: number;
   /** Returns the text with which a request is rejected before anything else is checked, or null. */
-  readonly refuses?: (request: IncomingMessage) => string | null;
+  readonly rejectionText?: (request: IncomingMessage) => string | null;
   /** Memory of buffered bodies and responses; without it each is limited on its own. */
   readonly requestMemory?: ByteBudget;
   readonly logger: Logger;

@@ -16,7 +16,7 @@ import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-s
 import { AwsError, silentLogger, systemClock } from "@galatea/base";
 import { MemoryDocuments } from "@galatea/hosting/records";
 import { cloudwatchService } from "../services/cloudwatch/index.ts";
-import { iamService, recordedIdentities } from "../services/iam/index.ts";
+import { iamService, openIdentityStore } from "../services/iam/index.ts";
 import { s3Service } from "../services/s3/index.ts";
 import { sagemakerService } from "../services/sagemaker/index.ts";
 import { runtimeService } from "../services/sagemaker-runtime/index.ts";
@@ -66,13 +66,13 @@ const invocations: RawOperationRow<RawExchange> = {
   },
 };
 
-const iam = { store: recordedIdentities(new MemoryDocuments(), silentLogger), clock: systemClock, randomBytes };
+const iam = { store: openIdentityStore(new MemoryDocuments(), silentLogger), clock: systemClock, randomBytes };
 const unasked = { alarms: null as never, alarmActions: () => null, dashboards: null as never };
 const fromServices = { hosting: {} as never, series: null as never, iam, clock: systemClock, ...unasked };
 const runtime = runtimeService({
   ...fromServices,
   requestBytesMax: 6 * 2 ** 20,
-  cutting: new AbortController().signal,
+  streamAbort: new AbortController().signal,
 });
 
 const services: readonly ServiceRow[] = [
@@ -231,7 +231,7 @@ test("a request that is signed for a service of the platform and names none of i
 
 test("a request that is refused at the door is told so in the shape of each protocol, before anything of it is read", async () => {
   const s3 = s3Service({ store: null as never, s3Domain: null });
-  await using server = await gatewayUrl({ services: [...services, s3], refuses: () => "Not from there." });
+  await using server = await gatewayUrl({ services: [...services, s3], rejectionText: () => "Not from there." });
   const target = await json(server.url, "SageMaker.CreateModel", "not JSON");
   assert.equal(target.status, 403);
   assert.deepEqual(target.body, { __type: "AccessDeniedException", message: "Not from there." });

@@ -3,16 +3,16 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { assert, AwsError, ByteBudget, ByteLease, systemClock, EventLoopQueue } from "@galatea/base";
 import { Authenticator, pathOf, queryValue, rawQueryOf, type CredentialScope } from "../signing/index.ts";
 import type { OperationModel } from "../spec/index.ts";
-import { answerError, jsonType, send, type ErrorReply } from "./answer.ts";
+import { answerError, jsonType, sendResponse, type ErrorReply } from "./answer.ts";
 import { decodeBody, readHashedBody } from "./body.ts";
 import type { GatewayOptions, GatewayState } from "./gateway-options.ts";
 import { parseJsonInput, toJson } from "./json-protocol.ts";
-import { eventMemberOf, sendEvents } from "./operation-events.ts";
+import { findEventMember, sendEvents } from "./operation-events.ts";
 import { parseForm, parseQueryInput, queryResult, type QueryForm } from "./query-protocol.ts";
-import { refuseMembers } from "./refused-members.ts";
+import { rejectUnsupportedMembers } from "./refused-members.ts";
 import { adviceFor } from "./refused-operations.ts";
 import type { CallContext, ModelledService, OperationRow, RawExchange, RawService } from "./service-row.ts";
-import { ServiceTable, type Destination, type OperationProtocol, type WireProtocol } from "./service-table.ts";
+import { ServiceTable, type RequestDestination, type OperationProtocol, type WireProtocol } from "./service-table.ts";
 import { validateInput } from "./validate.ts";
 import { writeXml } from "./xml.ts";
 
@@ -91,9 +91,9 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
   const { protocol } = service;
   service.setHeaders(response, context.requestId);
   try {
-    const refusal = gateway.refuses?.(request) ?? null;
+    const refusal = gateway.rejectionText?.(request) ?? null;
     if (refusal !== null) throw accessDenied(protocol, refusal);
-    const { action, resource, needs = [], handle } = await service.open(exchange);
+    const { action, resource, additionalActions: needs = [], handle } = await service.open(exchange);
     for (const each of needs) checkPermit(gateway, context, { action: each, resource: () => "*", protocol });
     checkPermit(gateway, context, { action, resource, protocol });
     await handle();
@@ -102,7 +102,7 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
   }
 }
 
-type OperationDestination = Exclude<Destination, { readonly at: "raw" }>;
+type OperationDestination = Exclude<RequestDestination, { readonly at: "raw" }>;
 
 /** The requested operation, by the protocol of the request. */
 type Asked =
@@ -124,7 +124,7 @@ async function serveOperation(
   response.setHeader("x-amzn-RequestId", context.requestId);
   let reply: ErrorReply = { response, context, ...unresolved(destination), logger, clock };
   try {
-    const refusal = gateway.refuses?.(request) ?? null;
+    const refusal = gateway.rejectionText?.(request) ?? null;
     if (refusal !== null) throw accessDenied(reply.protocol, refusal);
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     const { method = "GET", url = "/", headers } = request;
@@ -134,7 +134,7 @@ async function serveOperation(
     const body = await decodeBody(request, read.body, limits);
     const asked = resolve(gateway, destination, request, body);
     const { service, operation, protocol } = asked;
-    reply = { ...reply, protocol, words: service, operation: `${service.model.service}.${operation}` };
+    reply = { ...reply, protocol, errors: service, operation: `${service.model.service}.${operation}` };
     authenticator?.verify({ method, url, headers }, read.sha256Hex, service.scope);
     await run(gateway, asked, exchange, body);
   } catch (thrown) {
@@ -144,11 +144,12 @@ async function serveOperation(
 
 function unresolved(
   destination: OperationDestination,
-): Pick<ErrorReply, "words" | "operation"> & { readonly protocol: OperationProtocol } {
-  if (destination.at === "unknown") return { words: null, protocol: destination.protocol, operation: destination.name };
-  const words = destination.service;
+): Pick<ErrorReply, "errors" | "operation"> & { readonly protocol: OperationProtocol } {
+  if (destination.at === "unknown")
+    return { errors: null, protocol: destination.protocol, operation: destination.name };
+  const errors = destination.service;
   const protocol = destination.at === "form" ? "query" : destination.protocol;
-  return { words, protocol, operation: words?.model.service ?? "" };
+  return { errors, protocol, operation: errors?.model.service ?? "" };
 }
 
 function resolve(
@@ -168,7 +169,7 @@ function resolve(
   if (destination.at === "operation") return destination;
   const isPosted = queryValue(url, "Action") === undefined;
   const form = parseForm(isPosted ? body.toString("utf8") : queryText(url));
-  const service = destination.service ?? table.ofVersion(form.version);
+  const service = destination.service ?? table.findByVersion(form.version);
   if (service === null) throw unknownService(`with API version '${form.version.slice(0, 32)}'`);
   return { protocol: "query", service, operation: form.action, form };
 }
@@ -206,21 +207,26 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   const input = parsed as never;
   const action = `${service.iamPrefix}:${asked.operation}`;
   checkPermit(gateway, context, { action, resource: () => row.resource?.(input, context) ?? "*", protocol });
-  refuseMembers(parsed, row.refuses ?? [], { code });
+  rejectUnsupportedMembers(parsed, row.unsupportedMembers ?? [], { code });
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {
     const content = queryResult(model, operation, output, context.requestId);
     // A hundred thousand data points take as long to collect as to write.
     await context.nextTick();
-    return send(response, 200, "text/xml", writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null));
+    return sendResponse(
+      response,
+      200,
+      "text/xml",
+      writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null),
+    );
   }
-  const eventMember = eventMemberOf(model, operation);
+  const eventMember = findEventMember(model, operation);
   if (eventMember !== null) {
     const events = output[eventMember.name] as AsyncIterable<object>;
     return sendEvents({ response, signal: context.signal, model, logger: exchange.logger }, eventMember, events);
   }
   const document = operation.output === undefined ? {} : toJson(model, { shape: operation.output }, output);
-  send(response, operation.status ?? 200, jsonType(model), JSON.stringify(document));
+  sendResponse(response, operation.status ?? 200, jsonType(model), JSON.stringify(document));
 }
 
 async function found({
@@ -237,7 +243,7 @@ async function found({
 }
 
 function unknownOperation(service: ModelledService, operation: string, protocol: OperationProtocol): AwsError {
-  const { model, refusals = [] } = service;
+  const { model, unsupportedOperations: refusals = [] } = service;
   const isKnown = Object.hasOwn(model.operations, operation) || model.otherOperations.includes(operation);
   if (!isKnown && protocol === "query") {
     return new AwsError("InvalidAction", `The action ${operation} is not valid for this web service.`);
@@ -261,7 +267,7 @@ function checkPermit(
   if (gateway.authenticator === null || accessKeyId === null) return;
   const { action, protocol } = asked;
   const resource = asked.resource();
-  if (gateway.permits?.(accessKeyId, action, resource) ?? true) return;
+  if (gateway.isAllowed?.(accessKeyId, action, resource) ?? true) return;
   throw accessDenied(protocol, `User: ${accessKeyId} is not authorized to perform: ${action} on resource: ${resource}`);
 }
 

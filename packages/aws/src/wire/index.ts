@@ -6,7 +6,7 @@
  * operations with members, `RawService` for operations with bodies (S3, sagemaker-runtime).
  */
 export { createGateway, type Gateway } from "./gateway.ts";
-export type { GatewayOptions, Permits } from "./gateway-options.ts";
+export type { GatewayOptions, PermissionCheck } from "./gateway-options.ts";
 export {
   anyResource,
   lazyRows,
@@ -25,13 +25,13 @@ export { readEvents, type ReadEvent } from "./event-stream-reading.ts";
 export { StreamWriter } from "./stream-writer.ts";
 export { checkInput } from "./check-input.ts";
 export { answerError } from "./answer.ts";
-export { asAwsError } from "./errors.ts";
-export { refuseMembers, type RefusedMember } from "./refused-members.ts";
-export { adviceFor, type RefusedOperations } from "./refused-operations.ts";
+export { toAwsError } from "./errors.ts";
+export { rejectUnsupportedMembers, type UnsupportedMember } from "./refused-members.ts";
+export { adviceFor, type UnsupportedOperations } from "./refused-operations.ts";
 export { pageAfter, type PageQuery } from "./page-after.ts";
 export { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 export { firstInOrder } from "./first-in-order.ts";
-export { isLoopbackName, refusedRequest, type HostAndOriginRules } from "./web-pages.ts";
+export { isLoopbackName, rejectionOf, type HostAndOriginRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";
 export { closeIfUnread } from "./last-answer.ts";
-export { malformed, readXml, writeXml, xmlDeclaration, type XmlElements } from "./xml.ts";
+export { malformedXml, readXml, writeXml, xmlDeclaration, type XmlElements } from "./xml.ts";

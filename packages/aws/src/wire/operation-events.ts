@@ -17,7 +17,7 @@ export interface EventMember {
   readonly events: Readonly<Record<string, MemberModel>>;
 }
 
-export function eventMemberOf(model: ServiceModel, { output }: OperationModel): EventMember | null {
+export function findEventMember(model: ServiceModel, { output }: OperationModel): EventMember | null {
   const shape = output === undefined ? null : shapeOf(model, output);
   if (shape?.type !== "structure") return null;
   for (const [name, member] of Object.entries(shape.members)) {

@@ -6,7 +6,7 @@ const shownCharsMax = 128;
  * A member that would change the behaviour or promise protection, and is not implemented: it is rejected, never
  * ignored.
  */
-export interface RefusedMember {
+export interface UnsupportedMember {
   /** Names from the input inwards, joined by dots. */
   readonly path: string;
   /** Returns whether a value requests only the existing behaviour. */
@@ -17,9 +17,9 @@ export interface RefusedMember {
  * Throws an error that names the first of these members in an input that is not harmless; `of` is the owner's name in
  * the text.
  */
-export function refuseMembers(
+export function rejectUnsupportedMembers(
   input: object,
-  members: readonly RefusedMember[],
+  members: readonly UnsupportedMember[],
   { code, of = "" }: { readonly code: string; readonly of?: string },
 ): void {
   for (const { path, harmless } of members) {

@@ -1,5 +1,5 @@
 /** Operations of a published model that are not implemented, with advice. */
-export interface RefusedOperations {
+export interface UnsupportedOperations {
   /** Their subject, as documentation lists it. */
   readonly area: string;
   /** Matches their names. */
@@ -9,6 +9,6 @@ export interface RefusedOperations {
 }
 
 /** Returns the advice for an operation; null if no row matches. */
-export function adviceFor(operation: string, rows: readonly RefusedOperations[]): string | null {
+export function adviceFor(operation: string, rows: readonly UnsupportedOperations[]): string | null {
   return rows.find(({ named }) => named.test(operation))?.advice ?? null;
 }

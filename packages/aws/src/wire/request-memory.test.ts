@@ -35,7 +35,7 @@ async function serve(): Promise<Serving> {
       runtimeService({
         hosting,
         requestBytesMax: 6 * 2 ** 20,
-        cutting: new AbortController().signal,
+        streamAbort: new AbortController().signal,
         clock: systemClock,
       }),
     ],

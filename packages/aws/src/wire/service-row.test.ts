@@ -95,7 +95,7 @@ const pipes: RawService = {
     answerError(
       {
         ...exchange,
-        words: { model: pipesModel, validationCodes: parcels.validationCodes },
+        errors: { model: pipesModel, validationCodes: parcels.validationCodes },
         protocol: "rest-json",
         operation: "pipes",
       },
@@ -119,7 +119,7 @@ async function served(services: readonly ServiceRow[], permitted?: (action: stri
   createGateway({
     services,
     credentials: permitted === undefined ? null : () => ({ ...credential, accountId: "111122223333" }),
-    permits: (_, action, resource) => permitted?.(action, resource) ?? true,
+    isAllowed: (_, action, resource) => permitted?.(action, resource) ?? true,
     regionDefault: "us-east-1",
     accountIdDefault: "000000000000",
     logger: silentLogger,
@@ -247,7 +247,10 @@ test("a service without its row is none of the platform's", async () => {
 
 test("what a way of calling needs is asked for, too, before anything is done", async () => {
   const asked: string[] = [];
-  const open: RawService["open"] = async (exchange) => ({ ...(await pipes.open(exchange)), needs: ["pipes:UseTaps"] });
+  const open: RawService["open"] = async (exchange) => ({
+    ...(await pipes.open(exchange)),
+    additionalActions: ["pipes:UseTaps"],
+  });
   const mayFlow = (action: string, resource: string) => {
     asked.push(`${action} ${resource}`);
     return action === "pipes:Flow";

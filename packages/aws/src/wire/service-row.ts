@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteLease, Clock, Logger } from "@galatea/base";
 import type { Authenticator } from "../signing/index.ts";
 import type { ServiceModel } from "../spec/index.ts";
-import type { RefusedMember } from "./refused-members.ts";
-import type { RefusedOperations } from "./refused-operations.ts";
+import type { UnsupportedMember } from "./refused-members.ts";
+import type { UnsupportedOperations } from "./refused-operations.ts";
 
 /** The caller of an operation: account and region come from the credential scope, never from the URL. */
 export interface CallContext {
@@ -44,7 +44,7 @@ export interface ModelledService extends ServiceFacts {
   readonly iamPrefix: string;
   readonly operations: Readonly<Record<string, OperationRow<never> | LazyRow<OperationRow<never>>>>;
   /** Advice for operations of the model that are not implemented. */
-  readonly refusals?: readonly RefusedOperations[];
+  readonly unsupportedOperations?: readonly UnsupportedOperations[];
 }
 
 /** The error codes for inputs that violate the model's constraints. */
@@ -65,7 +65,7 @@ export interface OperationRow<Input, Output = object> {
    */
   readonly resource?: (input: Input, context: CallContext) => string;
   /** Members of the input that are not implemented. */
-  readonly refuses?: readonly RefusedMember[];
+  readonly unsupportedMembers?: readonly UnsupportedMember[];
   readonly handle: (input: Input, context: CallContext) => Promise<Output>;
 }
 
@@ -144,7 +144,7 @@ export interface OpenedCall {
   readonly action: string;
   readonly resource: () => string;
   /** Further actions, on all resources, that this form of the call needs. */
-  readonly needs?: readonly string[];
+  readonly additionalActions?: readonly string[];
   readonly handle: () => Promise<void>;
 }
 

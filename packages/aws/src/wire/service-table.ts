@@ -15,7 +15,7 @@ export type WireProtocol = "json" | "query" | "cbor" | "rest-json" | "rest-xml";
 export type OperationProtocol = Exclude<WireProtocol, "rest-json" | "rest-xml">;
 
 /** The service and operation of a request, before anything of its body but a form's Action was read. */
-export type Destination =
+export type RequestDestination =
   | {
       readonly at: "operation";
       readonly service: ModelledService;
@@ -64,7 +64,7 @@ export class ServiceTable {
    * path, form action.
    */
   destinationOf(request: IncomingMessage): {
-    readonly destination: Destination;
+    readonly destination: RequestDestination;
     readonly scope: CredentialScope | null;
   } {
     const { method = "GET", url = "/", headers } = request;
@@ -73,22 +73,22 @@ export class ServiceTable {
   }
 
   /** Returns the service of a form, by its Version. */
-  ofVersion(version: string): ModelledService | null {
+  findByVersion(version: string): ModelledService | null {
     return this.#byVersion.get(version) ?? null;
   }
 
-  #destination(request: IncomingMessage, scope: string | null): Destination {
+  #destination(request: IncomingMessage, scope: string | null): RequestDestination {
     const { url = "/", headers } = request;
     if (scope !== null && this.#fallback?.scope === scope) return { at: "raw", service: this.#fallback };
     const path = pathOf(url);
     const target = headers["x-amz-target"];
     if (typeof target === "string") return this.#targeted(target, scope);
-    const raw = this.#ofPath(path, scope);
+    const raw = this.#findByPath(path, scope);
     if (raw !== null) return { at: "raw", service: raw };
-    const scoped = scope === null ? null : this.#ofScope(scope);
+    const scoped = scope === null ? null : this.#findByScope(scope);
     const [, rpcService, rpcOperation] = /^\/service\/([^/]+)\/operation\/([^/]+)$/.exec(path) ?? [];
     if (rpcService !== undefined && headers["smithy-protocol"] === "rpc-v2-cbor") {
-      const service = scoped ?? this.#ofTarget(decodeComponent(rpcService));
+      const service = scoped ?? this.#findByTarget(decodeComponent(rpcService));
       if (service === null) return { at: "unknown", name: rpcService, isServed: false, protocol: "cbor" };
       return { at: "operation", service, protocol: "cbor", operation: decodeComponent(rpcOperation ?? "") };
     }
@@ -109,9 +109,9 @@ export class ServiceTable {
     return { at: "unknown", name: "s3", isServed: false, protocol: "json" };
   }
 
-  #targeted(target: string, scope: string | null): Destination {
+  #targeted(target: string, scope: string | null): RequestDestination {
     const dot = target.lastIndexOf(".");
-    const service = this.#ofTarget(target.slice(0, dot));
+    const service = this.#findByTarget(target.slice(0, dot));
     if (service === null) {
       const name = scope === null || this.#byScope.has(scope) ? target.slice(0, Math.max(dot, 0)) : scope;
       return { at: "unknown", name, isServed: false, protocol: "json" };
@@ -120,16 +120,16 @@ export class ServiceTable {
   }
 
   /** Returns the modelled service with a scope's name. */
-  #ofScope(scope: string): ModelledService | null {
+  #findByScope(scope: string): ModelledService | null {
     return this.#byScope.get(scope)?.find((row) => row.kind === "modelled") ?? null;
   }
 
   /** Returns the service of the prefix of X-Amz-Target, which is also the name in the paths of RPC protocols. */
-  #ofTarget(prefix: string): ModelledService | null {
+  #findByTarget(prefix: string): ModelledService | null {
     return this.#byTarget.get(prefix) ?? null;
   }
 
-  #ofPath(path: string, scope: string | null): RawService | null {
+  #findByPath(path: string, scope: string | null): RawService | null {
     const found = this.#byPath.find(
       ({ service, path: pattern }) => (scope === null || scope === service.scope) && pattern.test(path),
     );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { refusedRequest, type HostAndOriginRules } from "./web-pages.ts";
+import { rejectionOf, type HostAndOriginRules } from "./web-pages.ts";
 
 const local: HostAndOriginRules = {
   hosts: new Set(["platform.example"]),
@@ -9,7 +9,7 @@ const local: HostAndOriginRules = {
   verified: false,
 };
 const admits = (headers: Record<string, string>, rules = local, url = "/") =>
-  refusedRequest({ url, headers }, rules) === null;
+  rejectionOf({ url, headers }, rules) === null;
 
 test("the loopback interface's names and the platform's own are known, with and without ports", () => {
   for (const host of ["127.0.0.1:8770", "localhost", "LOCALHOST:1", "b.localhost:8770", "[::1]:8770", "127.8.9.10"])
@@ -21,10 +21,7 @@ test("other names are not, however much they look like ours", () => {
   for (const host of ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "xlocalhost", "10.0.0.1", ""])
     assert.ok(!admits({ host }), host);
   assert.ok(!admits({ host: "127.0.0.1" }, local, "http://evil.example/"), "the request line's own host");
-  assert.match(
-    refusedRequest({ url: "/", headers: { host: "a.b:1" } }, local) ?? "",
-    /galatea up --allowed-host a\.b$/,
-  );
+  assert.match(rejectionOf({ url: "/", headers: { host: "a.b:1" } }, local) ?? "", /galatea up --allowed-host a\.b$/);
 });
 
 test("a platform that listens beyond this machine is known by its addresses", () => {

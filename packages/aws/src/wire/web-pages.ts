@@ -23,7 +23,7 @@ export interface RequestTarget {
  * Returns the text with which a browser's cross-site request is rejected, or null. A browser sends a page's origin in
  * `Sec-Fetch-Site` and `Origin`; the `Host` of a rebound DNS name is the attacker's name.
  */
-export function refusedRequest({ url, headers }: RequestTarget, rules: HostAndOriginRules): string | null {
+export function rejectionOf({ url, headers }: RequestTarget, rules: HostAndOriginRules): string | null {
   for (const host of [headers.host, /^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1]]) {
     if (host === undefined || isKnownHost(hostName(host), rules)) continue;
     return `The host '${host.slice(0, 255)}' is not known to this platform. If it is yours: galatea up --allowed-host ${hostName(host).slice(0, 255)}`;

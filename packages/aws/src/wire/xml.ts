@@ -58,7 +58,7 @@ const parser = new XMLParser({
 });
 
 /** Length of a chunk of a document that is parsed: about 2 ms. */
-const pieceLength = 32 * 1024;
+const chunkLength = 32 * 1024;
 
 /**
  * Parses a document to nested records of strings and arrays. Rejects document types. A long document with a list of
@@ -71,9 +71,9 @@ export async function readXml(
   repeated: string | null = null,
 ): Promise<Record<string, unknown>> {
   const text = body.toString("utf8");
-  const pieces = repeated === null || text.length <= pieceLength ? null : documentsOf(text, root, repeated);
+  const pieces = repeated === null || text.length <= chunkLength ? null : documentsOf(text, root, repeated);
   if (pieces !== null) return await readPieces(pieces, root, nextTick);
-  if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformed();
+  if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformedXml();
   await nextTick();
   const document = elementOf(text, root);
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
@@ -88,7 +88,7 @@ async function readPieces(
   const elements = new Map<string, unknown[]>();
   for (const text of documents) {
     await nextTick();
-    if (XMLValidator.validate(text) !== true) throw malformed();
+    if (XMLValidator.validate(text) !== true) throw malformedXml();
     const piece = elementOf(text, root);
     if (typeof piece !== "object" || piece === null) continue;
     for (const [name, value] of Object.entries(piece)) {
@@ -117,7 +117,7 @@ function documentsOf(text: string, root: string, repeated: string): readonly str
   const end = new RegExp(`</(?:[\\w.-]+:)?${repeated}\\s*>`, "g");
   const documents: string[] = [];
   for (let start = 0; start < inner.length;) {
-    end.lastIndex = start + pieceLength;
+    end.lastIndex = start + chunkLength;
     const cutAt = end.test(inner) ? end.lastIndex : inner.length;
     documents.push(opening + inner.slice(start, cutAt) + closing);
     start = cutAt;
@@ -131,12 +131,12 @@ function elementOf(text: string, root: string): unknown {
     if (Object.hasOwn(document, root)) return document[root];
   } catch (cause) {
     // The parser throws for names such as `__proto__`, and for deeply nested elements.
-    throw malformed(cause);
+    throw malformedXml(cause);
   }
-  throw malformed();
+  throw malformedXml();
 }
 
-export function malformed(cause?: unknown): AwsError {
+export function malformedXml(cause?: unknown): AwsError {
   return new AwsError(
     "MalformedXML",
     "The XML you provided was not well-formed or did not validate against our published schema",

@@ -8,7 +8,7 @@ import {
   type RunningPlatform,
 } from "../data-directory/index.ts";
 import { platformDefaults, type PlatformAddressOptions } from "../options/index.ts";
-import { keySource, KeysRefusal, rootKeys, type RootKey } from "@galatea/aws/owner-keys";
+import { findKeySource, OwnerKeysError, readOwnerKeys, type RootKey } from "@galatea/aws/owner-keys";
 
 /** The complete address and credentials of the platform that a command calls. */
 export interface CalledPlatform {
@@ -21,7 +21,7 @@ export interface CalledPlatform {
 
 /**
  * Completes the flags from the running platform, else with the defaults of `galatea up`. Throws PlatformChoice if
- * several platforms run and no flag selects one, and KeysRefusal if the key cannot be read.
+ * several platforms run and no flag selects one, and OwnerKeysError if the key cannot be read.
  */
 export async function calledPlatform(
   place: PlatformAddressOptions,
@@ -51,13 +51,13 @@ async function keyOf(
   { credentials }: PlatformAddressOptions,
   { env, log, generatedPath }: KeySearch,
 ): Promise<RootKey> {
-  const given = keySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
+  const given = findKeySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
   if (running !== null && running.credentialsPath === null && given.from === "data directory") {
-    throw new KeysRefusal(
+    throw new OwnerKeysError(
       `the platform at port ${running.port} has its keys from its environment: set GALATEA_ACCESS_KEY_ID and ` +
         "GALATEA_SECRET_ACCESS_KEY here as well, or name a file of them with --credentials",
     );
   }
-  const [key] = await rootKeys(given, log);
+  const [key] = await readOwnerKeys(given, log);
   return key;
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { createCertificate, type Certificate } from "@galatea/base/certificates";
-import { stsHosts } from "@galatea/aws";
+import { stsHostNames } from "@galatea/aws";
 import type { Logger } from "@galatea/base";
 
 const yearMs = 365 * 24 * 3600 * 1000;
@@ -20,7 +20,7 @@ interface KeptCertificate extends Certificate {
  */
 export async function clientCertificate(directory: string, logger: Logger): Promise<Certificate> {
   const path = join(directory, "certificate.json");
-  const names = [...stsHosts(), "localhost", "127.0.0.1"];
+  const names = [...stsHostNames(), "localhost", "127.0.0.1"];
   const kept = await readKept(path, logger);
   if (kept !== null && kept.untilMs > Date.now() && names.every((name) => kept.names.includes(name))) return kept;
   const untilMs = Date.now() + 10 * yearMs;

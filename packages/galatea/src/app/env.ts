@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { rootCertificates } from "node:tls";
 import {
   clientEnvironment,
-  shellBefore,
+  previousEnvironment,
   type ClientProxy,
   shellChanges,
-  shellRestored,
+  changesToRestoreShell,
   type ShellChange,
 } from "@galatea/aws";
 import { createLogger, type Logger } from "@galatea/base";
@@ -14,7 +14,7 @@ import { clientCertificate } from "./client-certificate.ts";
 import { shellWord } from "./shell-words.ts";
 import { calledPlatform } from "./called-platform.ts";
 import type { EnvOptions } from "../options/index.ts";
-import { KeysRefusal } from "@galatea/aws/owner-keys";
+import { OwnerKeysError } from "@galatea/aws/owner-keys";
 import { PlatformChoice } from "../data-directory/index.ts";
 
 /**
@@ -24,12 +24,12 @@ import { PlatformChoice } from "../data-directory/index.ts";
 export async function env(options: EnvOptions): Promise<number> {
   try {
     const changes = options.unset
-      ? shellRestored(process.env)
+      ? changesToRestoreShell(process.env)
       : shellChanges(await writtenEnvironment(options), process.env);
     process.stdout.write(changes.map(printed).join(""));
     return 0;
   } catch (error) {
-    const isRefusal = error instanceof KeysRefusal || error instanceof PlatformChoice;
+    const isRefusal = error instanceof OwnerKeysError || error instanceof PlatformChoice;
     if ((error as NodeJS.ErrnoException).code === undefined && !isRefusal) throw error;
     process.stderr.write(`galatea env: ${(error as Error).message}\n`);
     return 1;
@@ -39,7 +39,7 @@ export async function env(options: EnvOptions): Promise<number> {
 async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<string, string | null>>> {
   const { url, region, key, directories } = await calledPlatform(options, process.env, stderrLog());
   const { clients } = directories;
-  const shell = shellBefore(process.env);
+  const shell = previousEnvironment(process.env);
   const { variables, files } = clientEnvironment({
     url,
     region,

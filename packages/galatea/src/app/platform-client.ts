@@ -1,7 +1,7 @@
 import { createLogger, systemClock } from "@galatea/base";
-import { signedHeaders } from "@galatea/aws/signing";
+import { signRequestHeaders } from "@galatea/aws/signing";
 import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
-import { KeysRefusal } from "@galatea/aws/owner-keys";
+import { OwnerKeysError } from "@galatea/aws/owner-keys";
 import type { PlatformAddressOptions } from "../options/index.ts";
 import { dataDirectories, findRunningPlatform, PlatformChoice } from "../data-directory/index.ts";
 
@@ -70,7 +70,7 @@ export class PlatformClient {
     const asked = { method, url, body, headers, region, service, timeMs: systemClock.epochMs() };
     let reply: Response;
     try {
-      reply = await fetch(url, { method, headers: signedHeaders(asked, key), body: body === "" ? null : body });
+      reply = await fetch(url, { method, headers: signRequestHeaders(asked, key), body: body === "" ? null : body });
     } catch (cause) {
       const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
       throw new PlatformRefusal(`no platform answers at ${url.origin}: ${why}`, { cause });
@@ -115,7 +115,7 @@ export async function reporting(command: string, run: () => Promise<number>): Pr
   try {
     return await run();
   } catch (error) {
-    const isRefusal = [PlatformRefusal, KeysRefusal, PlatformChoice].some((each) => error instanceof each);
+    const isRefusal = [PlatformRefusal, OwnerKeysError, PlatformChoice].some((each) => error instanceof each);
     if (!isRefusal) throw error;
     process.stderr.write(`galatea ${command}: ${(error as Error).message}\n`);
     return 1;

@@ -4,7 +4,7 @@ import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@g
 import { isLoopbackName } from "@galatea/aws";
 import { isInvokableEndpoint } from "@galatea/hosting";
 import { confinementGaps, confinementMeans } from "@galatea/hosting/process-host";
-import { keySource, rootKeys, type KeySource } from "@galatea/aws/owner-keys";
+import { findKeySource, readOwnerKeys, type KeySource } from "@galatea/aws/owner-keys";
 import {
   announcePlatform,
   credentialsPath,
@@ -166,13 +166,13 @@ function openLog() {
 }
 
 function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {
-  return keySource(credentials, process.env, credentialsPath(directories));
+  return findKeySource(credentials, process.env, credentialsPath(directories));
 }
 
 /** Returns the keys to start with. Checks the data directory first, which may hold the file of keys. */
 async function startingKeys(options: UpOptions, directories: DataDirectories, log: Logger) {
   await checkDataLayout(directories);
-  return await rootKeys(sourceOf(options, directories), log);
+  return await readOwnerKeys(sourceOf(options, directories), log);
 }
 
 /** Handles SIGHUP: reads the keys again, and rejects keys that are no longer in the file. An unusable file changes nothing. */
@@ -185,7 +185,7 @@ async function reloadKeys(platform: Platform, source: () => KeySource, log: Logg
       );
       return;
     }
-    const keys = await rootKeys(from, log);
+    const keys = await readOwnerKeys(from, log);
     platform.replaceKeys(keys);
     log.info("SIGHUP: keys reloaded; all other keys are rejected from now on", { path: from.path, keys: keys.length });
   } catch (error) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
-import { alarmValues } from "@galatea/aws";
+import { createAlarmValueReader } from "@galatea/aws";
 import { LoadError } from "./load.ts";
 import { readTable } from "./series-table.ts";
 import { simulateScaling, type SimulationInput } from "./simulate-scaling.ts";
@@ -153,7 +153,7 @@ test("every minute's metric is what GetMetricData computes of the same series", 
   const queries = metrics.map((metric) =>
     "MetricStat" in metric ? { ...metric, MetricStat: { ...metric.MetricStat, Period: 60 } } : metric,
   );
-  const expected = await alarmValues({ series, clock })(
+  const expected = await createAlarmValueReader({ series, clock })(
     { kind: "queries", queries, periodMs: minuteMs },
     { startMs, endMs: startMs + 60 * minuteMs },
   );

@@ -1,6 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { alarmLimits, Alarms, type ResolveAlarmAction, type EvaluatedMetric } from "@galatea/hosting/alarms";
-import { alarmValues, autoscalingService, checkInput, cloudwatchService, type CallContext } from "@galatea/aws";
+import {
+  createAlarmValueReader,
+  autoscalingService,
+  checkInput,
+  cloudwatchService,
+  type CallContext,
+} from "@galatea/aws";
 import { ByteBudget, ByteLease, silentLogger, type Clock } from "@galatea/base";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { MemoryDocuments } from "@galatea/hosting/records";
@@ -124,7 +130,7 @@ async function openWorld(asked: SimulationInput) {
   await using opening = new AsyncDisposableStack();
   const clock = new MovedClock();
   const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
-  const readValues = alarmValues({ series, clock });
+  const readValues = createAlarmValueReader({ series, clock });
   const common = { documents: new MemoryDocuments(), readValues, clock, logger: silentLogger };
   const alarmActions: ResolveAlarmAction = (arn) => scaling.action(arn);
   const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));

@@ -7,7 +7,7 @@ const namespace = "sagemaker";
 type StepConfiguration = ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"];
 type TrackingConfiguration = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
 
-export function printTarget(target: ScalableTarget) {
+export function describeScalableTarget(target: ScalableTarget) {
   const { suspended } = target;
   return {
     ServiceNamespace: namespace,
@@ -26,7 +26,7 @@ export function printTarget(target: ScalableTarget) {
   };
 }
 
-export function printPolicy(policy: ScalingPolicy, alarms: AlarmsByAction) {
+export function describeScalingPolicy(policy: ScalingPolicy, alarms: AlarmsByAction) {
   const isStep = policy.type === "StepScaling";
   return {
     PolicyARN: policy.arn,
@@ -37,7 +37,7 @@ export function printPolicy(policy: ScalingPolicy, alarms: AlarmsByAction) {
     PolicyType: policy.type,
     StepScalingPolicyConfiguration: isStep ? (policy.configuration as StepConfiguration) : undefined,
     TargetTrackingScalingPolicyConfiguration: isStep ? undefined : (policy.configuration as TrackingConfiguration),
-    Alarms: printAlarms(policy, alarms),
+    Alarms: describePolicyAlarms(policy, alarms),
     CreationTime: new Date(policy.createdMs),
   };
 }
@@ -58,11 +58,11 @@ export function alarmsByAction(alarms: Alarms): AlarmsByAction {
 }
 
 /** Returns the alarms of a policy: its own, or those of users that run it. */
-export function printAlarms({ arn }: ScalingPolicy, alarms: AlarmsByAction) {
+export function describePolicyAlarms({ arn }: ScalingPolicy, alarms: AlarmsByAction) {
   return (alarms.get(arn) ?? []).map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
 }
 
-export function printScheduled(action: ScheduledAction) {
+export function describeScheduledAction(action: ScheduledAction) {
   const { startMs, endMs, minCapacity, maxCapacity } = action;
   return {
     ScheduledActionName: action.name,
@@ -79,7 +79,7 @@ export function printScheduled(action: ScheduledAction) {
   };
 }
 
-export function printActivity(activity: ScalingActivity) {
+export function describeScalingActivity(activity: ScalingActivity) {
   const { notScaled } = activity;
   return {
     ActivityId: activity.id,

@@ -9,7 +9,7 @@ type TrackingInput = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyCo
 type CustomizedInput = ApplicationAutoscalingInputs["CustomizedMetricSpecification"];
 
 /** The facts about a policy outside of its configuration. */
-export interface PolicyFacing {
+export interface PolicyContext {
   readonly arn: string;
   readonly createdMs: number;
   readonly tracked: ScaledTarget["tracked"];
@@ -22,7 +22,7 @@ const periodMs = 60_000;
 const cooldownSecondsDefault = 300;
 
 /** Throws AwsError for a metric that cannot be tracked. */
-export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyFacing): TrackingPolicy {
+export function parseTrackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyContext): TrackingPolicy {
   const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
   const { CustomizedMetricSpecification: customized } = config;
   if (!(targetValue > 0)) throw validationError("TargetValue must be greater than 0.");
@@ -54,10 +54,10 @@ export function trackingPolicy(input: PolicyInput, config: TrackingInput, facing
 }
 
 /** Throws AwsError for steps with gaps or overlaps. */
-export function stepPolicy(
+export function parseStepPolicy(
   input: PolicyInput,
   config: ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"],
-  facing: PolicyFacing,
+  facing: PolicyContext,
 ): StepPolicy {
   if (config.AdjustmentType === undefined) throw validationError("AdjustmentType is required for StepScaling.");
   if (config.MinAdjustmentMagnitude !== undefined && config.AdjustmentType !== "PercentChangeInCapacity") {
@@ -85,7 +85,7 @@ export function stepPolicy(
   };
 }
 
-function factsOf(input: PolicyInput, { arn, createdMs }: PolicyFacing) {
+function factsOf(input: PolicyInput, { arn, createdMs }: PolicyContext) {
   return {
     name: input.PolicyName,
     arn,
@@ -98,7 +98,7 @@ function factsOf(input: PolicyInput, { arn, createdMs }: PolicyFacing) {
 function predefinedMetric(
   type: string,
   { ScalableDimension: dimension }: PolicyInput,
-  { tracked }: PolicyFacing,
+  { tracked }: PolicyContext,
 ): EvaluatedMetric {
   const { predefined, dimensions } = tracked;
   const found = Object.hasOwn(predefined, type) ? predefined[type] : undefined;

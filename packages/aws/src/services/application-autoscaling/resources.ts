@@ -3,7 +3,7 @@ import { validationError } from "@galatea/hosting";
 import type { TargetKey } from "@galatea/hosting/scaling";
 
 /** The name of a scaled resource in Application Auto Scaling. */
-export interface NamedTarget {
+export interface ScalableTargetName {
   readonly ServiceNamespace: string;
   readonly ResourceId: string;
   readonly ScalableDimension: string;
@@ -83,9 +83,9 @@ export interface ScaledTarget extends TargetKey {
 }
 
 /** Throws AwsError for a resource that cannot be scaled here. */
-export function scaledTarget(named: NamedTarget): ScaledTarget {
+export function resolveScaledTarget(named: ScalableTargetName): ScaledTarget {
   const { ResourceId: resourceId, ScalableDimension: dimension } = named;
-  checkNamespace(named);
+  checkServiceNamespace(named);
   const kind = scaledKinds.find((each) => each.dimension === dimension);
   if (kind === undefined && dimension.startsWith("sagemaker:")) {
     const known = scaledKinds.map((each) => each.dimension).join(", ");
@@ -102,13 +102,13 @@ export function scaledTarget(named: NamedTarget): ScaledTarget {
   return { resourceId, dimension, tracked, capacityMin, absentText: kind.absent(first, second) };
 }
 
-export function checkNamespace({ ServiceNamespace }: { readonly ServiceNamespace: string }): void {
+export function checkServiceNamespace({ ServiceNamespace }: { readonly ServiceNamespace: string }): void {
   if (ServiceNamespace !== namespace) {
     throw validationError("Unsupported service namespace, resource type or scalable dimension");
   }
 }
 
-export function noTarget(named: NamedTarget): AwsError {
+export function targetNotFound(named: ScalableTargetName): AwsError {
   const { ResourceId, ScalableDimension } = named;
   return new AwsError(
     "ObjectNotFoundException",

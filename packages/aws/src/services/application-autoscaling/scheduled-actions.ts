@@ -6,9 +6,14 @@ import type {
   ApplicationAutoscalingOperations,
 } from "../../spec/gen/application-autoscaling.ts";
 import { pageAfter, type CallContext, type OperationRows } from "../../wire/index.ts";
-import { isRequestedTarget, knownTarget, pageQuery, type AutoscalingDependencies } from "./target-queries.ts";
-import { printScheduled } from "./descriptions.ts";
-import { scaledTarget, checkNamespace } from "./resources.ts";
+import {
+  isRequestedTarget,
+  requireRegisteredTarget,
+  autoscalingPageQuery,
+  type AutoscalingDependencies,
+} from "./target-queries.ts";
+import { describeScheduledAction } from "./descriptions.ts";
+import { resolveScaledTarget, checkServiceNamespace } from "./resources.ts";
 
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type ScheduledInput = ApplicationAutoscalingInputs["PutScheduledActionRequest"];
@@ -18,7 +23,7 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
   return {
     PutScheduledAction: {
       async handle(input, context) {
-        const { scheduled } = knownTarget(scaling, input);
+        const { scheduled } = requireRegisteredTarget(scaling, input);
         const before = scheduled.find(({ name }) => name === input.ScheduledActionName) ?? null;
         await scaling.putScheduled(scheduledAction(parts, input, before, context));
         return {};
@@ -26,7 +31,7 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
     },
     DeleteScheduledAction: {
       async handle(input) {
-        const { scheduled } = knownTarget(scaling, input);
+        const { scheduled } = requireRegisteredTarget(scaling, input);
         const found = scheduled.find(({ name }) => name === input.ScheduledActionName);
         if (found === undefined) {
           const named = `service namespace: sagemaker, scheduled action name: ${input.ScheduledActionName}`;
@@ -38,7 +43,7 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
     },
     DescribeScheduledActions: {
       async handle(input) {
-        checkNamespace(input);
+        checkServiceNamespace(input);
         const names = input.ScheduledActionNames === undefined ? null : new Set(input.ScheduledActionNames);
         const found = scaling
           .list()
@@ -46,8 +51,12 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
           .flatMap(({ scheduled }) => scheduled)
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
-        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery("DescribeScheduledActions", input));
-        return { ScheduledActions: page.map(printScheduled), NextToken: next };
+        const { page, next } = pageAfter(
+          found,
+          ({ arn }) => arn,
+          autoscalingPageQuery("DescribeScheduledActions", input),
+        );
+        return { ScheduledActions: page.map(describeScheduledAction), NextToken: next };
       },
     },
   } satisfies Partial<Rows>;
@@ -69,7 +78,7 @@ function scheduledAction(
   if (minCapacity === null && maxCapacity === null) {
     throw validationError("ScalableTargetAction must specify MinCapacity, MaxCapacity or both.");
   }
-  const { capacityMin: least } = scaledTarget(input);
+  const { capacityMin: least } = resolveScaledTarget(input);
   if (minCapacity !== null && minCapacity < least)
     throw validationError(`The minimum capacity of ${dimension} is ${least}; it is ${minCapacity}.`);
   if (minCapacity !== null && maxCapacity !== null && minCapacity > maxCapacity) {

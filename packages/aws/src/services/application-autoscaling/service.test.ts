@@ -33,7 +33,7 @@ import {
   type ScalableResources,
   type TargetKey,
 } from "@galatea/hosting/scaling";
-import { alarmValues, cloudwatchService } from "../cloudwatch/index.ts";
+import { createAlarmValueReader, cloudwatchService } from "../cloudwatch/index.ts";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { autoscalingService } from "./index.ts";
 
@@ -84,7 +84,7 @@ async function served(memory = new DocumentMemory()) {
   const series = new InMemoryMetricStore({ clock, seriesMax: 2000, bytesMax: 1e7 });
   const documents = new MemoryDocuments(memory);
   const instances = new Instances();
-  const readValues = alarmValues({ series, clock });
+  const readValues = createAlarmValueReader({ series, clock });
   const alarmActions: ResolveAlarmAction = (arn) => scaling.action(arn);
   const common = { documents, readValues, clock, logger: silentLogger };
   const alarms = await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits });

@@ -8,11 +8,23 @@ import type {
 } from "../../spec/gen/application-autoscaling.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import { pageAfter, type CallContext, type ModelledService, type OperationRows } from "../../wire/index.ts";
-import { isRequestedTarget, knownTarget, matches, pageQuery, type AutoscalingDependencies } from "./target-queries.ts";
-import { alarmsByAction, printActivity, printAlarms, printPolicy, printTarget } from "./descriptions.ts";
-import { stepPolicy, trackingPolicy } from "./policy-inputs.ts";
+import {
+  isRequestedTarget,
+  requireRegisteredTarget,
+  matchesDimension,
+  autoscalingPageQuery,
+  type AutoscalingDependencies,
+} from "./target-queries.ts";
+import {
+  alarmsByAction,
+  describeScalingActivity,
+  describePolicyAlarms,
+  describeScalingPolicy,
+  describeScalableTarget,
+} from "./descriptions.ts";
+import { parseStepPolicy, parseTrackingPolicy } from "./policy-inputs.ts";
 import { scheduledOperations } from "./scheduled-actions.ts";
-import { checkNamespace, scaledTarget } from "./resources.ts";
+import { checkServiceNamespace, resolveScaledTarget } from "./resources.ts";
 
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type RegisterInput = ApplicationAutoscalingInputs["RegisterScalableTargetRequest"];
@@ -50,29 +62,36 @@ function targetOperations(parts: AutoscalingDependencies) {
     },
     DeregisterScalableTarget: {
       async handle(input) {
-        await scaling.deregister(knownTarget(scaling, input).target);
+        await scaling.deregister(requireRegisteredTarget(scaling, input).target);
         return {};
       },
     },
     DescribeScalableTargets: {
       async handle(input) {
-        checkNamespace(input);
+        checkServiceNamespace(input);
         const ids = input.ResourceIds === undefined ? null : new Set(input.ResourceIds);
         const asked = () => {
           const found = scaling
             .list()
             .map(({ target }) => target)
-            .filter(({ resourceId, dimension }) => (ids === null || ids.has(resourceId)) && matches(input, dimension));
-          return pageAfter(found, ({ resourceId }) => resourceId, pageQuery("DescribeScalableTargets", input));
+            .filter(
+              ({ resourceId, dimension }) =>
+                (ids === null || ids.has(resourceId)) && matchesDimension(input, dimension),
+            );
+          return pageAfter(
+            found,
+            ({ resourceId }) => resourceId,
+            autoscalingPageQuery("DescribeScalableTargets", input),
+          );
         };
         await scaling.sweep(asked().page);
         const { page, next } = asked();
-        return { ScalableTargets: page.map(printTarget), NextToken: next };
+        return { ScalableTargets: page.map(describeScalableTarget), NextToken: next };
       },
     },
     DescribeScalingActivities: {
       async handle(input) {
-        checkNamespace(input);
+        checkServiceNamespace(input);
         const found = scaling
           .list()
           .filter(({ target }) => isRequestedTarget(input, target))
@@ -80,10 +99,10 @@ function targetOperations(parts: AutoscalingDependencies) {
           .filter(({ notScaled }) => notScaled === null || input.IncludeNotScaledActivities === true)
           .toSorted((a, b) => (activityPlace(a) < activityPlace(b) ? 1 : -1));
         const { page, next } = pageAfter(found, activityPlace, {
-          ...pageQuery("DescribeScalingActivities", input),
+          ...autoscalingPageQuery("DescribeScalingActivities", input),
           isDescending: true,
         });
-        return { ScalingActivities: page.map(printActivity), NextToken: next };
+        return { ScalingActivities: page.map(describeScalingActivity), NextToken: next };
       },
     },
   } satisfies Partial<Rows>;
@@ -93,9 +112,9 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependen
   return {
     PutScalingPolicy: {
       async handle(input, context) {
-        const { policies } = knownTarget(scaling, input);
+        const { policies } = requireRegisteredTarget(scaling, input);
         const before = policies.find(({ name }) => name === input.PolicyName) ?? null;
-        const { tracked } = scaledTarget(input);
+        const { tracked } = resolveScaledTarget(input);
         const type = input.PolicyType ?? before?.type ?? "StepScaling";
         if (before !== null && before.type !== type) {
           throw validationError(`The policy ${input.PolicyName} is of type ${before.type}, which cannot be changed.`);
@@ -109,12 +128,12 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependen
         };
         const policy = policyOfType(type, input, facing);
         await scaling.putPolicy(policy, (name) => alarmArn(name, context));
-        return { PolicyARN: policy.arn, Alarms: printAlarms(policy, alarmsByAction(alarms)) };
+        return { PolicyARN: policy.arn, Alarms: describePolicyAlarms(policy, alarmsByAction(alarms)) };
       },
     },
     DeleteScalingPolicy: {
       async handle(input) {
-        const found = knownTarget(scaling, input).policies.find(({ name }) => name === input.PolicyName);
+        const found = requireRegisteredTarget(scaling, input).policies.find(({ name }) => name === input.PolicyName);
         if (found === undefined) {
           const named = `service namespace: sagemaker, policy name: ${input.PolicyName}`;
           throw new AwsError("ObjectNotFoundException", `No scaling policy found for ${named}`);
@@ -125,7 +144,7 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependen
     },
     DescribeScalingPolicies: {
       async handle(input) {
-        checkNamespace(input);
+        checkServiceNamespace(input);
         const names = input.PolicyNames === undefined ? null : new Set(input.PolicyNames);
         const found = scaling
           .list()
@@ -133,9 +152,13 @@ function policyOperations({ scaling, alarms, clock, newId }: AutoscalingDependen
           .flatMap(({ policies }) => policies)
           .filter(({ name }) => names === null || names.has(name))
           .toSorted((a, b) => (a.arn < b.arn ? -1 : 1));
-        const { page, next } = pageAfter(found, ({ arn }) => arn, pageQuery("DescribeScalingPolicies", input));
+        const { page, next } = pageAfter(
+          found,
+          ({ arn }) => arn,
+          autoscalingPageQuery("DescribeScalingPolicies", input),
+        );
         const running = alarmsByAction(alarms);
-        return { ScalingPolicies: page.map((policy) => printPolicy(policy, running)), NextToken: next };
+        return { ScalingPolicies: page.map((policy) => describeScalingPolicy(policy, running)), NextToken: next };
       },
     },
   } satisfies Partial<Rows>;
@@ -186,7 +209,7 @@ async function registered(
   input: RegisterInput,
   context: CallContext,
 ): Promise<ScalableTarget> {
-  const key = scaledTarget(input);
+  const key = resolveScaledTarget(input);
   const capacity = await scalable.capacity(key);
   if (capacity === null) {
     throw validationError(key.absentText);
@@ -225,16 +248,16 @@ async function registered(
 function policyOfType(
   type: NonNullable<PolicyInput["PolicyType"]>,
   input: PolicyInput,
-  facing: Parameters<typeof trackingPolicy>[2],
+  facing: Parameters<typeof parseTrackingPolicy>[2],
 ) {
   const { StepScalingPolicyConfiguration: step, TargetTrackingScalingPolicyConfiguration: tracking } = input;
   switch (type) {
     case "TargetTrackingScaling":
       if (tracking === undefined) throw validationError("TargetTrackingScalingPolicyConfiguration is required.");
-      return trackingPolicy(input, tracking, facing);
+      return parseTrackingPolicy(input, tracking, facing);
     case "StepScaling":
       if (step === undefined) throw validationError("StepScalingPolicyConfiguration is required.");
-      return stepPolicy(input, step, facing);
+      return parseStepPolicy(input, step, facing);
     case "PredictiveScaling":
     default:
       throw validationError(`Policies of type ${type} are not supported by this platform yet.`);

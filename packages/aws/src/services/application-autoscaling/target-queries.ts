@@ -2,7 +2,7 @@ import type { Alarms } from "@galatea/hosting/alarms";
 import { AwsError, type Clock } from "@galatea/base";
 import type { ScalableResources, ScalableTarget, Scaling, ScalingRecord } from "@galatea/hosting/scaling";
 import type { PageQuery } from "../../wire/index.ts";
-import { noTarget, scaledTarget, type NamedTarget } from "./resources.ts";
+import { targetNotFound, resolveScaledTarget, type ScalableTargetName } from "./resources.ts";
 
 export interface AutoscalingDependencies {
   readonly scaling: Scaling;
@@ -14,9 +14,9 @@ export interface AutoscalingDependencies {
 
 const resultsMax = 50;
 
-export function knownTarget(scaling: Scaling, named: NamedTarget): ScalingRecord {
-  const found = scaling.find(scaledTarget(named));
-  if (found === null) throw noTarget(named);
+export function requireRegisteredTarget(scaling: Scaling, named: ScalableTargetName): ScalingRecord {
+  const found = scaling.find(resolveScaledTarget(named));
+  if (found === null) throw targetNotFound(named);
   return found;
 }
 
@@ -24,14 +24,17 @@ export function isRequestedTarget(
   input: { readonly ResourceId?: string; readonly ScalableDimension?: string },
   { resourceId, dimension }: ScalableTarget,
 ): boolean {
-  return (input.ResourceId === undefined || input.ResourceId === resourceId) && matches(input, dimension);
+  return (input.ResourceId === undefined || input.ResourceId === resourceId) && matchesDimension(input, dimension);
 }
 
-export function matches({ ScalableDimension }: { readonly ScalableDimension?: string }, dimension: string): boolean {
+export function matchesDimension(
+  { ScalableDimension }: { readonly ScalableDimension?: string },
+  dimension: string,
+): boolean {
   return ScalableDimension === undefined || ScalableDimension === dimension;
 }
 
-export function pageQuery(
+export function autoscalingPageQuery(
   operation: string,
   input: { readonly MaxResults?: number; readonly NextToken?: string },
 ): PageQuery {

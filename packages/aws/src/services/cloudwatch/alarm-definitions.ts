@@ -13,15 +13,15 @@ import {
 } from "@galatea/hosting/alarms";
 import { AwsError } from "@galatea/base";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
-import { refuseMembers, type RefusedMember } from "../../wire/index.ts";
-import { dataQueries } from "./data-queries.ts";
-import { dimensionsOf } from "./dimensions.ts";
-import { statisticOf } from "./statistics.ts";
+import { rejectUnsupportedMembers, type UnsupportedMember } from "../../wire/index.ts";
+import { parseDataQueries } from "./data-queries.ts";
+import { parseDimensions } from "./dimensions.ts";
+import { parseStatistic } from "./statistics.ts";
 
 type MetricAlarmInput = CloudwatchInputs["PutMetricAlarmInput"];
 type CompositeAlarmInput = CloudwatchInputs["PutCompositeAlarmInput"];
 
-export interface AlarmFacing {
+export interface AlarmContext {
   readonly arn: string;
   readonly nowMs: number;
   readonly actions: ResolveAlarmAction;
@@ -41,7 +41,7 @@ const comparisons: readonly string[] = [
   "LessThanOrEqualToThreshold",
 ] satisfies ThresholdComparison[];
 
-const refusedMetricMembers: readonly RefusedMember[] = [
+const refusedMetricMembers: readonly UnsupportedMember[] = [
   // Members of anomaly detection models.
   { path: "ThresholdMetricId" },
   { path: "EvaluationWindow" },
@@ -51,13 +51,13 @@ const refusedMetricMembers: readonly RefusedMember[] = [
   { path: "ActionConfiguration" },
 ];
 
-const refusedCompositeMembers: readonly RefusedMember[] = [{ path: "ActionConfiguration" }];
+const refusedCompositeMembers: readonly UnsupportedMember[] = [{ path: "ActionConfiguration" }];
 /** Maximum of a suppressor's periods. */
 const periodSecondsMax = 7 * daySeconds;
 
 /** Checks an alarm beyond the constraints of the published model. Throws AwsError. */
-export function metricAlarm(input: MetricAlarmInput, facing: AlarmFacing): MetricAlarm {
-  refuseMembers(input, refusedMetricMembers, { code: "ValidationError" });
+export function parseMetricAlarm(input: MetricAlarmInput, facing: AlarmContext): MetricAlarm {
+  rejectUnsupportedMembers(input, refusedMetricMembers, { code: "ValidationError" });
   const { EvaluationPeriods: periods, DatapointsToAlarm: datapoints, Threshold: threshold } = input;
   const { ComparisonOperator: comparison, TreatMissingData: missing } = input;
   if (periods === undefined) throw missingParameter("EvaluationPeriods");
@@ -106,8 +106,8 @@ function ignoresFewSamples(
 }
 
 /** Throws AwsError for an invalid rule. */
-export function compositeAlarm(input: CompositeAlarmInput, facing: AlarmFacing): CompositeAlarm {
-  refuseMembers(input, refusedCompositeMembers, { code: "ValidationError" });
+export function parseCompositeAlarm(input: CompositeAlarmInput, facing: AlarmContext): CompositeAlarm {
+  rejectUnsupportedMembers(input, refusedCompositeMembers, { code: "ValidationError" });
   try {
     parseAlarmRule(input.AlarmRule);
   } catch (error) {
@@ -134,7 +134,7 @@ function suppressorOf(input: CompositeAlarmInput): Suppressor | null {
   return { alarm: alarmNameFromArn(alarm), waitMs: wait * 1000, extensionMs: extension * 1000 };
 }
 
-function alarmFacts(input: MetricAlarmInput | CompositeAlarmInput, { arn, nowMs, actions }: AlarmFacing): AlarmBase {
+function alarmFacts(input: MetricAlarmInput | CompositeAlarmInput, { arn, nowMs, actions }: AlarmContext): AlarmBase {
   const byState = {
     OK: input.OKActions ?? [],
     ALARM: input.AlarmActions ?? [],
@@ -165,9 +165,9 @@ function watchedMetric(input: MetricAlarmInput): EvaluatedMetric {
     throw invalid("Exactly one of the parameters Statistic and ExtendedStatistic must be specified.");
   }
   const statistic = Statistic ?? (ExtendedStatistic as string);
-  statisticOf(statistic, Statistic === undefined ? "ExtendedStatistic" : "Statistic");
+  parseStatistic(statistic, Statistic === undefined ? "ExtendedStatistic" : "Statistic");
   checkAlarmPeriod(period);
-  const metric = { namespace, metricName, dimensions: dimensionsOf(input.Dimensions) };
+  const metric = { namespace, metricName, dimensions: parseDimensions(input.Dimensions) };
   return { kind: "metric", metric, statistic, unit: input.Unit ?? null, periodMs: period * 1000 };
 }
 
@@ -177,7 +177,7 @@ function watchedQueries(input: MetricAlarmInput): EvaluatedMetric {
   );
   if (named !== undefined) throw invalid(`The parameter ${named} must not be specified beside Metrics.`);
   const given = input.Metrics ?? [];
-  const queries = dataQueries(given);
+  const queries = parseDataQueries(given);
   const returned = queries.filter((query) => query.isReturned);
   if (returned.length !== 1) throw invalid("Exactly one element of Metrics must have ReturnData true.");
   const periods = queries.map((query) => (query.kind === "metric" ? query.stat.Period : (query.periodSeconds ?? 0)));

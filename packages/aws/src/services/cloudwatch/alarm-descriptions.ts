@@ -10,7 +10,7 @@ import {
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 
 /** Returns a metric alarm as DescribeAlarms shows it. */
-export function printMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
+export function describeMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
   return {
     ...printFacts(record),
     ...printWatched(definition),
@@ -23,7 +23,7 @@ export function printMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
   };
 }
 
-export function printCompositeAlarm({ rule, suppressor }: CompositeAlarm, record: AlarmRecord) {
+export function describeCompositeAlarm({ rule, suppressor }: CompositeAlarm, record: AlarmRecord) {
   const { suppression } = record.status;
   return {
     ...printFacts(record),
@@ -36,7 +36,7 @@ export function printCompositeAlarm({ rule, suppressor }: CompositeAlarm, record
   };
 }
 
-export function printHistory(definition: Pick<AlarmDefinition, "name" | "kind">, item: AlarmHistoryItem) {
+export function describeHistoryItem(definition: Pick<AlarmDefinition, "name" | "kind">, item: AlarmHistoryItem) {
   return {
     AlarmName: definition.name,
     AlarmType: alarmType(definition),

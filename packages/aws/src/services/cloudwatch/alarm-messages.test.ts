@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AlarmEvent, MetricAlarm } from "@galatea/hosting/alarms";
-import { alarmSubject, alarmText } from "./alarm-messages.ts";
+import { alarmSubject, alarmMessageText } from "./alarm-messages.ts";
 
 const alarm: MetricAlarm = {
   kind: "metric",
@@ -40,7 +40,7 @@ function event(definition: AlarmEvent["definition"]): AlarmEvent {
 
 test("an alarm is told in CloudWatch's subject and JSON", () => {
   assert.equal(alarmSubject(event(alarm)), 'ALARM: "busy" in EU (Ireland)');
-  assert.deepEqual(JSON.parse(alarmText(event(alarm))), {
+  assert.deepEqual(JSON.parse(alarmMessageText(event(alarm))), {
     AlarmName: "busy",
     AlarmDescription: "d",
     AWSAccountId: "123456789012",
@@ -80,13 +80,13 @@ test("percentiles, queries and composite alarms are told in their own members", 
   const facts = { name: `${name}ä`, arn, description, actionsEnabled, actions, configuredMs, tags };
   const composite = { ...facts, kind: "composite" as const, rule: "ALARM(busy)" };
   const triggers = [percentile, queries].map(
-    (each) => (JSON.parse(alarmText(event(each))) as { Trigger: Record<string, unknown> }).Trigger,
+    (each) => (JSON.parse(alarmMessageText(event(each))) as { Trigger: Record<string, unknown> }).Trigger,
   );
   assert.deepEqual(
     [triggers[0]?.["StatisticType"], triggers[0]?.["ExtendedStatistic"], triggers[1]?.["Metrics"]],
     ["ExtendedStatistic", "p99", [{ Id: "q" }]],
   );
-  const told = JSON.parse(alarmText(event(composite))) as Record<string, unknown>;
+  const told = JSON.parse(alarmMessageText(event(composite))) as Record<string, unknown>;
   assert.deepEqual([told["AlarmRule"], told["Trigger"]], ["ALARM(busy)", undefined]);
   // A subject is printable ASCII.
   assert.equal(alarmSubject(event(composite)), 'ALARM: "busy?" in EU (Ireland)');

@@ -27,13 +27,13 @@ const subjectCharsMax = 100;
 const topicArn = /^arn:aws:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/;
 
 /** Returns the actions of topics: a message is published once, when the state begins. */
-export function topicActions(topics: () => Promise<Topics>): ResolveAlarmAction {
+export function createTopicActions(topics: () => Promise<Topics>): ResolveAlarmAction {
   return (arn): AlarmAction | null => {
     if (!topicArn.test(arn)) return null;
     return {
       repeats: false,
       async run(event) {
-        const message = { topicArn: arn, subject: alarmSubject(event), text: alarmText(event), attributes: {} };
+        const message = { topicArn: arn, subject: alarmSubject(event), text: alarmMessageText(event), attributes: {} };
         await (await topics()).publish(message);
       },
     };
@@ -53,7 +53,7 @@ export function alarmSubject(event: AlarmEvent): string {
 }
 
 /** Returns CloudWatch's JSON message for an event. */
-export function alarmText(event: AlarmEvent): string {
+export function alarmMessageText(event: AlarmEvent): string {
   const { definition, status, before } = event;
   const common = {
     AlarmName: definition.name,

@@ -29,7 +29,7 @@ import { InMemoryMetricStore, type SeriesKey } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records";
 import type { DocumentChange, Documents } from "@galatea/hosting/records";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
-import { alarmValues, cloudwatchService, recordedDashboards } from "./index.ts";
+import { createAlarmValueReader, cloudwatchService, openDashboardStore } from "./index.ts";
 
 const minute = 60_000;
 const dimensions = [{ name: "EndpointName", value: "e" }];
@@ -55,13 +55,13 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
   const alarmActions: ResolveAlarmAction = (arn) => acts[arn] ?? null;
   const alarms = await Alarms.open({
     documents,
-    readValues: alarmValues({ series, clock }),
+    readValues: createAlarmValueReader({ series, clock }),
     actions: alarmActions,
     limits: alarmLimits,
     clock,
     logger: silentLogger,
   });
-  const dashboards = recordedDashboards(documents, silentLogger);
+  const dashboards = openDashboardStore(documents, silentLogger);
   const gateway = await serveServices([cloudwatchService({ series, clock, alarms, alarmActions, dashboards })]);
   const client = new CloudWatchClient(gateway.client);
   const never = new AbortController().signal;

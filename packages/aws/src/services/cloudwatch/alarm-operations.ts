@@ -3,9 +3,9 @@ import { alarmNamesInRule, parseAlarmRule } from "@galatea/hosting/alarms";
 import { AwsError, type Clock } from "@galatea/base";
 import type { CloudwatchInputs, CloudwatchOperations } from "../../spec/gen/cloudwatch.ts";
 import { pageAfter, type CallContext, type OperationRows, type PageQuery } from "../../wire/index.ts";
-import { compositeAlarm, metricAlarm } from "./alarm-definitions.ts";
-import { alarmType, printCompositeAlarm, printHistory, printMetricAlarm } from "./alarm-descriptions.ts";
-import { dimensionsOf } from "./dimensions.ts";
+import { parseCompositeAlarm, parseMetricAlarm } from "./alarm-definitions.ts";
+import { alarmType, describeCompositeAlarm, describeHistoryItem, describeMetricAlarm } from "./alarm-descriptions.ts";
+import { parseDimensions } from "./dimensions.ts";
 import { invalidNextToken } from "./next-tokens.ts";
 
 export interface AlarmOperationsDependencies {
@@ -34,13 +34,13 @@ export function alarmOperations(parts: AlarmOperationsDependencies) {
   return {
     PutMetricAlarm: {
       async handle(input, context) {
-        await alarms.put(withTags(alarms, metricAlarm(input, facing(input.AlarmName, context))));
+        await alarms.put(withTags(alarms, parseMetricAlarm(input, facing(input.AlarmName, context))));
         return {};
       },
     },
     PutCompositeAlarm: {
       async handle(input, context) {
-        await alarms.put(withTags(alarms, compositeAlarm(input, facing(input.AlarmName, context))));
+        await alarms.put(withTags(alarms, parseCompositeAlarm(input, facing(input.AlarmName, context))));
         return {};
       },
     },
@@ -138,10 +138,10 @@ function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsI
   const { page, next } = pageAfter(found, ({ definition }) => definition.name, pageQuery("DescribeAlarms", input));
   return {
     MetricAlarms: page.flatMap((record) =>
-      record.definition.kind === "metric" ? [printMetricAlarm(record.definition, record)] : [],
+      record.definition.kind === "metric" ? [describeMetricAlarm(record.definition, record)] : [],
     ),
     CompositeAlarms: page.flatMap((record) =>
-      record.definition.kind === "composite" ? [printCompositeAlarm(record.definition, record)] : [],
+      record.definition.kind === "composite" ? [describeCompositeAlarm(record.definition, record)] : [],
     ),
     NextToken: next,
   };
@@ -164,7 +164,7 @@ function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarms
     JSON.stringify(
       dimensions.map(({ name, value }) => JSON.stringify([name, value])).toSorted((a, b) => (a < b ? -1 : 1)),
     );
-  const dimensions = identity(dimensionsOf(input.Dimensions));
+  const dimensions = identity(parseDimensions(input.Dimensions));
   const statistic = input.Statistic ?? input.ExtendedStatistic;
   const found = alarms.list().flatMap((record) => {
     const { definition } = record;
@@ -177,7 +177,7 @@ function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarms
       (statistic === undefined || statistic === watched) &&
       (input.Unit === undefined || input.Unit === unit) &&
       (input.Period === undefined || input.Period * 1000 === periodMs);
-    return isAsked ? [printMetricAlarm(definition, record)] : [];
+    return isAsked ? [describeMetricAlarm(definition, record)] : [];
   });
   return { MetricAlarms: found };
 }
@@ -200,7 +200,7 @@ async function alarmHistory(
       if (item.atMs < fromMs || item.atMs > toMs) continue;
       if (input.HistoryItemType !== undefined && item.kind !== input.HistoryItemType) continue;
       const place = `${String(item.atMs).padStart(15, "0")} ${definition.name} ${String(number).padStart(6, "0")}`;
-      found.push({ place, printed: printHistory(definition, item) });
+      found.push({ place, printed: describeHistoryItem(definition, item) });
     }
   }
   const isAscending = input.ScanBy === "TimestampAscending";

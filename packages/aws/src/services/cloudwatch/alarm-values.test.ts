@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EvaluatedMetric } from "@galatea/hosting/alarms";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
-import { alarmValues } from "./alarm-values.ts";
+import { createAlarmValueReader } from "./alarm-values.ts";
 
 const startMs = Date.UTC(2026, 10, 24);
 const minuteMs = 60_000;
@@ -17,7 +17,7 @@ function opened(namespace: string) {
   const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 1e7 });
   const metric = { namespace, metricName: "Invocations", dimensions: [{ name: "EndpointName", value: "a" }] };
   const recorder = series.recorder({ ...metric, unit: "None" });
-  const read = alarmValues({ series, clock });
+  const read = createAlarmValueReader({ series, clock });
   const values = async (periodMs: number, sinceMs: number) => {
     const watched: EvaluatedMetric = { kind: "metric", metric, statistic: "Sum", unit: null, periodMs };
     const found = await read(watched, { startMs: sinceMs, endMs: clock.nowMs });

@@ -3,10 +3,10 @@ import type { ReadMetricValues, EvaluatedMetric } from "@galatea/hosting/alarms"
 import type { Clock } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
-import { dataQueries, type DataQuery, type MetricStat } from "./data-queries.ts";
-import { dimensionsOf } from "./dimensions.ts";
+import { parseDataQueries, type DataQuery, type MetricStat } from "./data-queries.ts";
+import { parseDimensions } from "./dimensions.ts";
 import { mathError, type TimeSeries } from "./metric-math.ts";
-import { runSteps, QueryEvaluation } from "./query-evaluation.ts";
+import { runComputation, MetricQueryEvaluation } from "./query-evaluation.ts";
 
 const id = "watched";
 const minuteSeconds = 60;
@@ -20,7 +20,7 @@ const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
  * for an expression that cannot be computed. The platform records its own metrics in periods of less than a minute
  * while an alarm with such a period evaluates them.
  */
-export function alarmValues({
+export function createAlarmValueReader({
   series,
   clock,
 }: {
@@ -32,8 +32,8 @@ export function alarmValues({
     const returned = queries.find((query) => query.isReturned);
     if (returned === undefined) throw mathError("no metric or expression is returned");
     for (const query of queries) if (query.kind === "metric") refineShort(series, query.stat, clock.epochMs());
-    const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
-    const value = await runSteps(evaluation.resolve(returned.id), () => nextTurn());
+    const evaluation = new MetricQueryEvaluation(series, clock.epochMs(), range, queries);
+    const value = await runComputation(evaluation.resolve(returned.id), () => nextTurn());
     if (typeof value === "number") throw mathError(`the expression of ${returned.id} gives a number, not a series`);
     if (!Array.isArray(value)) return value as TimeSeries;
     if (value.length !== 1) throw mathError(`the expression of ${returned.id} gives ${value.length} series, not one`);
@@ -44,11 +44,12 @@ export function alarmValues({
 function refineShort(series: MetricStore, { Metric, Period }: MetricStat, nowMs: number): void {
   const { Namespace: namespace = "", MetricName: metricName = "", Dimensions } = Metric;
   if (Period >= minuteSeconds || !ownNamespace.test(namespace)) return;
-  series.refine({ namespace, metricName, dimensions: dimensionsOf(Dimensions) }, nowMs + refinedMs);
+  series.refine({ namespace, metricName, dimensions: parseDimensions(Dimensions) }, nowMs + refinedMs);
 }
 
 function queriesOf(watched: EvaluatedMetric): readonly DataQuery[] {
-  if (watched.kind === "queries") return dataQueries(watched.queries as readonly CloudwatchInputs["MetricDataQuery"][]);
+  if (watched.kind === "queries")
+    return parseDataQueries(watched.queries as readonly CloudwatchInputs["MetricDataQuery"][]);
   const { metric, statistic, unit, periodMs } = watched;
   const stat = {
     Metric: {

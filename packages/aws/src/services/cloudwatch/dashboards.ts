@@ -14,7 +14,7 @@ export interface DashboardRecord {
 /** Dashboards by name, kept as documents. */
 export type DashboardStore = RecordedValues<DashboardRecord>;
 
-export const recordedDashboards = (documents: Documents, logger: Logger): DashboardStore =>
+export const openDashboardStore = (documents: Documents, logger: Logger): DashboardStore =>
   new RecordedValues(documents, "dashboard", logger);
 
 const dashboardsMax = 500;

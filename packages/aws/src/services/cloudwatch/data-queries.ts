@@ -25,7 +25,7 @@ export type ExpressionQuery = QueryFacts & {
 export type DataQuery = MetricQuery | ExpressionQuery;
 
 /** Checks queries beyond the constraints of the published model. */
-export function dataQueries(inputs: readonly CloudwatchInputs["MetricDataQuery"][]): readonly DataQuery[] {
+export function parseDataQueries(inputs: readonly CloudwatchInputs["MetricDataQuery"][]): readonly DataQuery[] {
   if (inputs.length > queriesMax) {
     throw invalid(`The collection MetricDataQueries must not have a size greater than ${queriesMax}.`);
   }

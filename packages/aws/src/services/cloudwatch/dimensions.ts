@@ -2,6 +2,6 @@ import type { Dimension } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 
 /** Returns the exact set of dimensions that identifies a metric; empty by default. */
-export function dimensionsOf(given: readonly CloudwatchInputs["Dimension"][] | undefined): readonly Dimension[] {
+export function parseDimensions(given: readonly CloudwatchInputs["Dimension"][] | undefined): readonly Dimension[] {
   return (given ?? []).map(({ Name, Value }) => ({ name: Name, value: Value }));
 }

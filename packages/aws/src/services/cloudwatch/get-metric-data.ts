@@ -2,11 +2,11 @@ import type { Clock } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 import { pageToken, positionOfToken } from "../../wire/index.ts";
-import { dataQueries, type DataQuery } from "./data-queries.ts";
+import { parseDataQueries, type DataQuery } from "./data-queries.ts";
 import { mathError, type MathValue, type TimeSeries } from "./metric-math.ts";
 import { invalidNextToken } from "./next-tokens.ts";
-import { runSteps, QueryEvaluation } from "./query-evaluation.ts";
-import { checkRange } from "./statistics.ts";
+import { runComputation, MetricQueryEvaluation } from "./query-evaluation.ts";
+import { checkTimeRange } from "./statistics.ts";
 
 type GetMetricDataInput = CloudwatchInputs["GetMetricDataInput"];
 
@@ -30,15 +30,15 @@ export interface GetMetricDataOptions {
 /** Computes the data in steps of a fraction of a millisecond, yielding to the event loop in between. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
   const { series, clock, nextTick } = options;
-  const queries = dataQueries(input.MetricDataQueries);
+  const queries = parseDataQueries(input.MetricDataQueries);
   const range = { startMs: input.StartTime.getTime(), endMs: input.EndTime.getTime() };
-  checkRange(range.startMs, range.endMs);
-  const evaluation = new QueryEvaluation(series, clock.epochMs(), range, queries);
+  checkTimeRange(range.startMs, range.endMs);
+  const evaluation = new MetricQueryEvaluation(series, clock.epochMs(), range, queries);
   const isDescending = input.ScanBy !== "TimestampAscending";
   const results: DataResult[] = [];
   for (const query of queries) {
     if (!query.isReturned) continue;
-    const value = await runSteps(evaluation.resolve(query.id), nextTick);
+    const value = await runComputation(evaluation.resolve(query.id), nextTick);
     results.push(...printResult(query, value, { isDescending, labelOf: (series) => evaluation.labelOf(series) }));
   }
   return pageOf(results, input);

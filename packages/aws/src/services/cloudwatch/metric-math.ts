@@ -8,22 +8,22 @@ export type MathValue = number | TimeSeries | readonly TimeSeries[];
  * A computation in steps, which yields so that the event loop can run other work, and returns its result. A yielded
  * promise is resumed with its value.
  */
-export type Steps<Result> = Generator<void | Promise<unknown>, Result>;
+export type ComputationSteps<Result> = Generator<void | Promise<unknown>, Result>;
 
 export interface MathScope {
   /** Returns the result of another query, by its id; undefined if there is none. */
-  resolve(id: string): Steps<MathValue | undefined>;
+  resolve(id: string): ComputationSteps<MathValue | undefined>;
   /** `METRICS()`: all metric queries; `METRICS("x")`: those whose id contains x. */
-  metrics(contains: string): Steps<readonly TimeSeries[]>;
+  metrics(contains: string): ComputationSteps<readonly TimeSeries[]>;
   /** `SEARCH("...", "Sum", 300)`: a series for each matching metric; null: the expression's own period. */
-  search(text: string, statistic: string, periodSeconds: number | null): Steps<readonly TimeSeries[]>;
+  search(text: string, statistic: string, periodSeconds: number | null): ComputationSteps<readonly TimeSeries[]>;
   /** All times of the range. */
   readonly times: readonly number[];
   readonly budget: MathBudget;
 }
 
 /** Number of values that are computed between two checks of the clock. */
-const valuesPerTurn = 2048;
+const valuesPerTick = 2048;
 
 /** The limit on the values that one request may compute. */
 export class MathBudget {
@@ -35,13 +35,13 @@ export class MathBudget {
   }
 
   /** Counts a value; returns whether to yield to the event loop now. */
-  spend(): boolean {
+  countValue(): boolean {
     this.#count += 1;
     if (this.#count > this.#valuesMax) {
       const text = `The expressions of one request may compute ${this.#valuesMax} values. Increase Period or decrease the time range.`;
       throw new AwsError("ValidationError", text);
     }
-    return this.#count % valuesPerTurn === 0;
+    return this.#count % valuesPerTick === 0;
   }
 }
 
@@ -64,12 +64,12 @@ const depthMax = 32;
  * Evaluates metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS, SEARCH. Other
  * functions are rejected by name.
  */
-export function evaluateExpression(expression: string, scope: MathScope): Steps<MathValue> {
+export function evaluateExpression(expression: string, scope: MathScope): ComputationSteps<MathValue> {
   return evaluate(parse(expression), scope);
 }
 
 /** Returns the ids of other queries that an expression reads. */
-export function namesIn(expression: string): readonly string[] {
+export function queryIdsIn(expression: string): readonly string[] {
   return tokens(expression).flatMap((token) => (token.kind === "name" ? [token.value] : []));
 }
 
@@ -167,7 +167,7 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
 };
 const spellings: Readonly<Record<string, string>> = { "&&": "AND", "||": "OR" };
 
-function* evaluate(node: Node, scope: MathScope): Steps<MathValue> {
+function* evaluate(node: Node, scope: MathScope): ComputationSteps<MathValue> {
   switch (node.kind) {
     case "number":
       return node.value;
@@ -195,14 +195,19 @@ function* evaluate(node: Node, scope: MathScope): Steps<MathValue> {
 type Operation = (left: number, right: number) => number;
 
 /** Combines two series where both have a value; divisions by zero are omitted. */
-function* combine(left: MathValue, right: MathValue, operation: Operation, scope: MathScope): Steps<MathValue> {
+function* combine(
+  left: MathValue,
+  right: MathValue,
+  operation: Operation,
+  scope: MathScope,
+): ComputationSteps<MathValue> {
   if (isArray(left)) return yield* each(left, (one) => combine(one, right, operation, scope));
   if (isArray(right)) return yield* each(right, (one) => combine(left, one, operation, scope));
   if (typeof left === "number" && typeof right === "number") return operation(left, right);
   const series = typeof left === "number" ? (right as TimeSeries) : left;
   const combined = new Map<number, number>();
   for (const time of series.keys()) {
-    if (scope.budget.spend()) yield;
+    if (scope.budget.countValue()) yield;
     const [a, b] = [
       typeof left === "number" ? left : left.get(time),
       typeof right === "number" ? right : right.get(time),
@@ -214,7 +219,7 @@ function* combine(left: MathValue, right: MathValue, operation: Operation, scope
   return combined;
 }
 
-type MathFunction = (parameters: readonly Node[], scope: MathScope) => Steps<MathValue>;
+type MathFunction = (parameters: readonly Node[], scope: MathScope) => ComputationSteps<MathValue>;
 
 const functions: Readonly<Record<string, MathFunction>> = {
   METRICS: ([contains], scope) => scope.metrics(contains?.kind === "text" ? contains.value : ""),
@@ -245,7 +250,7 @@ const functions: Readonly<Record<string, MathFunction>> = {
     if (isArray(condition) || isArray(then) || isArray(otherwise)) throw mathError("IF takes no array of series");
     const chosen = new Map<number, number>();
     for (const time of scope.times) {
-      if (scope.budget.spend()) yield;
+      if (scope.budget.countValue()) yield;
       const test = typeof condition === "number" ? condition : condition.get(time);
       if (test === undefined) continue;
       const branch = test === 0 ? otherwise : then;
@@ -280,11 +285,11 @@ function* totals(
   placeOf: (time: number) => number,
   add: Operation,
   scope: MathScope,
-): Steps<Map<number, { value: number; count: number }>> {
+): ComputationSteps<Map<number, { value: number; count: number }>> {
   const found = new Map<number, { value: number; count: number }>();
   for (const series of all) {
     for (const [time, value] of series) {
-      if (scope.budget.spend()) yield;
+      if (scope.budget.countValue()) yield;
       const total = found.get(placeOf(time));
       if (total === undefined) found.set(placeOf(time), { value, count: 1 });
       else {
@@ -296,13 +301,16 @@ function* totals(
   return found;
 }
 
-function argument(parameters: readonly Node[], index: number, scope: MathScope): Steps<MathValue> {
+function argument(parameters: readonly Node[], index: number, scope: MathScope): ComputationSteps<MathValue> {
   const node = parameters[index];
   if (node === undefined) throw mathError(`parameter ${index + 1} is missing`);
   return evaluate(node, scope);
 }
 
-function* each(value: MathValue, change: (series: TimeSeries) => Steps<MathValue>): Steps<MathValue> {
+function* each(
+  value: MathValue,
+  change: (series: TimeSeries) => ComputationSteps<MathValue>,
+): ComputationSteps<MathValue> {
   if (!isArray(value)) return yield* change(asSeries(value));
   const changed: TimeSeries[] = [];
   for (const series of value) changed.push(asSeries(yield* change(series)));
@@ -310,11 +318,11 @@ function* each(value: MathValue, change: (series: TimeSeries) => Steps<MathValue
 }
 
 /** Returns the change per second since the previous point. */
-function* rate(series: TimeSeries, scope: MathScope): Steps<TimeSeries> {
+function* rate(series: TimeSeries, scope: MathScope): ComputationSteps<TimeSeries> {
   const rates = new Map<number, number>();
   let before: number | undefined;
   for (const time of [...series.keys()].sort((a, b) => a - b)) {
-    if (scope.budget.spend()) yield;
+    if (scope.budget.countValue()) yield;
     if (before !== undefined) {
       const change = (series.get(time) as number) - (series.get(before) as number);
       rates.set(time, change / ((time - before) / 1000));
@@ -324,14 +332,14 @@ function* rate(series: TimeSeries, scope: MathScope): Steps<TimeSeries> {
   return rates;
 }
 
-function* fill(series: TimeSeries, node: Node | undefined, scope: MathScope): Steps<TimeSeries> {
+function* fill(series: TimeSeries, node: Node | undefined, scope: MathScope): ComputationSteps<TimeSeries> {
   if (node === undefined || (node.kind === "name" && node.value !== "REPEAT") || node.kind === "text") {
     throw mathError("FILL takes a number or REPEAT");
   }
   const filled = new Map<number, number>();
   let last: number | undefined;
   for (const time of scope.times) {
-    if (scope.budget.spend()) yield;
+    if (scope.budget.countValue()) yield;
     const known = series.get(time);
     if (known !== undefined) last = known;
     const value = known ?? (node.kind === "number" ? node.value : node.kind === "name" ? last : undefined);

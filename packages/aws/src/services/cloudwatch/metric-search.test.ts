@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { MetricName } from "@galatea/base/metrics";
-import { parseSearch } from "./metric-search.ts";
+import { parseMetricSearch } from "./metric-search.ts";
 
 const metric = (namespace: string, metricName: string, dimensions: Readonly<Record<string, string>>): MetricName => ({
   namespace,
@@ -37,7 +37,7 @@ test("searches by namespace and dimensions, whole values, words, and what is put
     ['Namespace="mine"', [4]],
     ["VariantName=constructor", []],
   ] as const) {
-    const matches = parseSearch(text);
+    const matches = parseMetricSearch(text);
     assert.deepEqual(
       metrics.flatMap((each, index) => (matches(each) ? [index] : [])),
       expected,
@@ -58,7 +58,7 @@ test("a search that is none is refused with why", () => {
     ["NOT ".repeat(40), /nested too deeply/],
     ["a".repeat(2000), /1024 characters/],
   ] as const) {
-    assert.throws(() => parseSearch(text), { code: "ValidationError", message }, text);
+    assert.throws(() => parseMetricSearch(text), { code: "ValidationError", message }, text);
   }
 });
 
@@ -74,7 +74,7 @@ test("property: any text is a search or is refused as one; a metric is found by 
       ),
       (text) => {
         try {
-          for (const each of metrics) assert.equal(typeof parseSearch(text)(each), "boolean");
+          for (const each of metrics) assert.equal(typeof parseMetricSearch(text)(each), "boolean");
         } catch (error) {
           assert.equal((error as { readonly code?: string }).code, "ValidationError", String(error));
         }
@@ -86,7 +86,7 @@ test("property: any text is a search or is refused as one; a metric is found by 
     fc.property(fc.constantFrom(...metrics), (each) => {
       const schema = `{${[each.namespace, ...each.dimensions.map(({ name }) => name)].join(",")}}`;
       const terms = each.dimensions.map(({ name, value }) => `${name}="${value}"`);
-      assert.ok(parseSearch(`${schema} MetricName="${each.metricName}" ${terms.join(" ")}`)(each));
+      assert.ok(parseMetricSearch(`${schema} MetricName="${each.metricName}" ${terms.join(" ")}`)(each));
     }),
   );
 });

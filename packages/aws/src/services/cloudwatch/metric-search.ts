@@ -1,7 +1,7 @@
 import type { MetricName } from "@galatea/base/metrics";
 import { mathError } from "./metric-math.ts";
 
-export type MetricMatch = (metric: MetricName) => boolean;
+export type MetricPredicate = (metric: MetricName) => boolean;
 
 type SearchToken =
   | { readonly kind: "sign"; readonly text: "(" | ")" | "AND" | "OR" | "NOT" }
@@ -16,7 +16,7 @@ const lengthMax = 1024;
  * terms, which must all match unless OR and NOT are used. `Name="value"` matches a metric's whole name, namespace or
  * dimension; `Name=word` and bare words match words in them, in any case.
  */
-export function parseSearch(text: string): MetricMatch {
+export function parseMetricSearch(text: string): MetricPredicate {
   if (text.length > lengthMax) throw mathError(`a search has ${lengthMax} characters at most`);
   const schema = /^\s*\{([^}]*)\}/.exec(text);
   const terms = new SearchTerms(tokensOf(schema === null ? text : text.slice(schema[0].length)));
@@ -64,21 +64,21 @@ class SearchTerms {
   }
 
   /** Returns the match of all terms; an empty search matches every metric. */
-  all(): MetricMatch {
+  all(): MetricPredicate {
     if (this.#tokens.length === 0) return () => true;
     const matches = this.#anyOf(0);
     if (this.#at < this.#tokens.length) throw mathError("a search has an unmatched )");
     return matches;
   }
 
-  #anyOf(depth: number): MetricMatch {
+  #anyOf(depth: number): MetricPredicate {
     if (depth > depthMax) throw mathError("a search is nested too deeply");
     const matches = [this.#allOf(depth)];
     while (this.#takes("OR")) matches.push(this.#allOf(depth));
     return (metric) => matches.some((each) => each(metric));
   }
 
-  #allOf(depth: number): MetricMatch {
+  #allOf(depth: number): MetricPredicate {
     const matches = [this.#one(depth)];
     for (;;) {
       const isAnd = this.#takes("AND");
@@ -89,7 +89,7 @@ class SearchTerms {
     }
   }
 
-  #one(depth: number): MetricMatch {
+  #one(depth: number): MetricPredicate {
     if (depth > depthMax) throw mathError("a search is nested too deeply");
     if (this.#takes("NOT")) {
       const matches = this.#one(depth + 1);
@@ -115,7 +115,7 @@ class SearchTerms {
   }
 }
 
-function termMatch({ name, text, isExact }: Extract<SearchToken, { readonly kind: "term" }>): MetricMatch {
+function termMatch({ name, text, isExact }: Extract<SearchToken, { readonly kind: "term" }>): MetricPredicate {
   const words = wordsOf(text);
   const isIn = (value: string) => (isExact ? value === text : holds(wordsOf(value), words));
   if (name === null)

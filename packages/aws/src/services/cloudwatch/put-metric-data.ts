@@ -1,7 +1,7 @@
 import { AwsError, unreachable, type Clock } from "@galatea/base";
 import type { MetricStore, SampleOptions, SeriesKey, StatisticSet } from "@galatea/base/metrics";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
-import { dimensionsOf } from "./dimensions.ts";
+import { parseDimensions } from "./dimensions.ts";
 
 type MetricDatum = CloudwatchInputs["MetricDatum"];
 
@@ -12,7 +12,7 @@ const dataMax = 1000;
 const valueMax = 2 ** 360;
 
 /** Number of data that are recorded in one tick: with 150 values each, some milliseconds of work. */
-const dataPerTurn = 100;
+const dataPerTick = 100;
 
 export interface PutMetricDataOptions {
   readonly series: MetricStore;
@@ -46,13 +46,13 @@ export async function putMetricData(
     const timestampMs = checkedTimeMs(datum, name, nowMs);
     const { MetricName: metricName, Unit: unit = "None" } = datum;
     return {
-      key: { namespace, metricName, dimensions: dimensionsOf(datum.Dimensions), unit },
+      key: { namespace, metricName, dimensions: parseDimensions(datum.Dimensions), unit },
       options: { timestampMs, resolutionMs: datum.StorageResolution === 1 ? 10_000 : 60_000 },
       seen: checkedValues(datum, name),
     };
   });
   for (const [index, datum] of checked.entries()) {
-    if (index > 0 && index % dataPerTurn === 0) await nextTick();
+    if (index > 0 && index % dataPerTick === 0) await nextTick();
     record(series, datum);
   }
   return {};

@@ -1,17 +1,17 @@
 import type { MetricName, MetricStore } from "@galatea/base/metrics";
 import type { DataQuery, ExpressionQuery, MetricStat } from "./data-queries.ts";
-import { dimensionsOf } from "./dimensions.ts";
+import { parseDimensions } from "./dimensions.ts";
 import {
   evaluateExpression,
   MathBudget,
   mathError,
-  namesIn,
+  queryIdsIn,
   type MathValue,
-  type Steps,
+  type ComputationSteps,
   type TimeSeries,
 } from "./metric-math.ts";
-import { parseSearch } from "./metric-search.ts";
-import { checkPeriod, roundedStartMs, statisticOf } from "./statistics.ts";
+import { parseMetricSearch } from "./metric-search.ts";
+import { checkMetricPeriod, roundedStartMs, parseStatistic } from "./statistics.ts";
 
 /** Maximum number of times that an expression may fill. */
 const expressionTimesMax = 100_800;
@@ -37,7 +37,10 @@ const labelOf = ({ metricName, dimensions }: MetricName): string =>
   [...dimensions.map(({ value }) => value), metricName].join(" ");
 
 /** Runs the steps to their end, each in a tick of its own. */
-export async function runSteps<Result>(steps: Steps<Result>, nextTick: () => Promise<void>): Promise<Result> {
+export async function runComputation<Result>(
+  steps: ComputationSteps<Result>,
+  nextTick: () => Promise<void>,
+): Promise<Result> {
   for (let given: unknown; ;) {
     await nextTick();
     const { done, value } = steps.next(given);
@@ -47,12 +50,12 @@ export async function runSteps<Result>(steps: Steps<Result>, nextTick: () => Pro
 }
 
 /** Yields a promise and returns its value. */
-function* resolved<Value>(promise: Promise<Value>): Steps<Value> {
+function* resolved<Value>(promise: Promise<Value>): ComputationSteps<Value> {
   return (yield promise) as Value;
 }
 
 /** Evaluates each query once; an expression that reads itself is an error. */
-export class QueryEvaluation {
+export class MetricQueryEvaluation {
   readonly #series: MetricStore;
   readonly #nowMs: number;
   readonly #range: { readonly startMs: number; readonly endMs: number };
@@ -74,7 +77,7 @@ export class QueryEvaluation {
     this.#queries = new Map(queries.map((query) => [query.id, query]));
   }
 
-  *resolve(id: string): Steps<MathValue> {
+  *resolve(id: string): ComputationSteps<MathValue> {
     const known = this.#values.get(id);
     if (known !== undefined) return known;
     const query = this.#queries.get(id);
@@ -87,15 +90,15 @@ export class QueryEvaluation {
     return value;
   }
 
-  *#metric(stat: MetricStat): Steps<TimeSeries> {
+  *#metric(stat: MetricStat): ComputationSteps<TimeSeries> {
     const periodMs = stat.Period * 1000;
-    checkPeriod(stat.Period);
-    const statistic = statisticOf(stat.Stat, "MetricStat.Stat");
+    checkMetricPeriod(stat.Period);
+    const statistic = parseStatistic(stat.Stat, "MetricStat.Stat");
     const query = this.#series.query(
       {
         namespace: stat.Metric.Namespace ?? "",
         metricName: stat.Metric.MetricName ?? "",
-        dimensions: dimensionsOf(stat.Metric.Dimensions),
+        dimensions: parseDimensions(stat.Metric.Dimensions),
       },
       {
         startMs: roundedStartMs(this.#range.startMs, periodMs, this.#nowMs),
@@ -107,14 +110,14 @@ export class QueryEvaluation {
     const points = yield* resolved(query);
     const values = new Map<number, number>();
     for (const point of points) {
-      if (this.#budget.spend()) yield;
+      if (this.#budget.countValue()) yield;
       const value = statistic(point);
       if (value !== null && !values.has(point.startMs)) values.set(point.startMs, value);
     }
     return values;
   }
 
-  #expression(query: ExpressionQuery): Steps<MathValue> {
+  #expression(query: ExpressionQuery): ComputationSteps<MathValue> {
     const periodMs = this.#periodMs(query);
     const startMs = roundedStartMs(this.#range.startMs, periodMs, this.#nowMs);
     const count = Math.min(expressionTimesMax, Math.ceil((this.#range.endMs - startMs) / periodMs));
@@ -127,11 +130,11 @@ export class QueryEvaluation {
     });
   }
 
-  *#resolveKnown(id: string): Steps<MathValue | undefined> {
+  *#resolveKnown(id: string): ComputationSteps<MathValue | undefined> {
     return this.#queries.has(id) ? yield* this.resolve(id) : undefined;
   }
 
-  *#metrics(contains: string): Steps<readonly TimeSeries[]> {
+  *#metrics(contains: string): ComputationSteps<readonly TimeSeries[]> {
     const found: TimeSeries[] = [];
     for (const [id, query] of this.#queries) {
       if (query.kind !== "metric" || !id.includes(contains)) continue;
@@ -140,10 +143,10 @@ export class QueryEvaluation {
     return found;
   }
 
-  *#search({ text, stat, periodSeconds }: SearchAsked): Steps<readonly TimeSeries[]> {
-    const matches = parseSearch(text);
-    checkPeriod(periodSeconds);
-    statisticOf(stat, "SEARCH");
+  *#search({ text, stat, periodSeconds }: SearchAsked): ComputationSteps<readonly TimeSeries[]> {
+    const matches = parseMetricSearch(text);
+    checkMetricPeriod(periodSeconds);
+    parseStatistic(stat, "SEARCH");
     const names: { readonly id: string; readonly metric: MetricName }[] = [];
     const batches = this.#series.list(everything)[Symbol.asyncIterator]();
     for (;;) {
@@ -171,7 +174,7 @@ export class QueryEvaluation {
   /** Returns an expression's own period, else the longest of the queries that it reads, else of all metrics. */
   #periodMs({ expression, periodSeconds }: ExpressionQuery): number {
     if (periodSeconds !== null) return periodSeconds * 1000;
-    const read = namesIn(expression)
+    const read = queryIdsIn(expression)
       .map((id) => this.#queries.get(id))
       .filter((each) => each !== undefined);
     const all = read.length > 0 ? read : [...this.#queries.values()];

@@ -13,11 +13,11 @@ import {
 } from "../../wire/index.ts";
 import { alarmOperations, type AlarmOperationsDependencies } from "./alarm-operations.ts";
 import { dashboardOperations, type DashboardStore } from "./dashboards.ts";
-import { dimensionsOf } from "./dimensions.ts";
+import { parseDimensions } from "./dimensions.ts";
 import { getMetricData } from "./get-metric-data.ts";
 import { invalidNextTokenValue } from "./next-tokens.ts";
 import { putMetricData } from "./put-metric-data.ts";
-import { checkPeriod, checkRange, isSimpleStatistic, roundedStartMs, statisticOf } from "./statistics.ts";
+import { checkMetricPeriod, checkTimeRange, isSimpleStatistic, roundedStartMs, parseStatistic } from "./statistics.ts";
 
 export interface CloudWatchDependencies extends AlarmOperationsDependencies {
   readonly series: MetricStore;
@@ -83,14 +83,14 @@ async function getMetricStatistics(
     if (!isSimpleStatistic(name))
       throw new AwsError("InvalidParameterValue", `The value ${name} for parameter Statistics is invalid.`);
   }
-  const percentiles = extended.map((name) => [name, statisticOf(name, "ExtendedStatistics")] as const);
+  const percentiles = extended.map((name) => [name, parseStatistic(name, "ExtendedStatistics")] as const);
   const [endMs, period] = [input.EndTime.getTime(), input.Period];
-  checkPeriod(period);
-  checkRange(input.StartTime.getTime(), endMs);
+  checkMetricPeriod(period);
+  checkTimeRange(input.StartTime.getTime(), endMs);
   const startMs = roundedStartMs(input.StartTime.getTime(), period * 1000, nowMs);
   checkDatapointCount(startMs, endMs, period);
   const points = await series.query(
-    { namespace: input.Namespace, metricName: input.MetricName, dimensions: dimensionsOf(input.Dimensions) },
+    { namespace: input.Namespace, metricName: input.MetricName, dimensions: parseDimensions(input.Dimensions) },
     { startMs, endMs, periodMs: period * 1000, unit: input.Unit ?? null },
   );
   return { Label: input.MetricName, Datapoints: points.map((point) => printDatapoint(point, statistics, percentiles)) };
@@ -107,7 +107,7 @@ function printDatapoint(
   });
   return {
     Timestamp: new Date(point.startMs),
-    ...Object.fromEntries(statistics.map((name) => [name, statisticOf(name, "Statistics")(point)])),
+    ...Object.fromEntries(statistics.map((name) => [name, parseStatistic(name, "Statistics")(point)])),
     Unit: point.unit,
     ExtendedStatistics: values.length === 0 ? undefined : Object.fromEntries(values),
   };

@@ -2,9 +2,9 @@ import { AwsError } from "@galatea/base";
 import type { Datapoint } from "@galatea/base/metrics";
 
 /** A statistic of a data point; null if it is unknown (a percentile of statistic sets). */
-export type Statistic = (point: Datapoint) => number | null;
+export type StatisticFunction = (point: Datapoint) => number | null;
 
-const simple: Readonly<Record<string, Statistic>> = {
+const simple: Readonly<Record<string, StatisticFunction>> = {
   SampleCount: (point) => point.sampleCount,
   Average: (point) => point.sum / point.sampleCount,
   Sum: (point) => point.sum,
@@ -17,7 +17,7 @@ export function isSimpleStatistic(name: string): boolean {
 }
 
 /** Returns one of the five statistics, or a percentile `p0`..`p100`; other extended statistics are rejected by name. */
-export function statisticOf(name: string, parameter: string): Statistic {
+export function parseStatistic(name: string, parameter: string): StatisticFunction {
   const found = Object.hasOwn(simple, name) ? simple[name] : undefined;
   if (found !== undefined) return found;
   const percent = /^[pP](\d{1,3}(?:\.\d{1,10})?)$/.exec(name)?.[1];
@@ -37,12 +37,12 @@ export function roundedStartMs(startMs: number, periodMs: number, nowMs: number)
   return floorTo(startMs, Math.min(60_000, periodMs));
 }
 
-export function checkPeriod(seconds: number): void {
+export function checkMetricPeriod(seconds: number): void {
   if ([1, 5, 10, 20, 30].includes(seconds) || (seconds >= 60 && seconds % 60 === 0)) return;
   throw new AwsError("InvalidParameterValue", "The parameter Period must be a multiple of 60.");
 }
 
-export function checkRange(startMs: number, endMs: number): void {
+export function checkTimeRange(startMs: number, endMs: number): void {
   if (startMs < endMs) return;
   const text = "The parameter StartTime must be less than the parameter EndTime.";
   throw new AwsError("InvalidParameterValue", text);

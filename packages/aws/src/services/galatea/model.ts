@@ -22,7 +22,7 @@ export const galateaModel = {
 export type GalateaOperation = keyof typeof galateaModel.operations;
 
 /** Returns null for another path or method. */
-export function galateaPath(
+export function parseGalateaPath(
   method: string,
   path: string,
 ): { readonly operation: GalateaOperation; readonly endpointName: string } | null {

@@ -11,7 +11,7 @@ import {
   type RawOperationRow,
   type RawService,
 } from "../../wire/index.ts";
-import { galateaModel, galateaPath, type GalateaOperation } from "./model.ts";
+import { galateaModel, parseGalateaPath, type GalateaOperation } from "./model.ts";
 import { stateChangeEvent } from "./state-change-event.ts";
 
 export interface GalateaDependencies {
@@ -71,7 +71,7 @@ export function galateaService({ hosting }: GalateaDependencies) {
       const request = await verifiedRequest(exchange, bodyBytesMax, scope);
       const { response, context } = exchange;
       const url = request.url ?? "/";
-      const found = galateaPath(request.method ?? "GET", pathOf(url));
+      const found = parseGalateaPath(request.method ?? "GET", pathOf(url));
       if (found === null)
         throw new AwsError("UnknownOperationException", `${request.method} ${pathOf(url)} is no route.`);
       const endpointName = decodeComponent(found.endpointName);
@@ -81,7 +81,7 @@ export function galateaService({ hosting }: GalateaDependencies) {
       answerError(
         {
           ...exchange,
-          words: { model: galateaModel, validationCodes },
+          errors: { model: galateaModel, validationCodes },
           protocol: "rest-json",
           operation: galateaModel.service,
         },

@@ -11,13 +11,13 @@ export interface IamOptions {
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /** Returns a unique id in the format of IAM and STS: a four-letter prefix for its kind, and 17 random characters. */
-export function newId(prefix: string, randomBytes: IamOptions["randomBytes"]): string {
+export function createIamId(prefix: string, randomBytes: IamOptions["randomBytes"]): string {
   let id = prefix;
   for (const byte of randomBytes(17)) id += idAlphabet[byte % 32];
   return id;
 }
 
-export function checkDocument(document: string): void {
+export function checkPolicyDocument(document: string): void {
   try {
     const parsed: unknown = JSON.parse(document);
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return;
@@ -28,7 +28,7 @@ export function checkDocument(document: string): void {
 }
 
 /** Encodes a document for a response: IAM percent-encodes by RFC 3986, and clients decode it. */
-export function encodeDocument(document: string): string {
+export function encodePolicyDocument(document: string): string {
   return encodeURIComponent(document).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -44,7 +44,7 @@ interface PageInput {
 }
 
 /** Returns a page in the order of keys, and the marker of the next one. */
-export function pageOf<Item>(
+export function iamPageOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
   { operation, input }: { readonly operation: string; readonly input: PageInput },
@@ -59,6 +59,6 @@ export function pageOf<Item>(
 /** Returns the error for a marker of another listing. */
 export const invalidMarker = (): AwsError => new AwsError("ValidationError", "Invalid Marker.");
 
-export function quota(name: string, max: number): AwsError {
+export function quotaExceeded(name: string, max: number): AwsError {
   return new AwsError("LimitExceeded", `Cannot exceed quota for ${name}: ${max}`);
 }

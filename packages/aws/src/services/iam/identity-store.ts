@@ -28,13 +28,13 @@ export interface PolicyRecord {
 }
 
 /** IAM's roles and policies, stored as documents. */
-export type IdentityStore = ReturnType<typeof recordedIdentities>;
+export type IdentityStore = ReturnType<typeof openIdentityStore>;
 
 /**
  * Returns the roles and policies among the documents. Roles are stored by name, which differs by more than case;
  * policies by their ARNs.
  */
-export function recordedIdentities(documents: Documents, logger: Logger) {
+export function openIdentityStore(documents: Documents, logger: Logger) {
   const roles = new RecordedValues<RoleRecord>(documents, "role", logger);
   const policies = new RecordedValues<PolicyRecord>(documents, "policy", logger);
   return {

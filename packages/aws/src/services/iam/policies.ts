@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { checkDocument, newId, quota, type IamOptions } from "./iam-words.ts";
+import { checkPolicyDocument, createIamId, quotaExceeded, type IamOptions } from "./iam-words.ts";
 import type { PolicyRecord } from "./identity-store.ts";
 import type { IamRows } from "./rows.ts";
 
@@ -19,17 +19,17 @@ export function policyRows(options: IamOptions) {
       resource: (input, { accountId }) => newPolicyArn(input, accountId),
       async handle(input, { accountId }) {
         const { PolicyName: name, PolicyDocument: document } = input;
-        checkDocument(document);
+        checkPolicyDocument(document);
         const known = await store.policies();
         if (known.some((policy) => policy.name.toLowerCase() === name.toLowerCase())) {
           const text = `A policy called ${name} already exists. Duplicate names are not allowed.`;
           throw new AwsError("EntityAlreadyExists", text);
         }
-        if (known.length >= policiesMax) throw quota("PoliciesPerAccount", policiesMax);
+        if (known.length >= policiesMax) throw quotaExceeded("PoliciesPerAccount", policiesMax);
         const policy: PolicyRecord = {
           name,
           path: input.Path ?? "/",
-          id: newId("ANPA", options.randomBytes),
+          id: createIamId("ANPA", options.randomBytes),
           arn: newPolicyArn(input, accountId),
           createdMs: options.clock.epochMs(),
           document,

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
-import { checkDocument, encodeDocument, pageOf, quota, type IamOptions } from "./iam-words.ts";
+import { checkPolicyDocument, encodePolicyDocument, iamPageOf, quotaExceeded, type IamOptions } from "./iam-words.ts";
 import type { RoleRecord } from "./identity-store.ts";
-import { existingRole } from "./roles.ts";
+import { requireRole } from "./roles.ts";
 import { roleArn, type IamRows } from "./rows.ts";
 
 const policiesPerRoleMax = 20;
@@ -21,13 +21,14 @@ function attachedRows(options: IamOptions): AttachedRows {
     AttachRolePolicy: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
+        const role = await requireRole(options, input.RoleName);
         if (role.attachedPolicyArns.includes(input.PolicyArn)) return {};
         const isManagedByAws = /^arn:aws[a-z-]*:iam::aws:policy\//.test(input.PolicyArn);
         if (!isManagedByAws && (await store.policy(input.PolicyArn)) === null) {
           throw new AwsError("NoSuchEntity", `Policy ${input.PolicyArn} does not exist or is not attachable.`);
         }
-        if (role.attachedPolicyArns.length >= policiesPerRoleMax) throw quota("PoliciesPerRole", policiesPerRoleMax);
+        if (role.attachedPolicyArns.length >= policiesPerRoleMax)
+          throw quotaExceeded("PoliciesPerRole", policiesPerRoleMax);
         await store.putRole({ ...role, attachedPolicyArns: [...role.attachedPolicyArns, input.PolicyArn] });
         return {};
       },
@@ -35,7 +36,7 @@ function attachedRows(options: IamOptions): AttachedRows {
     DetachRolePolicy: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
+        const role = await requireRole(options, input.RoleName);
         if (!role.attachedPolicyArns.includes(input.PolicyArn)) {
           throw new AwsError("NoSuchEntity", `Policy ${input.PolicyArn} was not found.`);
         }
@@ -47,8 +48,8 @@ function attachedRows(options: IamOptions): AttachedRows {
     ListAttachedRolePolicies: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
-        const { items, ...page } = pageOf(role.attachedPolicyArns, (arn) => arn, {
+        const role = await requireRole(options, input.RoleName);
+        const { items, ...page } = iamPageOf(role.attachedPolicyArns, (arn) => arn, {
           operation: "ListAttachedRolePolicies",
           input,
         });
@@ -65,11 +66,11 @@ function inlineRows(options: IamOptions): InlineRows {
     PutRolePolicy: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
-        checkDocument(input.PolicyDocument);
+        const role = await requireRole(options, input.RoleName);
+        checkPolicyDocument(input.PolicyDocument);
         const inlinePolicies = { ...role.inlinePolicies, [input.PolicyName]: input.PolicyDocument };
         if (Object.keys(inlinePolicies).length > inlinePoliciesPerRoleMax) {
-          throw quota("InlinePoliciesPerRole", inlinePoliciesPerRoleMax);
+          throw quotaExceeded("InlinePoliciesPerRole", inlinePoliciesPerRoleMax);
         }
         await store.putRole({ ...role, inlinePolicies });
         return {};
@@ -78,16 +79,16 @@ function inlineRows(options: IamOptions): InlineRows {
     GetRolePolicy: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
+        const role = await requireRole(options, input.RoleName);
         const document = inlinePolicy(role, input.PolicyName);
-        return { RoleName: role.name, PolicyName: input.PolicyName, PolicyDocument: encodeDocument(document) };
+        return { RoleName: role.name, PolicyName: input.PolicyName, PolicyDocument: encodePolicyDocument(document) };
       },
     },
     ListRolePolicies: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
-        const { items, ...page } = pageOf(Object.keys(role.inlinePolicies), (name) => name, {
+        const role = await requireRole(options, input.RoleName);
+        const { items, ...page } = iamPageOf(Object.keys(role.inlinePolicies), (name) => name, {
           operation: "ListRolePolicies",
           input,
         });
@@ -97,7 +98,7 @@ function inlineRows(options: IamOptions): InlineRows {
     DeleteRolePolicy: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
+        const role = await requireRole(options, input.RoleName);
         inlinePolicy(role, input.PolicyName);
         const left = Object.entries(role.inlinePolicies).filter(([name]) => name !== input.PolicyName);
         await store.putRole({ ...role, inlinePolicies: Object.fromEntries(left) });

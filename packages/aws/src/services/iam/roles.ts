@@ -1,12 +1,19 @@
 import { AwsError } from "@galatea/base";
 import type { IamInputs } from "../../spec/gen/iam.ts";
-import { checkDocument, encodeDocument, newId, pageOf, quota, type IamOptions } from "./iam-words.ts";
+import {
+  checkPolicyDocument,
+  encodePolicyDocument,
+  createIamId,
+  iamPageOf,
+  quotaExceeded,
+  type IamOptions,
+} from "./iam-words.ts";
 import type { RoleRecord } from "./identity-store.ts";
 import { roleArn, type IamRows } from "./rows.ts";
 
 const rolesMax = 1000;
 
-export async function existingRole({ store }: IamOptions, name: string): Promise<RoleRecord> {
+export async function requireRole({ store }: IamOptions, name: string): Promise<RoleRecord> {
   const role = await store.role(name);
   if (role === null) throw new AwsError("NoSuchEntity", `The role with name ${name} cannot be found.`);
   return role;
@@ -21,7 +28,7 @@ export function newRole(
   const path = given.path ?? "/";
   return {
     name,
-    id: newId("AROA", options.randomBytes),
+    id: createIamId("AROA", options.randomBytes),
     createdMs: options.clock.epochMs(),
     assumeRolePolicy: "{}",
     description: "",
@@ -41,18 +48,18 @@ export function roleRows(options: IamOptions) {
     GetRole: {
       resource: roleArn,
       async handle(input) {
-        return { Role: printRole(await existingRole(options, input.RoleName)) };
+        return { Role: printRole(await requireRole(options, input.RoleName)) };
       },
     },
     CreateRole: {
-      refuses: [{ path: "PermissionsBoundary" }],
+      unsupportedMembers: [{ path: "PermissionsBoundary" }],
       resource: (input, { accountId }) => `arn:aws:iam::${accountId}:role${input.Path ?? "/"}${input.RoleName}`,
       handle: async (input, { accountId }) => ({ Role: printRole(await createRole(options, input, accountId)) }),
     },
     DeleteRole: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
+        const role = await requireRole(options, input.RoleName);
         if (role.attachedPolicyArns.length > 0) {
           throw new AwsError("DeleteConflict", "Cannot delete entity, must detach all policies first.");
         }
@@ -67,15 +74,15 @@ export function roleRows(options: IamOptions) {
       resource: (input, { accountId }) => `arn:aws:iam::${accountId}:role${input.PathPrefix ?? "/"}`,
       async handle(input) {
         const roles = (await store.roles()).filter((role) => role.path.startsWith(input.PathPrefix ?? "/"));
-        const { items, ...page } = pageOf(roles, (role) => role.name, { operation: "ListRoles", input });
+        const { items, ...page } = iamPageOf(roles, (role) => role.name, { operation: "ListRoles", input });
         return { Roles: items.map(printRole), ...page };
       },
     },
     UpdateAssumeRolePolicy: {
       resource: roleArn,
       async handle(input) {
-        const role = await existingRole(options, input.RoleName);
-        checkDocument(input.PolicyDocument);
+        const role = await requireRole(options, input.RoleName);
+        checkPolicyDocument(input.PolicyDocument);
         await store.putRole({ ...role, assumeRolePolicy: input.PolicyDocument });
         return {};
       },
@@ -90,11 +97,11 @@ async function createRole(
 ): Promise<RoleRecord> {
   const { store } = options;
   const { RoleName: name } = input;
-  checkDocument(input.AssumeRolePolicyDocument);
+  checkPolicyDocument(input.AssumeRolePolicyDocument);
   if ((await store.role(name)) !== null) {
     throw new AwsError("EntityAlreadyExists", `Role with name ${name} already exists.`);
   }
-  if ((await store.roles()).length >= rolesMax) throw quota("RolesPerAccount", rolesMax);
+  if ((await store.roles()).length >= rolesMax) throw quotaExceeded("RolesPerAccount", rolesMax);
   const role = newRole(options, name, {
     accountId,
     path: input.Path ?? "/",
@@ -114,7 +121,7 @@ function printRole(role: RoleRecord) {
     RoleId: role.id,
     Arn: role.arn,
     CreateDate: new Date(role.createdMs),
-    AssumeRolePolicyDocument: encodeDocument(role.assumeRolePolicy),
+    AssumeRolePolicyDocument: encodePolicyDocument(role.assumeRolePolicy),
     Description: role.description === "" ? undefined : role.description,
     MaxSessionDuration: role.sessionSecondsMax,
     Tags: role.tags.length === 0 ? undefined : role.tags.map(({ key, value }) => ({ Key: key, Value: value })),

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import { pageToken, positionOfToken } from "../../wire/index.ts";
 import { invalidMarker, type IamOptions } from "./iam-words.ts";
-import { existingRole } from "./roles.ts";
+import { requireRole } from "./roles.ts";
 import type { IamRows } from "./rows.ts";
 
 const pageMax = 100;
@@ -17,7 +17,7 @@ export function simulationRows(options: IamOptions) {
       async handle(input) {
         const { PolicySourceArn: arn, ActionNames: actions, ResourceArns: resources = ["*"], Marker, MaxItems } = input;
         const listing = { operation: "SimulatePrincipalPolicy", input };
-        const role = await existingRole(options, arn.slice(arn.lastIndexOf("/") + 1));
+        const role = await requireRole(options, arn.slice(arn.lastIndexOf("/") + 1));
         if (role.arn !== arn) throw new AwsError("NoSuchEntity", `The role with name ${arn} cannot be found.`);
         const start = Marker === undefined ? 0 : Number(positionOfToken(listing, Marker, invalidMarker));
         const total = actions.length * resources.length;

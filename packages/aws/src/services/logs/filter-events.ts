@@ -1,7 +1,7 @@
 import type { LogEvent, LogStreams } from "@galatea/hosting";
 import { MatchedLength } from "./matched-length.ts";
 
-export interface FilterRequest {
+export interface FilterEventsRequest {
   readonly group: string;
   readonly streams: readonly string[];
   readonly startTimeMs: number;
@@ -34,7 +34,7 @@ const addedMax = 2000;
  */
 export async function filterEvents(
   store: LogStreams,
-  request: FilterRequest,
+  request: FilterEventsRequest,
 ): Promise<{ readonly events: readonly FilteredEvent[]; readonly next: string | null }> {
   const after = request.after === null ? null : placeOf(request.after);
   const page = new PageInOrder(request.eventsMax);
@@ -42,7 +42,7 @@ export async function filterEvents(
   for (const stream of request.streams) {
     for await (const event of eventsOf(store, stream, request, after?.timestampMs ?? request.startTimeMs)) {
       if (after !== null && compare(event, after) <= 0) continue;
-      if (matched.isTurnDueBefore(event.message)) await request.nextTick();
+      if (matched.shouldYieldBefore(event.message)) await request.nextTick();
       if (request.matches(event.message)) page.add(event);
     }
   }
@@ -54,7 +54,7 @@ export async function filterEvents(
 async function* eventsOf(
   store: LogStreams,
   stream: string,
-  { group, endTimeMs, nextTick }: FilterRequest,
+  { group, endTimeMs, nextTick }: FilterEventsRequest,
   startTimeMs: number,
 ): AsyncGenerator<FilteredEvent> {
   const read = { startTimeMs, endTimeMs, startFromHead: true, eventsMax: eventsPerRead };

@@ -5,7 +5,7 @@ import type { MetricFilterRecord, MetricFilters, MetricFiltersOptions } from "./
 type GroupFiltersOptions = Omit<MetricFiltersOptions, "changing">;
 
 /** Returns the metric filters among the documents. */
-export const recordedMetricFilters = (documents: Documents, logger: Logger) =>
+export const openMetricFilterStore = (documents: Documents, logger: Logger) =>
   new RecordedValues<MetricFilterRecord>(documents, "metric-filter", logger);
 
 /** The metric filters of log groups. Their code is loaded at once where filters are recorded, otherwise by the first filter. */

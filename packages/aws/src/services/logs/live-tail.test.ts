@@ -34,7 +34,7 @@ function tails(stopping = new AbortController().signal) {
   return { live: new LiveTails({ store, clock, stopping }), clock, followers, write };
 }
 
-const all: TailedLogs = { groups: new Set(["g"]), wantsStream: () => true, matches: () => true };
+const all: TailedLogs = { groups: new Set(["g"]), includesStream: () => true, matches: () => true };
 
 async function first(updates: AsyncIterable<TailUpdate>): Promise<TailUpdate> {
   for await (const update of updates) return update;
@@ -43,7 +43,11 @@ async function first(updates: AsyncIterable<TailUpdate>): Promise<TailUpdate> {
 
 test("a session tells what is written to its groups and streams since it was opened, and what matches of that", async () => {
   const { live, write, followers } = tails();
-  const tailed = { ...all, wantsStream: (name: string) => name === "s", matches: (text: string) => text.includes("a") };
+  const tailed = {
+    ...all,
+    includesStream: (name: string) => name === "s",
+    matches: (text: string) => text.includes("a"),
+  };
   const updates = live.open(tailed, new AbortController().signal);
   write("g", "s", "a", "b", "ba");
   write("g", "other", "a");

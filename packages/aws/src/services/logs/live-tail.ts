@@ -4,7 +4,7 @@ import type { LogFollower, LogStreams } from "@galatea/hosting";
 /** The logs that a session follows. */
 export interface TailedLogs {
   readonly groups: ReadonlySet<string>;
-  readonly wantsStream: (stream: string) => boolean;
+  readonly includesStream: (stream: string) => boolean;
   readonly matches: (message: string) => boolean;
 }
 
@@ -57,7 +57,7 @@ export class LiveTails {
       const text = `Live tail session limit (${sessionsMax}) reached.`;
       throw new AwsError("LimitExceededException", text);
     }
-    const next = new NextUpdate(tailed, this.#options.clock);
+    const next = new PendingUpdate(tailed, this.#options.clock);
     const following = this.#options.store.follow(next);
     this.#sessionCount += 1;
     let isOpen = true;
@@ -72,7 +72,7 @@ export class LiveTails {
     return this.#updates(next, signal, close);
   }
 
-  async *#updates(next: NextUpdate, signal: AbortSignal, close: () => void): AsyncGenerator<TailUpdate, void> {
+  async *#updates(next: PendingUpdate, signal: AbortSignal, close: () => void): AsyncGenerator<TailUpdate, void> {
     const { clock, stopping } = this.#options;
     const untilMs = clock.epochMs() + sessionMs;
     const ends = AbortSignal.any([signal, stopping]);
@@ -96,7 +96,7 @@ export class LiveTails {
 }
 
 /** The next update of a session; its size is bounded. */
-class NextUpdate implements LogFollower {
+class PendingUpdate implements LogFollower {
   readonly #tailed: TailedLogs;
   readonly #clock: Clock;
   #events: TailedEvent[] = [];
@@ -110,7 +110,7 @@ class NextUpdate implements LogFollower {
   }
 
   wants(group: string, stream: string): boolean {
-    return this.#tailed.groups.has(group) && this.#tailed.wantsStream(stream);
+    return this.#tailed.groups.has(group) && this.#tailed.includesStream(stream);
   }
 
   receive(group: string, stream: string, events: Parameters<LogFollower["receive"]>[2]): void {

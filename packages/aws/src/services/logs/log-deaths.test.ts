@@ -14,7 +14,7 @@ import {
   type DocumentMemory,
   type MovesRow,
 } from "@galatea/hosting/records/contracts";
-import { GroupFilters, recordedMetricFilters } from "./index.ts";
+import { GroupFilters, openMetricFilterStore } from "./index.ts";
 import type { MetricFilterRecord } from "./metric-filters/index.ts";
 
 const nowMs = Date.UTC(2026, 10, 23);
@@ -42,7 +42,7 @@ class World implements AsyncDisposable {
 
   static async open(memory: DocumentMemory, directory: string): Promise<World> {
     const logs = createDirectoryLogStreams({ directory, clock, logger: silentLogger, ...limits });
-    const store = recordedMetricFilters(new MemoryDocuments(memory), silentLogger);
+    const store = openMetricFilterStore(new MemoryDocuments(memory), silentLogger);
     const series = { record: () => {} };
     const filters = await GroupFilters.open({ store, logs, series, logger: silentLogger });
     return new World(directory, logs, filters);

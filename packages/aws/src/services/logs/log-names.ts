@@ -9,7 +9,7 @@ export interface NamedGroup {
 }
 
 /** Returns the name, given as a name or as an ARN. */
-export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
+export function logGroupNameOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
   if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
     throw logParameterError("LogGroupName and LogGroupIdentifier cannot be used together.");
   }
@@ -19,20 +19,20 @@ export function groupOf({ logGroupName, logGroupIdentifier }: NamedGroup): strin
 }
 
 /** Returns the requested page of a listing. */
-export function logPage(
+export function logPageQuery(
   operation: string,
   input: { readonly limit?: number; readonly nextToken?: string },
   isDescending = false,
 ): PageQuery {
   const { limit: countMax, nextToken: token } = input;
   const listing = { operation, input };
-  return { countMax, pageMax: namesPerPage, token, isDescending, listing, refusal: invalidToken };
+  return { countMax, pageMax: namesPerPage, token, isDescending, listing, refusal: invalidLogToken };
 }
 
 /** Returns the error for a token of another listing. */
-export const invalidToken = (): AwsError => logParameterError("The specified nextToken is invalid.");
+export const invalidLogToken = (): AwsError => logParameterError("The specified nextToken is invalid.");
 
-export function arnPrefix({ region, accountId }: CallContext): string {
+export function logsArnPrefix({ region, accountId }: CallContext): string {
   return `arn:aws:logs:${region}:${accountId}:log-group:`;
 }
 

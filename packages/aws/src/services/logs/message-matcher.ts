@@ -2,7 +2,7 @@
  * Returns a function that matches messages with a filter pattern. The first non-empty pattern loads the patterns' code.
  * Rejects with AwsError.
  */
-export async function messageMatcher(pattern = ""): Promise<(message: string) => boolean> {
+export async function createMessageMatcher(pattern = ""): Promise<(message: string) => boolean> {
   if (pattern.trim() === "") return () => true;
-  return (await import("./filter-patterns/index.ts")).parseFilterPattern(pattern);
+  return (await import("./filter-patterns/index.ts")).compileFilterPattern(pattern);
 }

@@ -5,7 +5,7 @@ const retentionDays: readonly number[] = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ];
 
-export function checkedRetention(days: number): number {
+export function checkRetentionDays(days: number): number {
   if (retentionDays.includes(days)) return days;
   throw new AwsError(
     "InvalidParameterException",

@@ -29,7 +29,7 @@ import { createDirectoryLogStreams } from "@galatea/hosting";
 import { MemoryDocuments } from "@galatea/hosting/records";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
-import { GroupFilters, lazyLogQueries, logsService, recordedMetricFilters } from "./index.ts";
+import { GroupFilters, lazyLogQueries, logsService, openMetricFilterStore } from "./index.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
 
@@ -46,7 +46,7 @@ async function served(stopping = new AbortController().signal) {
   });
   const queries = lazyLogQueries({ store, clock: systemClock, logger: silentLogger, newId: randomUUID });
   const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 1e6 });
-  const filters = recordedMetricFilters(new MemoryDocuments(), silentLogger);
+  const filters = openMetricFilterStore(new MemoryDocuments(), silentLogger);
   const metricFilters = await GroupFilters.open({ store: filters, logs: store, series, logger: silentLogger });
   const gateway = await serveServices([logsService({ logs: store, clock, stopping, queries, metricFilters })]);
   const client = new CloudWatchLogsClient({ ...gateway.client, disableHostPrefix: true });

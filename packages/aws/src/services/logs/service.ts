@@ -12,24 +12,24 @@ import {
   type LazyOperationRows,
   type ModelledService,
   type OperationRows,
-  type RefusedMember,
+  type UnsupportedMember,
 } from "../../wire/index.ts";
 import { filterEvents } from "./filter-events.ts";
 import {
-  arnPrefix,
-  groupOf,
-  invalidToken,
-  logPage,
+  logsArnPrefix,
+  logGroupNameOf,
+  invalidLogToken,
+  logPageQuery,
   type NamedGroup,
   logParameterError as invalid,
 } from "./log-names.ts";
 import type { GroupFilters } from "./group-filters.ts";
 import { LiveTails } from "./live-tail.ts";
-import { checkedRetention } from "./retention.ts";
+import { checkRetentionDays } from "./retention.ts";
 import { putEvents } from "./put-events.ts";
 import { startLiveTail } from "./start-live-tail.ts";
 import type { LogGroup, LogStream, LogStreams } from "@galatea/hosting";
-import { messageMatcher } from "./message-matcher.ts";
+import { createMessageMatcher } from "./message-matcher.ts";
 import type { LogQueries } from "./queries/index.ts";
 
 export interface LogsDependencies {
@@ -60,20 +60,20 @@ const queryOperations = ["StartQuery", "GetQueryResults", "StopQuery", "Describe
 
 const standardClass = "STANDARD";
 
-const otherAccounts: readonly RefusedMember[] = [
+const otherAccounts: readonly UnsupportedMember[] = [
   { path: "accountIdentifiers", harmless: (value) => Array.isArray(value) && value.length === 0 },
   { path: "includeLinkedAccounts", harmless: (value) => value === false },
 ];
-const latestFirst: readonly RefusedMember[] = [{ path: "startFromHead", harmless: (value) => value === true }];
+const latestFirst: readonly UnsupportedMember[] = [{ path: "startFromHead", harmless: (value) => value === true }];
 /** Settings of a new log group that are not implemented. */
-const unkeptPromises: readonly RefusedMember[] = [
+const unkeptPromises: readonly UnsupportedMember[] = [
   { path: "kmsKeyId" },
   { path: "deletionProtectionEnabled", harmless: (value) => value === false },
   { path: "tags" },
   { path: "logGroupClass", harmless: (value) => value === standardClass },
 ];
 
-const group = (input: NamedGroup, context: CallContext) => `${arnPrefix(context)}${groupOf(input)}`;
+const group = (input: NamedGroup, context: CallContext) => `${logsArnPrefix(context)}${logGroupNameOf(input)}`;
 const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
@@ -83,8 +83,8 @@ export function logsService(dependencies: LogsDependencies) {
   const tails = new LiveTails({ store, clock, stopping });
   const operations: LazyOperationRows<LogsOperations> = {
     DescribeLogGroups: {
-      resource: (_, context) => `${arnPrefix(context)}*`,
-      refuses: otherAccounts,
+      resource: (_, context) => `${logsArnPrefix(context)}*`,
+      unsupportedMembers: otherAccounts,
       handle: (input, context) => describeGroups(dependencies, input, context),
     },
     DescribeLogStreams: {
@@ -97,7 +97,7 @@ export function logsService(dependencies: LogsDependencies) {
     },
     FilterLogEvents: {
       resource: group,
-      refuses: latestFirst,
+      unsupportedMembers: latestFirst,
       handle: (input, { nextTick }) => filter(store, input, { nowMs: clock.epochMs(), nextTick }),
     },
     StartLiveTail: {
@@ -105,9 +105,9 @@ export function logsService(dependencies: LogsDependencies) {
       resource: ({ logGroupIdentifiers: identifiers }, context) =>
         identifiers.length === 1
           ? group({ logGroupIdentifier: identifiers[0] as string }, context)
-          : `${arnPrefix(context)}*`,
+          : `${logsArnPrefix(context)}*`,
       handle: (input, context) => {
-        const groups = input.logGroupIdentifiers.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
+        const groups = input.logGroupIdentifiers.map((logGroupIdentifier) => logGroupNameOf({ logGroupIdentifier }));
         return startLiveTail({ logs: store, tails }, { ...input, groups }, context);
       },
     },
@@ -141,7 +141,7 @@ function changingOperations({ store, clock, metricFilters }: ChangingParts) {
   return {
     CreateLogGroup: {
       resource: group,
-      refuses: unkeptPromises,
+      unsupportedMembers: unkeptPromises,
       handle: ({ logGroupName: name }) => nothing(metricFilters.createGroup(name, () => store.createGroup(name))),
     },
     CreateLogStream: {
@@ -159,7 +159,7 @@ function changingOperations({ store, clock, metricFilters }: ChangingParts) {
     PutRetentionPolicy: {
       resource: group,
       handle: ({ logGroupName, retentionInDays }) =>
-        nothing(store.setRetention(logGroupName, checkedRetention(retentionInDays))),
+        nothing(store.setRetention(logGroupName, checkRetentionDays(retentionInDays))),
     },
     DeleteRetentionPolicy: {
       resource: group,
@@ -187,7 +187,7 @@ async function describeGroups(
   if (pattern !== undefined && prefix !== undefined) {
     throw invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.");
   }
-  const identifiers = input.logGroupIdentifiers?.map((logGroupIdentifier) => groupOf({ logGroupIdentifier }));
+  const identifiers = input.logGroupIdentifiers?.map((logGroupIdentifier) => logGroupNameOf({ logGroupIdentifier }));
   const named = identifiers === undefined ? null : new Set(identifiers);
   // Every group has the only existing class.
   const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
@@ -197,7 +197,7 @@ async function describeGroups(
       (named?.has(name) ?? true) &&
       (listsGroup?.(context.accessKeyId, name) ?? true),
   );
-  const { page, next } = pageAfter(wanted, (name) => name, logPage("DescribeLogGroups", input));
+  const { page, next } = pageAfter(wanted, (name) => name, logPageQuery("DescribeLogGroups", input));
   const groups = (await Promise.all(page.map((name) => store.group(name)))).filter((group) => group !== null);
   const printed = groups.map(async (group) => ({
     ...printGroup(group, context),
@@ -207,7 +207,7 @@ async function describeGroups(
 }
 
 function printGroup(group: LogGroup, context: CallContext) {
-  const arn = `${arnPrefix(context)}${group.name}`;
+  const arn = `${logsArnPrefix(context)}${group.name}`;
   return {
     logGroupName: group.name,
     creationTime: Math.trunc(group.createdMs),
@@ -224,7 +224,7 @@ async function describeStreams(
   input: LogsInputs["DescribeLogStreamsRequest"],
   context: CallContext,
 ) {
-  const group = groupOf(input);
+  const group = logGroupNameOf(input);
   const { streams, nextToken } = await (input.orderBy === "LastEventTime"
     ? streamsByTime(store, group, input, context)
     : streamsByName(store, group, input));
@@ -236,7 +236,7 @@ async function describeStreams(
       lastEventTimestamp: stream.lastEventMs ?? undefined,
       lastIngestionTime: stream.lastEventMs ?? undefined,
       uploadSequenceToken: "1",
-      arn: `${arnPrefix(context)}${group}:log-stream:${stream.name}`,
+      arn: `${logsArnPrefix(context)}${group}:log-stream:${stream.name}`,
       storedBytes: 0,
     })),
     nextToken,
@@ -248,7 +248,7 @@ async function streamsByName(store: LogStreams, group: string, input: LogsInputs
   const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const isDescending = input.descending === true;
   const inOrder = isDescending ? names.toReversed() : names;
-  const { page, next } = pageAfter(inOrder, (name) => name, logPage("DescribeLogStreams", input, isDescending));
+  const { page, next } = pageAfter(inOrder, (name) => name, logPageQuery("DescribeLogStreams", input, isDescending));
   const streams = await Promise.all(page.map((name) => store.stream(group, name)));
   return { streams: streams.filter((stream) => stream !== null), nextToken: next };
 }
@@ -273,12 +273,12 @@ async function streamsByTime(
   const sorted = found.toSorted((a, b) => compare(keyOf(a), keyOf(b)));
   const isDescending = input.descending === true;
   const inOrder = isDescending ? sorted.toReversed() : sorted;
-  const { page, next } = pageAfter(inOrder, keyOf, logPage("DescribeLogStreams", input, isDescending));
+  const { page, next } = pageAfter(inOrder, keyOf, logPageQuery("DescribeLogStreams", input, isDescending));
   return { streams: page, nextToken: next };
 }
 
 async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
-  const group = groupOf(input);
+  const group = logGroupNameOf(input);
   // A position in a stream is valid with other times and in the other direction.
   const listing = { operation: "GetLogEvents", input: { group, stream: input.logStreamName } };
   const page = await store.read(group, input.logStreamName, {
@@ -306,14 +306,14 @@ const givenToken = (listing: Listing, token: string) =>
   token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));
 
 const storedToken = (listing: Listing, token: string) =>
-  token.slice(0, directionLength) + positionOfToken(listing, token.slice(directionLength), invalidToken);
+  token.slice(0, directionLength) + positionOfToken(listing, token.slice(directionLength), invalidLogToken);
 
 async function filter(
   store: LogStreams,
   input: LogsInputs["FilterLogEventsRequest"],
   { nowMs, nextTick }: { readonly nowMs: number; readonly nextTick: () => Promise<void> },
 ) {
-  const group = groupOf(input);
+  const group = logGroupNameOf(input);
   if (input.logStreamNames !== undefined && input.logStreamNamePrefix !== undefined) {
     throw invalid("LogStreamNames and LogStreamNamePrefix cannot be used together.");
   }
@@ -329,9 +329,9 @@ async function filter(
     streams: streams.slice(0, searchedStreamsMax),
     startTimeMs: input.startTime ?? 0,
     endTimeMs: input.endTime === undefined ? null : input.endTime + 1,
-    matches: await messageMatcher(input.filterPattern),
+    matches: await createMessageMatcher(input.filterPattern),
     eventsMax: input.limit ?? eventsPerPage,
-    after: input.nextToken === undefined ? null : positionOfToken(listing, input.nextToken, invalidToken),
+    after: input.nextToken === undefined ? null : positionOfToken(listing, input.nextToken, invalidLogToken),
     nextTick,
   });
   return {

@@ -3,7 +3,7 @@ import type { LogsInputs } from "../../spec/gen/logs.ts";
 import type { CallContext } from "../../wire/index.ts";
 import type { LiveTails, TailUpdate } from "./live-tail.ts";
 import type { LogStreams } from "@galatea/hosting";
-import { messageMatcher } from "./message-matcher.ts";
+import { createMessageMatcher } from "./message-matcher.ts";
 import { logParameterError as invalid } from "./log-names.ts";
 
 type Input = LogsInputs["StartLiveTailRequest"];
@@ -26,9 +26,9 @@ export async function startLiveTail(
   const known = names === undefined ? null : new Set(names);
   const tailed = {
     groups: new Set(groups),
-    wantsStream: (stream: string) =>
+    includesStream: (stream: string) =>
       (known?.has(stream) ?? true) && (prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true),
-    matches: await messageMatcher(input.logEventFilterPattern),
+    matches: await createMessageMatcher(input.logEventFilterPattern),
   };
   const updates = tails.open(tailed, signal);
   const start = { ...input, requestId, sessionId: randomUUID() };

@@ -40,7 +40,7 @@ export function announcedAlgorithms(headers: S3Request["headers"]): ChecksumAlgo
     .filter((name) => name.startsWith(prefix))
     .map(builtAlgorithm);
   if (given.length + trailing.length > 1) throw severalChecksums();
-  const wished = algorithmOf(headers["x-amz-sdk-checksum-algorithm"]);
+  const wished = parseChecksumAlgorithm(headers["x-amz-sdk-checksum-algorithm"]);
   const algorithms = [...given, ...trailing];
   return algorithms.length > 0 || wished === null ? algorithms : [wished];
 }
@@ -64,7 +64,7 @@ export function malformedTrailer(): AwsError {
   );
 }
 
-export function algorithmOf(text: string | undefined): ChecksumAlgorithm | null {
+export function parseChecksumAlgorithm(text: string | undefined): ChecksumAlgorithm | null {
   if (text === undefined) return null;
   const found = checksumAlgorithms.find((name) => name.toUpperCase() === text.toUpperCase());
   if (found !== undefined) return found;

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { ListPage, ObjectHead } from "@galatea/hosting/objects";
 import { uriEncode } from "../../signing/index.ts";
-import { malformed, readXml } from "../../wire/index.ts";
+import { malformedXml, readXml } from "../../wire/index.ts";
 import { sendEmpty, sendXml } from "./replies.ts";
 import { readDocument } from "./request-body.ts";
 import { integerArgument, type S3Request } from "./s3-request.ts";
@@ -184,10 +184,10 @@ function readToken(token: string): string {
 }
 
 /** Returns the elements as a list: the parser returns one as a record, several as an array. */
-export function listOf(value: unknown): Record<string, unknown>[] {
+export function asElementList(value: unknown): Record<string, unknown>[] {
   const list: unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value];
   return list.map((item) => {
-    if (typeof item !== "object" || item === null) throw malformed();
+    if (typeof item !== "object" || item === null) throw malformedXml();
     return item as Record<string, unknown>;
   });
 }

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import type { ObjectHead } from "@galatea/hosting/objects";
-import { algorithmOf } from "./announced-checksums.ts";
+import { parseChecksumAlgorithm } from "./announced-checksums.ts";
 import { checkConditions, preconditionFailed } from "./conditions.ts";
 import { checksumElements, storedHeaders, type StoredHeaders } from "./object-headers.ts";
 import { writeCondition } from "./objects.ts";
@@ -22,7 +22,7 @@ export async function copyObject(request: S3Request): Promise<void> {
     );
   }
   const asked = storedHeaders(headers);
-  const wanted = algorithmOf(headers["x-amz-checksum-algorithm"]);
+  const wanted = parseChecksumAlgorithm(headers["x-amz-checksum-algorithm"]);
   const condition = writeCondition(request);
   await store.headBucket(bucket);
   await sendXmlWhenDone(request, request.clock, "CopyObjectResult", async () => {
@@ -30,7 +30,7 @@ export async function copyObject(request: S3Request): Promise<void> {
     try {
       checkCopyConditions(request, from);
       const kept = Object.keys(from.checksums)
-        .map((name) => algorithmOf(name))
+        .map((name) => parseChecksumAlgorithm(name))
         .filter((name) => name !== null);
       const expect = {
         algorithms: wanted === null ? kept : [wanted],

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { DeleteCondition } from "@galatea/hosting/objects";
-import { malformed, readXml } from "../../wire/index.ts";
-import { listOf } from "./buckets.ts";
+import { malformedXml, readXml } from "../../wire/index.ts";
+import { asElementList } from "./buckets.ts";
 import { quotedEtag } from "./conditions.ts";
 import { sendEmpty, sendXml } from "./replies.ts";
 import { readDocument } from "./request-body.ts";
@@ -56,8 +56,8 @@ function parseCondition({ etag, lastModified, byteLength }: WrittenCondition): D
 export async function deleteObjects(request: S3Request): Promise<void> {
   await request.store.headBucket(request.bucket);
   const document = await readXml(await readDocument(request, documentBytesMax), "Delete", request.context, "Object");
-  const named = listOf(document["Object"]).map(namedObject);
-  if (named.length === 0 || named.length > deletesMax) throw malformed();
+  const named = asElementList(document["Object"]).map(namedObject);
+  if (named.length === 0 || named.length > deletesMax) throw malformedXml();
   const quiet = String(document["Quiet"]).trim() === "true";
   const deleted: Record<string, string>[] = [];
   const errors: Record<string, string>[] = [];
@@ -88,11 +88,11 @@ async function deleteNamed({ store, bucket }: S3Request, object: NamedObject): P
 function namedObject(entry: Record<string, unknown>): NamedObject {
   const text = (name: string) => {
     const value = entry[name];
-    if (value !== undefined && typeof value !== "string") throw malformed();
+    if (value !== undefined && typeof value !== "string") throw malformedXml();
     return value === "" ? undefined : value;
   };
   const key = text("Key");
-  if (key === undefined) throw malformed();
+  if (key === undefined) throw malformedXml();
   return {
     key,
     versionId: text("VersionId"),

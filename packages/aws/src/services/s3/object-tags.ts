@@ -1,5 +1,5 @@
-import { malformed, readXml } from "../../wire/index.ts";
-import { listOf } from "./buckets.ts";
+import { malformedXml, readXml } from "../../wire/index.ts";
+import { asElementList } from "./buckets.ts";
 import { sendEmpty, sendXml } from "./replies.ts";
 import { readDocument } from "./request-body.ts";
 import type { S3Request } from "./s3-request.ts";
@@ -35,11 +35,11 @@ export async function deleteObjectTagging(request: S3Request): Promise<void> {
 /** The parser returns an empty set as text. */
 function readTags(set: unknown): readonly ObjectTag[] {
   if (typeof set === "string" && set.trim() === "") return [];
-  const [only, ...more] = listOf(set);
-  if (only === undefined || more.length > 0) throw malformed();
-  return listOf(only["Tag"]).map((tag) => {
+  const [only, ...more] = asElementList(set);
+  if (only === undefined || more.length > 0) throw malformedXml();
+  return asElementList(only["Tag"]).map((tag) => {
     const { Key, Value } = tag;
-    if (typeof Key !== "string" || typeof Value !== "string") throw malformed();
+    if (typeof Key !== "string" || typeof Value !== "string") throw malformedXml();
     return { Key, Value };
   });
 }

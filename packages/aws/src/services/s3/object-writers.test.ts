@@ -21,7 +21,7 @@ import {
 import { silentLogger, systemClock } from "@galatea/base";
 import { openDirectoryStore } from "@galatea/hosting/objects";
 import { createGateway } from "../../wire/index.ts";
-import { ObjectWriters } from "./object-writers.ts";
+import { WriterQuotas } from "./object-writers.ts";
 import { s3Service } from "./service.ts";
 
 const Bucket = "bkt";
@@ -34,7 +34,7 @@ async function opened(folder: string, bytesMax: number) {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDirectoryStore({ folder, logger: silentLogger }));
   const writerOf = (id: string) => (id === "OWNER" ? null : id.toLowerCase());
-  const writers = new ObjectWriters({ store, writerOf, bytesMax, clock: stoppedClock });
+  const writers = new WriterQuotas({ store, writerOf, bytesMax, clock: stoppedClock });
   const gateway = createGateway({
     services: [s3Service({ store, s3Domain: null, writers })],
     credentials: (accessKeyId) => ({
@@ -170,8 +170,8 @@ test("an unfinished upload is its writer's, with every part, until it is given u
 });
 
 test("a writer whose room is bounded says how long a body is before it sends it", async () => {
-  const writers = new ObjectWriters({ store: { kept: () => [] }, writerOf: String, bytesMax: 1, clock: systemClock });
-  await assert.rejects(writers.take("ONE", null), { code: "MissingContentLength", statusFallback: 411 });
+  const writers = new WriterQuotas({ store: { kept: () => [] }, writerOf: String, bytesMax: 1, clock: systemClock });
+  await assert.rejects(writers.reserve("ONE", null), { code: "MissingContentLength", statusFallback: 411 });
 });
 
 test("objects are counted again for who has no room left, for a twentieth of the time at most", async () => {
@@ -182,8 +182,8 @@ test("objects are counted again for who has no room left, for a twentieth of the
     nowNs += 10e6;
     return [{ headers: { "x-galatea-writer": "ONE" }, byteLength: 90_000, fileCount: 1 }];
   };
-  const writers = new ObjectWriters({ store: { kept }, writerOf: String, bytesMax: 100_000, clock });
-  const refused = () => assert.rejects(writers.take("ONE", 10_000), { code: "InsufficientStorage" });
+  const writers = new WriterQuotas({ store: { kept }, writerOf: String, bytesMax: 100_000, clock });
+  const refused = () => assert.rejects(writers.reserve("ONE", 10_000), { code: "InsufficientStorage" });
   for (let asked = 0; asked < 100; asked += 1) await refused();
   assert.equal(countings, 1);
   nowNs += 200e6;

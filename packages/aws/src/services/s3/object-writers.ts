@@ -4,7 +4,7 @@ import type { BucketStore } from "@galatea/hosting/objects";
 /** Header that names an object's writer, stored for writers with a quota, and never returned. */
 export const writerHeader = "x-galatea-writer";
 
-export interface ObjectWritersOptions {
+export interface WriterQuotasOptions {
   readonly store: Pick<BucketStore, "kept">;
   /** Returns the writer with a quota by its key; null for the owner. The names are for users. */
   readonly writerOf: (accessKeyId: string) => string | null;
@@ -14,15 +14,15 @@ export interface ObjectWritersOptions {
 }
 
 /** Reserved space for a write. Disposal returns it unless `keep` was called. */
-export interface UploadSlot extends Disposable {
+export interface ObjectReservation extends Disposable {
   /** Headers that are stored with the object. */
   readonly headers: Readonly<Record<string, string>>;
   /** Called when the object is written. */
-  keep(): void;
+  commit(): void;
 }
 
 /** The slot of the owner, without a quota. */
-export const unbounded: UploadSlot = { headers: {}, keep() {}, [Symbol.dispose]() {} };
+export const unlimitedReservation: ObjectReservation = { headers: {}, commit() {}, [Symbol.dispose]() {} };
 
 /** Disk and memory that an object, an upload or a part takes in addition to its bytes. */
 const descriptionBytes = 4096;
@@ -36,8 +36,8 @@ const restsPerCount = 20;
  * Between two counts only writes are added, so that a writer that overwrites or deletes may see too little free space
  * until the next count, and never too much.
  */
-export class ObjectWriters {
-  readonly #options: ObjectWritersOptions;
+export class WriterQuotas {
+  readonly #options: WriterQuotasOptions;
   readonly #loopQueue = new EventLoopQueue();
   /** From the last count. */
   #counted: ReadonlyMap<string, number> | null = null;
@@ -47,15 +47,15 @@ export class ObjectWriters {
   #counting: Promise<void> | null = null;
   #nextCountNs = 0;
 
-  constructor(options: ObjectWritersOptions) {
+  constructor(options: WriterQuotasOptions) {
     this.#options = options;
   }
 
   /** Reserves space; `byteLength` is null if the size is unknown. Throws above the writer's quota. */
-  async take(accessKeyId: string | null, byteLength: number | null): Promise<UploadSlot> {
+  async reserve(accessKeyId: string | null, byteLength: number | null): Promise<ObjectReservation> {
     const { writerOf, bytesMax, clock } = this.#options;
     const writer = accessKeyId === null ? null : writerOf(accessKeyId);
-    if (writer === null) return unbounded;
+    if (writer === null) return unlimitedReservation;
     if (byteLength === null) {
       const text = "You must provide the Content-Length HTTP header.";
       throw new AwsError("MissingContentLength", text, { statusFallback: 411 });
@@ -78,7 +78,7 @@ export class ObjectWriters {
     };
     return {
       headers: { [writerHeader]: writer },
-      keep: () => {
+      commit: () => {
         if (isUnderWay) add(this.#since, writer, wanted);
         leave();
       },

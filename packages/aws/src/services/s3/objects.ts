@@ -90,6 +90,6 @@ export async function putObject(request: S3Request): Promise<void> {
   const { body, ...options } = openBody(request);
   const kept = { ...stored, headers: { ...stored.headers, ...slot.headers } };
   const head = await store.put(bucket, key, body, { ...kept, ...condition, ...options, signal: context.signal });
-  slot.keep();
+  slot.commit();
   sendEmpty(request, 200, { ETag: head.etag, ...checksumHeaders(head) });
 }

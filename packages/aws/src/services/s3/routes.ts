@@ -120,7 +120,7 @@ const isSelector = (name: string, value: string) =>
   (value === "" && name !== "" && !plainParameters.has(name) && !/^(?:response-|x-amz-)/i.test(name));
 
 /** Throws S3's own error for a request without an operation. */
-export function operationOf(request: S3Request): RawOperationRow<S3Request> {
+export function findS3Operation(request: S3Request): RawOperationRow<S3Request> {
   const row = s3Operations[routeOf(request).operation];
   assert(row !== undefined, "every route has an operation");
   return row;

@@ -3,7 +3,7 @@ import { AwsError, type Clock } from "@galatea/base";
 import type { BucketStore } from "@galatea/hosting/objects";
 import { decodeComponent, pathOf, rawQueryOf, type SignedPayload } from "../../signing/index.ts";
 import type { CallContext } from "../../wire/index.ts";
-import type { UploadSlot } from "./object-writers.ts";
+import type { ObjectReservation } from "./object-writers.ts";
 
 /** One S3 request, parsed and authenticated. */
 export interface S3Request {
@@ -20,7 +20,7 @@ export interface S3Request {
   readonly context: CallContext;
   readonly store: BucketStore;
   /** Reserves space for a write of so many bytes. Throws above the caller's quota. */
-  readonly reserve: (byteLength: number | null) => Promise<UploadSlot>;
+  readonly reserve: (byteLength: number | null) => Promise<ObjectReservation>;
   /** Returns whether a listing of the bucket shows a key to the caller. */
   readonly isListed: (key: string) => boolean;
   readonly clock: Clock;

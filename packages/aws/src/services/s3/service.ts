@@ -1,10 +1,10 @@
 import type { BucketStore } from "@galatea/hosting/objects";
 import type { Authenticator, SignedPayload } from "../../signing/index.ts";
 import { openedCall, type RawService } from "../../wire/index.ts";
-import { unbounded, type ObjectWriters } from "./object-writers.ts";
+import { unlimitedReservation, type WriterQuotas } from "./object-writers.ts";
 import { refuseHeaders } from "./refused-headers.ts";
 import { sendError } from "./replies.ts";
-import { operationOf, s3Operations } from "./routes.ts";
+import { findS3Operation, s3Operations } from "./routes.ts";
 import { headerRecord, parseAddress } from "./s3-request.ts";
 
 export interface S3Dependencies {
@@ -12,7 +12,7 @@ export interface S3Dependencies {
   /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
   readonly s3Domain: string | null;
   /** Writers with a quota; none by default. */
-  readonly writers?: ObjectWriters;
+  readonly writers?: WriterQuotas;
   /** Returns whether a listing shows an object to the caller with that key; true by default. */
   readonly lists?: (accessKeyId: string | null, object: { readonly bucket: string; readonly key: string }) => boolean;
 }
@@ -39,7 +39,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
       const address = parseAddress(url, headers["host"], s3Domain);
       refuseHeaders(headers, context.accountId);
       const reserve = async (byteLength: number | null) =>
-        (await writers?.take(context.accessKeyId, byteLength)) ?? unbounded;
+        (await writers?.reserve(context.accessKeyId, byteLength)) ?? unlimitedReservation;
       const { bucket } = address;
       const isListed = (key: string) => lists?.(context.accessKeyId, { bucket, key }) ?? true;
       const request = {
@@ -55,7 +55,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
         clock,
         reserve,
       };
-      return openedCall(operationOf(request), request);
+      return openedCall(findS3Operation(request), request);
     },
     answerError: sendError,
   } as const satisfies RawService;

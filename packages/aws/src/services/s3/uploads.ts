@@ -7,9 +7,9 @@ import {
   type CompletedPart,
   type UploadId,
 } from "@galatea/hosting/objects";
-import { malformed, readXml } from "../../wire/index.ts";
-import { algorithmOf, announcedAlgorithms, announcedChecksums } from "./announced-checksums.ts";
-import { listOf } from "./buckets.ts";
+import { malformedXml, readXml } from "../../wire/index.ts";
+import { parseChecksumAlgorithm, announcedAlgorithms, announcedChecksums } from "./announced-checksums.ts";
+import { asElementList } from "./buckets.ts";
 import { checkCopyConditions, copyRange, copySource } from "./copies.ts";
 import { checksumElements, checksumHeaders, storedHeaders } from "./object-headers.ts";
 import { writeCondition } from "./objects.ts";
@@ -28,13 +28,13 @@ const uploadOf = (request: S3Request): UploadId => ({
 
 export async function createUpload(request: S3Request): Promise<void> {
   const { store, bucket, key, headers, response } = request;
-  const checksumAlgorithm = algorithmOf(headers["x-amz-checksum-algorithm"]);
+  const checksumAlgorithm = parseChecksumAlgorithm(headers["x-amz-checksum-algorithm"]);
   const checksumType = checksumTypeOf(headers["x-amz-checksum-type"], checksumAlgorithm);
   const stored = storedHeaders(headers);
   using slot = await request.reserve(0);
   const kept = { ...stored, headers: { ...stored.headers, ...slot.headers } };
   const upload = await store.createUpload(bucket, key, { ...kept, checksumAlgorithm, checksumType });
-  slot.keep();
+  slot.commit();
   if (checksumAlgorithm !== null) {
     response.setHeader("x-amz-checksum-algorithm", checksumAlgorithm.toUpperCase());
     response.setHeader("x-amz-checksum-type", checksumType);
@@ -68,7 +68,7 @@ export async function putPart(request: S3Request): Promise<void> {
   using slot = await request.reserve(bodyBytesOf(request));
   const { body, ...options } = openBody(request);
   const part = await store.putPart(id, number, body, { ...options, signal: context.signal });
-  slot.keep();
+  slot.commit();
   sendEmpty(request, 200, { ETag: part.etag, ...checksumHeaders({ checksums: part.checksums }) });
 }
 
@@ -114,7 +114,7 @@ export async function completeUpload(request: S3Request): Promise<void> {
     context,
     "Part",
   );
-  const parts = listOf(document["Part"]).map(completedPart);
+  const parts = asElementList(document["Part"]).map(completedPart);
   const type = headers["x-amz-checksum-type"]?.toUpperCase();
   if (type !== undefined && !isChecksumType(type)) {
     throw new AwsError("InvalidRequest", "Value for x-amz-checksum-type header is invalid.");
@@ -160,7 +160,7 @@ function bareHeaders(headers: S3Request["headers"]): S3Request["headers"] {
 
 function completedPart(part: Record<string, unknown>): CompletedPart {
   const { PartNumber: number, ETag: etag } = part;
-  if (typeof number !== "string" || typeof etag !== "string" || !/^\s*\d{1,6}\s*$/.test(number)) throw malformed();
+  if (typeof number !== "string" || typeof etag !== "string" || !/^\s*\d{1,6}\s*$/.test(number)) throw malformedXml();
   const checksums: Record<string, string> = {};
   for (const name of checksumAlgorithms) {
     const value = part[`Checksum${name.toUpperCase()}`];

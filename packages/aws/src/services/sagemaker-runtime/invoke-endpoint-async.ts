@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { AwsError, readToBuffer, reserveCallMemory } from "@galatea/base";
 import { tooLong, type AsyncRequest, type Hosting } from "@galatea/hosting";
 import type { InvokeCall } from "./invoke-endpoint.ts";
-import { constraint } from "./runtime-path.ts";
+import { constraintError } from "./runtime-path.ts";
 
 /** Maximum size of an input in the request. */
 const inlineBytesMax = 128_000;
@@ -112,13 +112,13 @@ function textOf(request: IncomingMessage, { header, member, lengthMin, lengthMax
   const value = request.headers[`x-amzn-sagemaker-${header}`];
   if (typeof value !== "string") return null;
   if (value.length > lengthMax) {
-    throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
+    throw constraintError(member, value, `Member must have length less than or equal to ${lengthMax}`);
   }
   if (value.length < lengthMin) {
-    throw constraint(member, value, `Member must have length greater than or equal to ${lengthMin}`);
+    throw constraintError(member, value, `Member must have length greater than or equal to ${lengthMin}`);
   }
   if (pattern.test(value)) return value;
-  throw constraint(member, value, `Member must satisfy regular expression pattern: ${pattern.source}`);
+  throw constraintError(member, value, `Member must satisfy regular expression pattern: ${pattern.source}`);
 }
 
 function numberOf(
@@ -130,7 +130,7 @@ function numberOf(
   const number = /^-?\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
   if (Number.isNaN(number))
     throw new AwsError("ValidationError", `${member} is no whole number: ${value.slice(0, 64)}`);
-  if (number < min) throw constraint(member, value, `Member must have value greater than or equal to ${min}`);
-  if (number > max) throw constraint(member, value, `Member must have value less than or equal to ${max}`);
+  if (number < min) throw constraintError(member, value, `Member must have value greater than or equal to ${min}`);
+  if (number > max) throw constraintError(member, value, `Member must have value less than or equal to ${max}`);
   return number;
 }

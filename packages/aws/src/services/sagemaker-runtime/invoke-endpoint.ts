@@ -9,7 +9,7 @@ import {
   type InvocationRequest,
 } from "@galatea/hosting";
 import type { CallContext } from "../../wire/index.ts";
-import { constraint } from "./runtime-path.ts";
+import { constraintError } from "./runtime-path.ts";
 
 export interface InvokeCall {
   readonly endpointName: string;
@@ -63,7 +63,7 @@ export interface RuntimeOptions {
   /** Maximum size of a request's body. A body with a signature to verify is buffered completely. */
   readonly requestBytesMax: number;
   /** Aborts, with an error for clients, when streams have to end. */
-  readonly cutting: AbortSignal;
+  readonly streamAbort: AbortSignal;
 }
 
 /** Passes short bodies as one buffer and streams longer ones, in both directions. */
@@ -85,7 +85,7 @@ export function readInvocation(
   const session = passed[sessionHeader];
   const pattern = sessionPatterns[operation];
   if (session !== undefined && !new RegExp(pattern).test(session)) {
-    throw constraint("sessionId", session, `Member must satisfy regular expression pattern: ${pattern}`);
+    throw constraintError("sessionId", session, `Member must satisfy regular expression pattern: ${pattern}`);
   }
   const length = declaredLength(request, requestBytesMax);
   // A streamed body keeps its length; for a buffered one the HTTP client sets it.
@@ -123,7 +123,7 @@ function readHeader(request: IncomingMessage, name: string, member: string, leng
   const value = request.headers[name];
   if (typeof value !== "string") return null;
   if (value.length <= lengthMax) return value;
-  throw constraint(member, value, `Member must have length less than or equal to ${lengthMax}`);
+  throw constraintError(member, value, `Member must have length less than or equal to ${lengthMax}`);
 }
 
 /** Decodes a header as UTF-8; Node decodes headers as Latin-1. */

@@ -15,7 +15,7 @@ const partHeaders = encodeEventHeaders([
  * ordinary error, a later one an exception among the events.
  */
 export async function invokeWithStream(
-  { hosting, requestBytesMax, cutting }: RuntimeOptions,
+  { hosting, requestBytesMax, streamAbort: cutting }: RuntimeOptions,
   call: InvokeCall,
 ): Promise<void> {
   const { response, context } = call;

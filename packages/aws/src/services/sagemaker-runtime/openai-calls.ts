@@ -8,7 +8,7 @@ import type { OpenAiPath } from "./openai-routes.ts";
 
 /** A call of OpenAI's API, and its destination. */
 export interface OpenAiCall extends InvokeCall {
-  readonly asked: OpenAiPath;
+  readonly path: OpenAiPath;
   /** The request for hosting; null for a listing. */
   readonly invocation: InvocationRequest | null;
 }
@@ -17,13 +17,13 @@ export interface OpenAiCall extends InvokeCall {
 export async function openOpenAiCall(
   { hosting, requestBytesMax }: RuntimeOptions,
   call: Omit<InvokeCall, "endpointName">,
-  asked: OpenAiPath,
+  target: OpenAiPath,
 ): Promise<OpenAiCall> {
-  const { endpointName, operation, path } = asked;
-  const known = { ...call, endpointName: endpointName ?? asked.model?.split("/")[0] ?? "", asked };
+  const { endpointName, operation, path } = target;
+  const known = { ...call, endpointName: endpointName ?? target.model?.split("/")[0] ?? "", path: target };
   if (operation === "ListModels" || operation === "RetrieveModel") return { ...known, invocation: null };
   const read = readInvocation(known, "InvokeEndpoint", requestBytesMax);
-  const inferenceComponent = asked.componentName ?? read.inferenceComponent ?? null;
+  const inferenceComponent = target.componentName ?? read.inferenceComponent ?? null;
   const invocation = { ...read, inferenceComponent, isStreamed: true, containerPath: path };
   if (endpointName !== null) return { ...known, invocation };
   const { memory } = call.context;
@@ -35,8 +35,8 @@ export async function openOpenAiCall(
   const { "content-length": _length, ...headers } = invocation.headers;
   // The endpoint's name is followed by an inference component, if it has some, or by one of its many models.
   const isComponent = named.part !== null && hosting.components.namesOn(named.endpointName).includes(named.part);
-  const target = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
-  const held = { ...invocation, headers, ...target, body: () => Promise.resolve(body) };
+  const modelTarget = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
+  const held = { ...invocation, headers, ...modelTarget, body: () => Promise.resolve(body) };
   return { ...known, endpointName: named.endpointName, invocation: held };
 }
 
@@ -58,10 +58,13 @@ function namedModel(body: Buffer): { readonly endpointName: string; readonly par
 }
 
 /** Streams the container's response: JSON, or server-sent events. */
-export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
+export async function forwardOpenAiCall(
+  { hosting, streamAbort: cutting }: RuntimeOptions,
+  call: OpenAiCall,
+): Promise<void> {
   const { response, context, invocation, endpointName } = call;
   if (invocation === null) throw new Error("bug: a listing asks no container");
-  checkThere(hosting.isRunning(endpointName), endpointName);
+  checkModelExists(hosting.isRunning(endpointName), endpointName);
   const signal = AbortSignal.any([invocation.signal, cutting]);
   const reply = await hosting.invoke(endpointName, context.accountId, { ...invocation, signal });
   let writer: StreamWriter | null = null;
@@ -83,7 +86,7 @@ export async function forward({ hosting, cutting }: RuntimeOptions, call: OpenAi
   writer.end();
 }
 
-export function checkThere(isThere: boolean, model: string): void {
+export function checkModelExists(isThere: boolean, model: string): void {
   if (isThere) return;
   const text = `The model ${JSON.stringify(model.slice(0, 256))} does not exist: no endpoint of that name is in service.`;
   throw new AwsError(modelNotFound, text, { statusFallback: 404 });

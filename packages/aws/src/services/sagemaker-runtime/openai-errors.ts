@@ -1,6 +1,6 @@
 import type { AwsError } from "@galatea/base";
 import { SignatureFailure } from "../../signing/index.ts";
-import { asAwsError } from "../../wire/index.ts";
+import { toAwsError } from "../../wire/index.ts";
 
 /** An error in the format of OpenAI's API. */
 export interface OpenAiError {
@@ -20,7 +20,7 @@ export function openAiError(thrown: unknown): OpenAiError {
   if (thrown instanceof SignatureFailure) {
     return { status: 401, document: bodyOf(thrown.message, "authentication_error", "invalid_api_key") };
   }
-  const error = asAwsError(thrown, "rest-json");
+  const error = toAwsError(thrown, "rest-json");
   if (error.code === "ModelError") return ofModel(error);
   const status = error.code === modelNotFound ? 404 : error.statusFallback;
   const type = status >= 500 ? "server_error" : status === 403 ? "permission_error" : "invalid_request_error";

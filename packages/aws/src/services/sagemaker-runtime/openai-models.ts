@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { checkThere, type OpenAiCall } from "./openai-calls.ts";
+import { checkModelExists, type OpenAiCall } from "./openai-calls.ts";
 import type { RuntimeOptions } from "./invoke-endpoint.ts";
 
 interface OpenAiModel {
@@ -17,7 +17,7 @@ const modelsMax = 1000;
  * of all.
  */
 export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
-  const { response, context, asked } = call;
+  const { response, context, path: asked } = call;
   const models: OpenAiModel[] = [];
   const add = (name: string, createdMs: number) => models.push(...modelsOf(hosting, name, createdMs));
   if (asked.endpointName === null) {
@@ -42,16 +42,16 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
 
 /** Returns one model of `listModels`. */
 export async function retrieveModel({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
-  const { model, componentName } = call.asked;
+  const { model, componentName } = call.path;
   const { name, createdMs } = await runningEndpoint(hosting, call);
   const asked = componentName === null ? (model ?? name) : `${name}/${componentName}`;
   const found = modelsOf(hosting, name, createdMs).find(({ id }) => id.toLowerCase() === asked.toLowerCase());
-  checkThere(found !== undefined, asked);
+  checkModelExists(found !== undefined, asked);
   send(call.response, found ?? {});
 }
 
 async function runningEndpoint(hosting: RuntimeOptions["hosting"], { endpointName, context }: OpenAiCall) {
-  checkThere(hosting.isRunning(endpointName), endpointName);
+  checkModelExists(hosting.isRunning(endpointName), endpointName);
   return await hosting.endpoints.find(endpointName, context);
 }
 

@@ -65,7 +65,7 @@ const isAt = (route: string, path: string) =>
   route.endsWith("/") ? path.startsWith(route) && path.length > route.length : route === path;
 
 /** Returns null for any other path or method. Throws AwsError for an invalid endpoint name. */
-export function readOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPath | null {
+export function parseOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPath | null {
   const asked = pathOf(url);
   const [prefix = "", endpoint, component] = below.exec(asked) ?? [];
   const path = asked.slice(prefix.length);

@@ -5,10 +5,10 @@ import { anyResource, closeIfUnread, openedCall, verifiedRequest } from "../../w
 import type { RawExchange, RawOperationRow, RawService } from "../../wire/index.ts";
 import type { RuntimeOptions } from "./invoke-endpoint.ts";
 import { listModels, retrieveModel } from "./openai-models.ts";
-import { forward, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
+import { forwardOpenAiCall, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
 import { allowOrigin, answerPreflight } from "./openai-origins.ts";
 import { openAiError } from "./openai-errors.ts";
-import { openAiModel, readOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
+import { openAiModel, parseOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
 
 export interface OpenAiDependencies extends RuntimeOptions {
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
   const invoked: RawOperationRow<OpenAiCall> = {
     action: "sagemaker:InvokeEndpoint",
     resource,
-    handle: (call) => forward(options, call),
+    handle: (call) => forwardOpenAiCall(options, call),
   };
   const operations: Readonly<Record<OpenAiOperation, RawOperationRow<OpenAiCall>>> = {
     CreateChatCompletion: invoked,
@@ -60,12 +60,12 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
         return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: answered };
       }
       const { isByToken, request } = await proven(exchange, options.requestBytesMax);
-      const asked = readOpenAiPath(request);
+      const asked = parseOpenAiPath(request);
       if (asked === null) throw new AwsError("not_found", "There is no such path.", { statusFallback: 404 });
       const { response, context } = exchange;
       const call = await openOpenAiCall(options, { request, response, context, receivedNs }, asked);
       const opened = openedCall(operations[asked.operation], call);
-      return isByToken ? { ...opened, needs: ["sagemaker:CallWithBearerToken"] } : opened;
+      return isByToken ? { ...opened, additionalActions: ["sagemaker:CallWithBearerToken"] } : opened;
     },
     answerError: answerOpenAiError,
   } as const satisfies RawService;

@@ -9,7 +9,7 @@ const routes: ReadonlyMap<string | undefined, keyof SagemakerRuntimeOperations> 
 ] as const);
 
 /** Returns the operation and the endpoint of a request line. */
-export function readPath(request: IncomingMessage): {
+export function parseRuntimePath(request: IncomingMessage): {
   readonly operation: keyof SagemakerRuntimeOperations;
   readonly endpointName: string;
 } {
@@ -31,7 +31,7 @@ export function readPath(request: IncomingMessage): {
 export function checkEndpointName(endpointName: string): void {
   if (/^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/.test(endpointName)) return;
   const pattern = "[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}";
-  throw constraint("endpointName", endpointName, `Member must satisfy regular expression pattern: ${pattern}`);
+  throw constraintError("endpointName", endpointName, `Member must satisfy regular expression pattern: ${pattern}`);
 }
 
 function decoded(name: string): string {
@@ -43,7 +43,7 @@ function decoded(name: string): string {
 }
 
 /** Returns the error for a member that violates a constraint, in the wording of all services. */
-export function constraint(member: string, value: string, rule: string): AwsError {
+export function constraintError(member: string, value: string, rule: string): AwsError {
   const shown = value.length > 256 ? `${value.slice(0, 256)}...` : value;
   const text = `1 validation error detected: Value '${shown}' at '${member}' failed to satisfy constraint: ${rule}`;
   return new AwsError("ValidationError", text);

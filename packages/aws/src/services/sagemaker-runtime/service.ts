@@ -7,7 +7,7 @@ import { answerError, openedCall, verifiedRequest, type RawOperationRow, type Ra
 import { invokeEndpointAsync } from "./invoke-endpoint-async.ts";
 import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
 import { invokeWithStream } from "./invoke-with-stream.ts";
-import { readPath } from "./runtime-path.ts";
+import { parseRuntimePath } from "./runtime-path.ts";
 
 export interface RuntimeDependencies extends RuntimeOptions {
   readonly clock: Clock;
@@ -52,13 +52,13 @@ export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
     async open(exchange) {
       const receivedNs = clock.monotonicNs();
       const request = await verifiedRequest(exchange, requestBytesMax, scope);
-      const { operation, endpointName } = readPath(request);
+      const { operation, endpointName } = parseRuntimePath(request);
       const { response, context } = exchange;
       return openedCall(operations[operation], { endpointName, request, response, context, receivedNs });
     },
     answerError: (exchange, thrown) =>
       answerError(
-        { ...exchange, words: { model, validationCodes }, protocol: "rest-json", operation: model.service },
+        { ...exchange, errors: { model, validationCodes }, protocol: "rest-json", operation: model.service },
         thrown,
       ),
   } as const satisfies RawService;

@@ -9,20 +9,25 @@ import {
   type ProductionVariant,
 } from "@galatea/hosting";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
-import { refuseMembers, type CallContext } from "../../wire/index.ts";
-import { refuseNeuron } from "./neuron-instances.ts";
-import { notBuilt, refusedCaptureMembers, refusedConfigMembers, refusedVariantMembers } from "./refused-members.ts";
-import { arnOf, type SageMakerRows } from "./rows.ts";
+import { rejectUnsupportedMembers, type CallContext } from "../../wire/index.ts";
+import { rejectNeuronInstance } from "./neuron-instances.ts";
+import {
+  notSupported,
+  unsupportedCaptureMembers,
+  unsupportedConfigMembers,
+  unsupportedVariantMembers,
+} from "./refused-members.ts";
+import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";
 
 export function endpointConfigOperations(hosting: Hosting) {
   const resource = (input: { readonly EndpointConfigName: string }, context: CallContext) =>
-    arnOf("endpoint-config", input.EndpointConfigName, context);
+    resourceArnOf("endpoint-config", input.EndpointConfigName, context);
   return {
     CreateEndpointConfig: {
       resource,
-      refuses: refusedConfigMembers,
+      unsupportedMembers: unsupportedConfigMembers,
       async handle(input, context) {
         const variants = checkedVariants(input.ProductionVariants);
         checkServerless(variants);
@@ -81,11 +86,11 @@ export function endpointConfigOperations(hosting: Hosting) {
 
 /** Throws for variants that cannot take requests from a queue. */
 function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean): void {
-  if (variants.length > 1) throw notBuilt("AsyncInferenceConfig with several production variants");
+  if (variants.length > 1) throw notSupported("AsyncInferenceConfig with several production variants");
   if (variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
     throw validationError("AsyncInferenceConfig is for variants with instances, not for serverless ones.");
   }
-  if (isCopied) throw notBuilt("AsyncInferenceConfig with ShadowProductionVariants or DataCaptureConfig");
+  if (isCopied) throw notSupported("AsyncInferenceConfig with ShadowProductionVariants or DataCaptureConfig");
 }
 
 function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
@@ -126,14 +131,14 @@ function checkedShadows(
 function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): readonly ProductionVariant[] {
   const names = new Set<string>();
   return inputs.map((input): ProductionVariant => {
-    refuseMembers(input, refusedVariantMembers, { code: "ValidationException", of: " of a variant" });
+    rejectUnsupportedMembers(input, unsupportedVariantMembers, { code: "ValidationException", of: " of a variant" });
     const { VariantName: name } = input;
     if (names.has(name)) throw validationError(`The variant name "${name}" was non-unique within the request.`);
     names.add(name);
     const weight = variantWeightError(name, input.InitialVariantWeight ?? 1);
     if (weight !== null) throw validationError(weight);
     if (input.ServerlessConfig !== undefined) return serverlessVariant(input, input.ServerlessConfig);
-    refuseNeuron(input.InstanceType ?? instanceTypeDefault);
+    rejectNeuronInstance(input.InstanceType ?? instanceTypeDefault);
     const { ManagedInstanceScaling: scaling, ModelName: model = "" } = input;
     checkScaling(scaling, model);
     return {
@@ -199,14 +204,14 @@ function checkShared(
   }
   const beside = ["AsyncInferenceConfig", "ShadowProductionVariants", "DataCaptureConfig"] as const;
   const given = beside.filter((member) => input[member] !== undefined);
-  if (given.length > 0) throw notBuilt(`${given.join(", ")} of variants for inference components`);
+  if (given.length > 0) throw notSupported(`${given.join(", ")} of variants for inference components`);
   if (input.ExecutionRoleArn === undefined)
     throw validationError(`ExecutionRoleArn must be given: variants have no ModelName: ${names}.`);
 }
 
 function checkScaling(scaling: SagemakerInputs["ProductionVariant"]["ManagedInstanceScaling"], model: string): void {
   if (scaling?.Status !== "ENABLED") return;
-  if (model !== "") throw notBuilt("ManagedInstanceScaling of a variant with a ModelName");
+  if (model !== "") throw notSupported("ManagedInstanceScaling of a variant with a ModelName");
   const { MinInstanceCount: min = 1, MaxInstanceCount: max } = scaling;
   if (max === undefined) throw validationError("MaxInstanceCount of ManagedInstanceScaling must be given.");
   if (min > max) throw validationError(`MinInstanceCount (${min}) cannot be more than MaxInstanceCount (${max}).`);
@@ -231,7 +236,10 @@ function describedVariant(variant: ProductionVariant) {
 /** Returns the capture settings; capturing is enabled by default. */
 function checkedCapture(input: SagemakerInputs["DataCaptureConfig"] | undefined): DataCaptureConfig | undefined {
   if (input === undefined) return undefined;
-  refuseMembers(input, refusedCaptureMembers, { code: "ValidationException", of: " of DataCaptureConfig" });
+  rejectUnsupportedMembers(input, unsupportedCaptureMembers, {
+    code: "ValidationException",
+    of: " of DataCaptureConfig",
+  });
   if (parseS3Uri(input.DestinationS3Uri) === null) {
     throw validationError(`Invalid DestinationS3Uri of DataCaptureConfig: ${input.DestinationS3Uri}`);
   }

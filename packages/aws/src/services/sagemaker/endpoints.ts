@@ -2,14 +2,14 @@ import type { Hosting, RetainedProperty, VariantSizeChange } from "@galatea/host
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { describeEndpoint } from "./describe-endpoint.ts";
-import { arnOf, type SageMakerRows } from "./rows.ts";
+import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 import { delayWaiter } from "./waiters.ts";
 
 const retainable: readonly RetainedProperty[] = ["DesiredInstanceCount", "DesiredWeight", "DataCaptureConfig"];
 
 export function endpointOperations(hosting: Hosting) {
   const resource = (input: { readonly EndpointName: string }, context: CallContext) =>
-    arnOf("endpoint", input.EndpointName, context);
+    resourceArnOf("endpoint", input.EndpointName, context);
   return {
     CreateEndpoint: {
       resource,

@@ -12,10 +12,10 @@ import {
   type Hosting,
 } from "@galatea/hosting";
 import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
-import { refuseMembers, type CallContext } from "../../wire/index.ts";
-import { listQueryOf, tokenOf } from "./listings.ts";
-import { refusedSpecMembers } from "./refused-members.ts";
-import { arnOf, type SageMakerRows } from "./rows.ts";
+import { rejectUnsupportedMembers, type CallContext } from "../../wire/index.ts";
+import { listQueryOf, listingToken } from "./listings.ts";
+import { unsupportedSpecMembers } from "./refused-members.ts";
+import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 import { delayWaiter } from "./waiters.ts";
 
 const mebi = 2 ** 20;
@@ -24,7 +24,7 @@ type Described = SagemakerOperations["DescribeInferenceComponent"]["output"];
 type Spec = SagemakerInputs["InferenceComponentSpecification"];
 
 const resource = (input: { readonly InferenceComponentName: string }, context: CallContext) =>
-  arnOf("inference-component", input.InferenceComponentName, context);
+  resourceArnOf("inference-component", input.InferenceComponentName, context);
 
 export function inferenceComponentOperations(hosting: Hosting) {
   return { ...changes(hosting), ...questions(hosting) };
@@ -105,13 +105,13 @@ function questions({ components }: Hosting) {
           InferenceComponentName: each.name,
           InferenceComponentArn: each.arn,
           EndpointName: each.endpointName,
-          EndpointArn: arnOf("endpoint", each.endpointName, context),
+          EndpointArn: resourceArnOf("endpoint", each.endpointName, context),
           VariantName: each.variantName,
           InferenceComponentStatus: each.state.at,
           CreationTime: new Date(each.createdMs),
           LastModifiedTime: new Date(each.modifiedMs),
         }));
-        return { InferenceComponents: rows, ...tokenOf("ListInferenceComponents", input, { page, hasMore }) };
+        return { InferenceComponents: rows, ...listingToken("ListInferenceComponents", input, { page, hasMore }) };
       },
     },
   } satisfies Partial<SageMakerRows>;
@@ -147,7 +147,10 @@ function askedSpec(spec: Spec): RequestedComponentSpec {
         "component of the merged model.",
     );
   }
-  refuseMembers(spec, refusedSpecMembers, { code: "ValidationException", of: " of an inference component" });
+  rejectUnsupportedMembers(spec, unsupportedSpecMembers, {
+    code: "ValidationException",
+    of: " of an inference component",
+  });
   const { ModelName, Container, ComputeResourceRequirements: needs, StartupParameters: startup = {} } = spec;
   const { MinMemoryRequiredInMb: min = 0, MaxMemoryRequiredInMb: max } = needs ?? {};
   if (max !== undefined && max < min) {
@@ -213,7 +216,7 @@ function described(record: ComponentRecord, currentCount: number, context: CallC
     InferenceComponentName: record.name,
     InferenceComponentArn: record.arn,
     EndpointName: record.endpointName,
-    EndpointArn: arnOf("endpoint", record.endpointName, context),
+    EndpointArn: resourceArnOf("endpoint", record.endpointName, context),
     VariantName: record.variantName,
     ...(reason === null ? {} : { FailureReason: reason }),
     ...specificationsOf(record, spec),

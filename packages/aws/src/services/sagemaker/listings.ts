@@ -33,7 +33,7 @@ export function listOperations(hosting: Hosting) {
           ModelArn: each.arn,
           CreationTime: new Date(each.createdMs),
         }));
-        return { Models: rows, ...tokenOf("ListModels", input, { page, hasMore }) };
+        return { Models: rows, ...listingToken("ListModels", input, { page, hasMore }) };
       },
     },
     ListEndpointConfigs: {
@@ -47,7 +47,7 @@ export function listOperations(hosting: Hosting) {
           EndpointConfigArn: each.arn,
           CreationTime: new Date(each.createdMs),
         }));
-        return { EndpointConfigs: rows, ...tokenOf("ListEndpointConfigs", input, { page, hasMore }) };
+        return { EndpointConfigs: rows, ...listingToken("ListEndpointConfigs", input, { page, hasMore }) };
       },
     },
     ListEndpoints: {
@@ -60,7 +60,7 @@ export function listOperations(hosting: Hosting) {
           LastModifiedTime: new Date(each.modifiedMs),
           EndpointStatus: each.state.at,
         }));
-        return { Endpoints: rows, ...tokenOf("ListEndpoints", input, { page, hasMore }) };
+        return { Endpoints: rows, ...listingToken("ListEndpoints", input, { page, hasMore }) };
       },
     },
     ListTransformJobs: {
@@ -78,7 +78,7 @@ export function listOperations(hosting: Hosting) {
           ...("endedMs" in state ? { TransformEndTime: new Date(state.endedMs) } : {}),
           ...(state.at === "Failed" ? { FailureReason: state.reason } : {}),
         }));
-        return { TransformJobSummaries: rows, ...tokenOf("ListTransformJobs", input, { page, hasMore }) };
+        return { TransformJobSummaries: rows, ...listingToken("ListTransformJobs", input, { page, hasMore }) };
       },
     },
   } satisfies Partial<SageMakerRows>;
@@ -110,7 +110,7 @@ interface ListedRow {
   readonly state?: { readonly at: string };
 }
 
-export function tokenOf(
+export function listingToken(
   operation: string,
   input: Question,
   { page, hasMore }: Pick<ListingPage<ListedRow>, "page" | "hasMore">,

@@ -7,8 +7,8 @@ import {
   type ModelContainers,
 } from "@galatea/hosting";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
-import { refuseMembers } from "../../wire/index.ts";
-import { refusedContainerMembers } from "./refused-members.ts";
+import { rejectUnsupportedMembers } from "../../wire/index.ts";
+import { unsupportedContainerMembers } from "./refused-members.ts";
 
 type Container = SagemakerInputs["ContainerDefinition"];
 
@@ -42,7 +42,7 @@ export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): M
 
 /** `which`: the container's number, if there are several. */
 function checkContainer(container: Container, which: string): void {
-  refuseMembers(container, refusedContainerMembers, { code: "ValidationException" });
+  rejectUnsupportedMembers(container, unsupportedContainerMembers, { code: "ValidationException" });
   if (container.Image === undefined) throw validationError(`Image must be given for the container${which}.`);
   if (resolveImage(container.Image) === null) throw validationError(unsupportedImageText(container.Image));
   checkData(container);

@@ -1,16 +1,16 @@
 import type { Hosting } from "@galatea/hosting";
 import type { CallContext } from "../../wire/index.ts";
 import { checkedContainers } from "./model-containers.ts";
-import { refusedModelMembers } from "./refused-members.ts";
-import { arnOf, type SageMakerRows } from "./rows.ts";
+import { unsupportedModelMembers } from "./refused-members.ts";
+import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 
 export function modelOperations(hosting: Hosting) {
   const resource = (input: { readonly ModelName: string }, context: CallContext) =>
-    arnOf("model", input.ModelName, context);
+    resourceArnOf("model", input.ModelName, context);
   return {
     CreateModel: {
       resource,
-      refuses: refusedModelMembers,
+      unsupportedMembers: unsupportedModelMembers,
       async handle(input, context) {
         const containers = checkedContainers(input);
         const { Tags: tags, ...request } = input;

@@ -4,7 +4,7 @@ import { validationError } from "@galatea/hosting";
 const neuronInstances = /^ml\.(inf|trn)\d/;
 
 /** Throws ValidationException for such an instance type. */
-export function refuseNeuron(instanceType: string): void {
+export function rejectNeuronInstance(instanceType: string): void {
   if (!neuronInstances.test(instanceType)) return;
   throw validationError(
     `${instanceType} is not supported by this platform: its accelerators run models compiled by AWS Neuron and no others. Deploy the ` +

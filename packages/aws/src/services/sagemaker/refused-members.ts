@@ -1,15 +1,15 @@
 import { validationError } from "@galatea/hosting";
-import type { RefusedMember } from "../../wire/index.ts";
+import type { UnsupportedMember } from "../../wire/index.ts";
 
 const no = (value: unknown) => value === false;
 const empty = (value: unknown) => Array.isArray(value) && value.length === 0;
 
-export const refusedModelMembers: readonly RefusedMember[] = [
+export const unsupportedModelMembers: readonly UnsupportedMember[] = [
   { path: "EnableNetworkIsolation", harmless: no },
   { path: "VpcConfig" },
 ];
 
-export const refusedContainerMembers: readonly RefusedMember[] = [
+export const unsupportedContainerMembers: readonly UnsupportedMember[] = [
   { path: "ModelPackageName" },
   { path: "InferenceSpecificationName" },
   { path: "AdditionalModelDataSources", harmless: empty },
@@ -22,7 +22,7 @@ export const refusedContainerMembers: readonly RefusedMember[] = [
   { path: "ModelDataSource.S3DataSource.ManifestEtag" },
 ];
 
-export const refusedConfigMembers: readonly RefusedMember[] = [
+export const unsupportedConfigMembers: readonly UnsupportedMember[] = [
   { path: "AsyncInferenceConfig.OutputConfig.KmsKeyId", harmless: (key) => key === "" },
   { path: "ExplainerConfig" },
   { path: "KmsKeyId" },
@@ -33,9 +33,11 @@ export const refusedConfigMembers: readonly RefusedMember[] = [
   { path: "CrossRegionTrafficConfig" },
 ];
 
-export const refusedCaptureMembers: readonly RefusedMember[] = [{ path: "KmsKeyId", harmless: (key) => key === "" }];
+export const unsupportedCaptureMembers: readonly UnsupportedMember[] = [
+  { path: "KmsKeyId", harmless: (key) => key === "" },
+];
 
-export const refusedVariantMembers: readonly RefusedMember[] = [
+export const unsupportedVariantMembers: readonly UnsupportedMember[] = [
   {
     path: "ManagedInstanceScaling.ScaleInPolicy.Strategy",
     harmless: (strategy) => strategy === "IDLE_RELEASE",
@@ -53,12 +55,12 @@ export const refusedVariantMembers: readonly RefusedMember[] = [
   },
 ];
 
-export const refusedSpecMembers: readonly RefusedMember[] = [
+export const unsupportedSpecMembers: readonly UnsupportedMember[] = [
   { path: "ComputeResourceRequirements.AcceleratorPartitionType" },
   { path: "Container.ContainerMetricsConfig.MetricsEndpoints", harmless: empty },
 ];
 
-export const refusedTransformMembers: readonly RefusedMember[] = [
+export const unsupportedTransformMembers: readonly UnsupportedMember[] = [
   { path: "DataCaptureConfig" },
   { path: "ExperimentConfig" },
   { path: "TransformOutput.KmsKeyId", harmless: (key) => key === "" },
@@ -66,6 +68,6 @@ export const refusedTransformMembers: readonly RefusedMember[] = [
   { path: "TransformResources.TransformAmiVersion" },
 ];
 
-export function notBuilt(what: string): Error {
+export function notSupported(what: string): Error {
   return validationError(`${what} is not supported by this platform yet.`);
 }

@@ -2,26 +2,26 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import sagemaker from "../../spec/gen/sagemaker.json" with { type: "json" };
 import { adviceFor } from "../../wire/index.ts";
-import { refusedOperations } from "./refused-operations.ts";
+import { unsupportedOperations } from "./refused-operations.ts";
 
 test("every operation of SageMaker that is not built has a row with what to do instead, and each row has operations", () => {
-  const without = sagemaker.otherOperations.filter((name) => adviceFor(name, refusedOperations) === null);
+  const without = sagemaker.otherOperations.filter((name) => adviceFor(name, unsupportedOperations) === null);
   assert.deepEqual(without, []);
   const used = new Set(
-    sagemaker.otherOperations.map((name) => refusedOperations.find(({ named }) => named.test(name))),
+    sagemaker.otherOperations.map((name) => unsupportedOperations.find(({ named }) => named.test(name))),
   );
-  for (const row of refusedOperations) assert.ok(used.has(row), row.area);
+  for (const row of unsupportedOperations) assert.ok(used.has(row), row.area);
 });
 
 test("an operation is in the row of what it is about", () => {
-  const areaOf = (name: string) => refusedOperations.find(({ named }) => named.test(name))?.area;
+  const areaOf = (name: string) => unsupportedOperations.find(({ named }) => named.test(name))?.area;
   assert.equal(areaOf("CreateTrainingJob"), "training");
   assert.equal(areaOf("CreateHyperParameterTuningJob"), "tuning of hyperparameters");
   assert.equal(areaOf("CreateAutoMLJobV2"), "AutoML");
   assert.equal(areaOf("CreateProcessingJob"), "processing jobs");
   assert.equal(areaOf("CreateInferenceExperiment"), "shadow tests");
   assert.equal(areaOf("ListInferenceExperiments"), "shadow tests");
-  assert.match(adviceFor("CreateInferenceExperiment", refusedOperations) ?? "", /ShadowProductionVariants/);
+  assert.match(adviceFor("CreateInferenceExperiment", unsupportedOperations) ?? "", /ShadowProductionVariants/);
   assert.equal(areaOf("CreatePipeline"), "workflows");
   assert.equal(areaOf("BatchAddClusterNodes"), "clusters");
   assert.equal(areaOf("CreatePresignedDomainUrl"), "notebooks, Studio and its applications");

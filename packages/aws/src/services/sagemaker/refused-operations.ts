@@ -1,4 +1,4 @@
-import type { RefusedOperations } from "../../wire/index.ts";
+import type { UnsupportedOperations } from "../../wire/index.ts";
 
 const withData = "put its model.tar.gz into a bucket of this platform and give CreateModel the URL";
 const notHosting = "this platform hosts models; use another tool beside it";
@@ -8,7 +8,7 @@ const on = (things: string) =>
   new RegExp(`^[A-Z][a-z]+(?:Presigned|Subscribed|Add|Delete|Describe|Reboot|Replace)?(?:${things})`);
 
 /** Rows for every unimplemented operation of SageMaker's model; the first match applies. */
-export const refusedOperations: readonly RefusedOperations[] = [
+export const unsupportedOperations: readonly UnsupportedOperations[] = [
   {
     area: "training",
     named: on("TrainingJob|TrainingSession|TrainingPlan|ReservedCapacity|UltraServers"),

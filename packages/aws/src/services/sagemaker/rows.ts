@@ -5,6 +5,6 @@ import type { CallContext, OperationRows } from "../../wire/index.ts";
 export type SageMakerRows = OperationRows<SagemakerOperations>;
 
 /** Returns the ARN of an operation's model, configuration or endpoint by name. */
-export function arnOf(resource: HostingResource, name: string, { region, accountId }: CallContext): string {
+export function resourceArnOf(resource: HostingResource, name: string, { region, accountId }: CallContext): string {
   return hostingArn(resource, name, { region, accountId });
 }

@@ -138,7 +138,7 @@ async function openPlatform(directory: string) {
   const gateway = createGateway({
     services: [
       sagemakerService({ hosting }),
-      runtimeService({ hosting, ...invocationLimits, cutting: new AbortController().signal, clock: systemClock }),
+      runtimeService({ hosting, ...invocationLimits, streamAbort: new AbortController().signal, clock: systemClock }),
     ],
     credentials: null,
     regionDefault: "us-east-1",

@@ -7,7 +7,7 @@ import { endpointOperations } from "./endpoints.ts";
 import { inferenceComponentOperations } from "./inference-components.ts";
 import { listOperations } from "./listings.ts";
 import { modelOperations } from "./models.ts";
-import { refusedOperations } from "./refused-operations.ts";
+import { unsupportedOperations } from "./refused-operations.ts";
 import type { SageMakerRows } from "./rows.ts";
 import { tagOperations } from "./tags.ts";
 import { transformJobOperations } from "./transform-jobs.ts";
@@ -33,6 +33,6 @@ export function sagemakerService({ hosting }: SageMakerDependencies) {
     iamPrefix: "sagemaker",
     validationCodes: { json: "ValidationException", query: "ValidationException" },
     operations,
-    refusals: refusedOperations,
+    unsupportedOperations: unsupportedOperations,
   } as const satisfies ModelledService;
 }

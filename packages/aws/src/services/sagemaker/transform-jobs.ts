@@ -1,23 +1,23 @@
 import { environmentVariableError, validationError, type Hosting, type TransformJobRecord } from "@galatea/hosting";
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
-import { refuseNeuron } from "./neuron-instances.ts";
-import { refusedTransformMembers } from "./refused-members.ts";
-import { arnOf, type SageMakerRows } from "./rows.ts";
+import { rejectNeuronInstance } from "./neuron-instances.ts";
+import { unsupportedTransformMembers } from "./refused-members.ts";
+import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 import { delayWaiter } from "./waiters.ts";
 
 export function transformJobOperations(hosting: Hosting) {
   const resource = (input: { readonly TransformJobName: string }, context: CallContext) =>
-    arnOf("transform-job", input.TransformJobName, context);
+    resourceArnOf("transform-job", input.TransformJobName, context);
   return {
     CreateTransformJob: {
       resource,
-      refuses: refusedTransformMembers,
+      unsupportedMembers: unsupportedTransformMembers,
       async handle(input, context) {
         const { Tags: tags = [], ...asked } = input;
         const { S3DataSource: source } = asked.TransformInput.DataSource;
         if (source === undefined) throw validationError("TransformInput.DataSource.S3DataSource must be given.");
-        refuseNeuron(asked.TransformResources.InstanceType);
+        rejectNeuronInstance(asked.TransformResources.InstanceType);
         for (const [name, value] of Object.entries(asked.Environment ?? {})) {
           const refusal = environmentVariableError(name, value);
           if (refusal !== null) throw validationError(refusal);

@@ -10,7 +10,7 @@ export function publishOperation(topics: Topics) {
   return {
     Publish: {
       resource: (input) => input.TopicArn ?? input.TargetArn ?? "*",
-      refuses: [{ path: "PhoneNumber" }, { path: "MessageGroupId" }, { path: "MessageDeduplicationId" }],
+      unsupportedMembers: [{ path: "PhoneNumber" }, { path: "MessageGroupId" }, { path: "MessageDeduplicationId" }],
       async handle(input) {
         const topicArn = input.TopicArn ?? input.TargetArn;
         if (topicArn === undefined)

@@ -9,7 +9,7 @@ import {
 /** A subscriber's settings for the content and delivery of its messages. */
 type SubscriptionTerms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy">;
 
-export const noTerms: SubscriptionTerms = { isRaw: false, filter: null, deliveryPolicy: null };
+export const defaultSubscriptionTerms: SubscriptionTerms = { isRaw: false, filter: null, deliveryPolicy: null };
 
 /** SNS's dead-letter queues are in Amazon SQS, which does not exist here. */
 const redriveText =
@@ -20,7 +20,7 @@ const redriveText =
  * Returns the settings after applying attributes by their SNS names; `where` is the prefix of error texts. Throws
  * AwsError.
  */
-export function changedTerms(
+export function applySubscriptionAttributes(
   terms: SubscriptionTerms,
   attributes: Readonly<Record<string, string>>,
   where: string,

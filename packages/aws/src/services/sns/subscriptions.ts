@@ -1,14 +1,14 @@
-import { invalidParameter, topicOfArn, type Subscription, type Topics } from "../../topics/index.ts";
-import { changedTerms, noTerms } from "./subscription-terms.ts";
+import { invalidParameter, topicArnOf, type Subscription, type Topics } from "../../topics/index.ts";
+import { applySubscriptionAttributes, defaultSubscriptionTerms } from "./subscription-terms.ts";
 import { pageAfter, type PageQuery } from "../../wire/index.ts";
-import { topicListing } from "./topic-listing.ts";
+import { topicPageQuery } from "./topic-listing.ts";
 import type { SnsRows } from "./rows.ts";
 
 const endpointCharsMax = 2048;
 const pendingArn = "pending confirmation";
 
 const ofTopic = ({ TopicArn: arn }: { readonly TopicArn: string }) => arn;
-const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicOfArn(arn) ?? arn;
+const own = ({ SubscriptionArn: arn }: { readonly SubscriptionArn: string }) => topicArnOf(arn) ?? arn;
 
 /** Operations that create, confirm and delete subscriptions. */
 export function subscriptionOperations(topics: Topics) {
@@ -19,7 +19,7 @@ export function subscriptionOperations(topics: Topics) {
         const { TopicArn: topicArn, Endpoint: endpoint = "", Attributes: attributes = {} } = input;
         topics.topic(topicArn);
         const protocol = protocolOf(input.Protocol, endpoint);
-        const terms = changedTerms(noTerms, attributes, "Attributes Reason: ");
+        const terms = applySubscriptionAttributes(defaultSubscriptionTerms, attributes, "Attributes Reason: ");
         const made = await topics.subscribe({ topicArn, protocol, endpoint, ...terms, accountId });
         const isTold = made.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
         return { SubscriptionArn: isTold ? made.arn : pendingArn };
@@ -35,7 +35,7 @@ export function subscriptionOperations(topics: Topics) {
     Unsubscribe: {
       resource: own,
       async handle({ SubscriptionArn: arn }) {
-        if (topicOfArn(arn) === null) throw invalidParameter("SubscriptionArn");
+        if (topicArnOf(arn) === null) throw invalidParameter("SubscriptionArn");
         await topics.unsubscribe(arn);
         return {};
       },
@@ -48,14 +48,14 @@ export function subscriptionDescriptions(topics: Topics) {
   return {
     ListSubscriptions: {
       async handle(input) {
-        return listed(topics.subscriptions(null), topicListing("ListSubscriptions", input));
+        return listed(topics.subscriptions(null), topicPageQuery("ListSubscriptions", input));
       },
     },
     ListSubscriptionsByTopic: {
       resource: ofTopic,
       async handle(input) {
         topics.topic(input.TopicArn);
-        return listed(topics.subscriptions(input.TopicArn), topicListing("ListSubscriptionsByTopic", input));
+        return listed(topics.subscriptions(input.TopicArn), topicPageQuery("ListSubscriptionsByTopic", input));
       },
     },
     GetSubscriptionAttributes: {
@@ -89,7 +89,7 @@ export function subscriptionDescriptions(topics: Topics) {
         topics.subscription(arn);
         await topics.changeSubscription(arn, (subscription) => ({
           ...subscription,
-          ...changedTerms(subscription, { [name]: value }, ""),
+          ...applySubscriptionAttributes(subscription, { [name]: value }, ""),
         }));
         return {};
       },

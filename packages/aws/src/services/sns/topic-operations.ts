@@ -8,7 +8,7 @@ import {
   type Topics,
 } from "../../topics/index.ts";
 import { pageAfter } from "../../wire/index.ts";
-import { topicListing } from "./topic-listing.ts";
+import { topicPageQuery } from "./topic-listing.ts";
 import type { SnsRows } from "./rows.ts";
 
 const fifoText = "FIFO topics are not supported by this platform yet: their messages go to Amazon SQS alone";
@@ -20,7 +20,7 @@ export function topicOperations(topics: Topics, clock: Clock) {
   return {
     CreateTopic: {
       resource: ({ Name: name }, context) => topicArn(name, context),
-      refuses: [{ path: "DataProtectionPolicy" }],
+      unsupportedMembers: [{ path: "DataProtectionPolicy" }],
       async handle({ Name: name, Attributes: attributes = {} }, context) {
         if (name.endsWith(".fifo")) throw invalidParameter(`Topic Name Reason: ${fifoText}`);
         if (!/^[A-Za-z0-9_-]{1,256}$/.test(name)) throw invalidParameter("Topic Name");
@@ -69,7 +69,7 @@ export function topicOperations(topics: Topics, clock: Clock) {
     },
     ListTopics: {
       async handle(input) {
-        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, topicListing("ListTopics", input));
+        const { page, next } = pageAfter(topics.list(), ({ arn }) => arn, topicPageQuery("ListTopics", input));
         return { Topics: page.map(({ arn }) => ({ TopicArn: arn })), NextToken: next };
       },
     },

@@ -33,7 +33,7 @@ export function stsService(parts: StsDependencies) {
 
 function stsOperations({ sessions, identities, executionRole }: StsDependencies): OperationRows<StsOperations> {
   const caller = async ({ accessKeyId }: CallContext): Promise<SessionIdentity> => {
-    const session = sessions.alive(accessKeyId);
+    const session = sessions.findActive(accessKeyId);
     if (session !== null) return session;
     const role = await identities.role(executionRole.roleName);
     return { ...executionRole, roleId: role?.id ?? "AROAAAAAAAAAAAAAAAAAA" };
@@ -52,7 +52,7 @@ function stsOperations({ sessions, identities, executionRole }: StsDependencies)
     AssumeRole: {
       resource: (input) => input.RoleArn,
       // Members for a session with fewer permissions than its role.
-      refuses: [
+      unsupportedMembers: [
         { path: "Policy" },
         { path: "PolicyArns", harmless: (arns) => Array.isArray(arns) && arns.length === 0 },
       ],

@@ -1,6 +1,6 @@
 import type { Clock } from "@galatea/base";
 import type { Credential } from "../../signing/index.ts";
-import { newId, type IamOptions } from "../iam/index.ts";
+import { createIamId, type IamOptions } from "../iam/index.ts";
 
 export interface StsSessionsOptions {
   readonly clock: Clock;
@@ -42,19 +42,19 @@ export class StsSessions {
     return this.#sessions.get(accessKeyId);
   }
 
-  alive(accessKeyId: string | null): Session | null {
+  findActive(accessKeyId: string | null): Session | null {
     const session = accessKeyId === null ? undefined : this.#sessions.get(accessKeyId);
     return session !== undefined && session.expiresMs > this.#options.clock.epochMs() ? session : null;
   }
 
   open(identity: SessionIdentity, { accountId, accessKeyId }: SessionCaller, durationSeconds: number): Session {
-    this.#makeRoom();
+    this.#removeFirstToExpire();
     const { clock, randomBytes } = this.#options;
     const session = {
       ...identity,
-      openedBy: this.alive(accessKeyId)?.openedBy ?? accessKeyId,
+      openedBy: this.findActive(accessKeyId)?.openedBy ?? accessKeyId,
       accountId,
-      accessKeyId: newId("ASIA", randomBytes).slice(0, 20),
+      accessKeyId: createIamId("ASIA", randomBytes).slice(0, 20),
       secretAccessKey: Buffer.from(randomBytes(30)).toString("base64"),
       sessionToken: Buffer.from(randomBytes(96)).toString("base64"),
       expiresMs: clock.epochMs() + durationSeconds * 1000,
@@ -64,12 +64,12 @@ export class StsSessions {
   }
 
   /** Ends the sessions that these keys have opened. */
-  endThoseOf(keys: ReadonlySet<string>): void {
+  endSessionsOpenedBy(keys: ReadonlySet<string>): void {
     for (const { accessKeyId, openedBy } of this.#sessions.values())
       if (openedBy !== null && keys.has(openedBy)) this.#sessions.delete(accessKeyId);
   }
 
-  #makeRoom(): void {
+  #removeFirstToExpire(): void {
     const { clock, sessionsMax } = this.#options;
     if (this.#sessions.size < sessionsMax) return;
     const nowMs = clock.epochMs();

@@ -19,7 +19,7 @@ import {
 import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { silentLogger } from "@galatea/base";
 import { MemoryDocuments } from "@galatea/hosting/records";
-import { ensureRole, iamService, recordedIdentities } from "../iam/index.ts";
+import { ensureRole, iamService, openIdentityStore } from "../iam/index.ts";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
 import { StsSessions, stsService } from "./index.ts";
 
@@ -27,7 +27,7 @@ const trust = JSON.stringify({ Version: "2012-10-17", Statement: [{ Effect: "All
 
 async function served(sessionsMax = 10) {
   const clock = new ManualClock();
-  const store = recordedIdentities(new MemoryDocuments(), silentLogger);
+  const store = openIdentityStore(new MemoryDocuments(), silentLogger);
   const iam = { store, clock, randomBytes };
   await ensureRole(iam, "111122223333", "GalateaRole");
   const sessions = new StsSessions({ clock, randomBytes, sessionsMax });

@@ -4,7 +4,7 @@ import type { LogStreams } from "@galatea/hosting";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { Documents } from "@galatea/hosting/records";
 import { deliveryLimits, topicLimits, topicMetricUnits, Topics } from "@galatea/aws/topics";
-import { messageSender, openMessageSigner, topicPages, type TopicPages } from "@galatea/aws/topic-delivery";
+import { createMessageSender, openMessageSigner, topicPages, type TopicPages } from "@galatea/aws/topic-delivery";
 
 export interface TopicsOpening {
   readonly documents: Documents;
@@ -33,7 +33,7 @@ export async function loadedTopics(opening: TopicsOpening): Promise<LoadedTopics
   const topics = await Topics.open({
     documents,
     limits: { ...topicLimits, ...deliveryLimits },
-    send: messageSender({ toThisMachine, toPrivateNetworks }),
+    send: createMessageSender({ toThisMachine, toPrivateNetworks }),
     links: {
       certificateUrl: `${url}${signer.certificatePath}`,
       subscribeUrl: (TopicArn, Token) => query({ Action: "ConfirmSubscription", TopicArn, Token }),

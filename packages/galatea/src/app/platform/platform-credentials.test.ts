@@ -18,7 +18,7 @@ import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-s
 import { AssumeRoleCommand, GetCallerIdentityCommand, STSClient } from "@aws-sdk/client-sts";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { ByteBudget, createLogger, silentLogger } from "@galatea/base";
-import { keysOf, keySource, KeysRefusal, rootKeys } from "@galatea/aws/owner-keys";
+import { parseCredentialsFile, findKeySource, OwnerKeysError, readOwnerKeys } from "@galatea/aws/owner-keys";
 import { parseFlags, upFlags, upOptions } from "../../options/index.ts";
 import { credentialsPath, dataDirectories } from "../../data-directory/index.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
@@ -181,10 +181,10 @@ test("a request that names one key and is signed with another is refused", async
 
 test("the key of a data directory is made once, for its owner's eyes, whoever asks first", async () => {
   const path = credentialsPath(dataDirectories(join(root, "fresh"), {}));
-  const source = keySource(null, {}, path);
-  const all = await Promise.all(Array.from({ length: 8 }, () => rootKeys(source, silentLogger)));
+  const source = findKeySource(null, {}, path);
+  const all = await Promise.all(Array.from({ length: 8 }, () => readOwnerKeys(source, silentLogger)));
   assert.equal(new Set(all.map((keys) => JSON.stringify(keys))).size, 1);
-  assert.deepEqual(await rootKeys(source, silentLogger), all[0]);
+  assert.deepEqual(await readOwnerKeys(source, silentLogger), all[0]);
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   assert.deepEqual(await readdir(join(root, "fresh")), ["credentials"]);
   const [{ accessKeyId, secretAccessKey }] = all[0] as NonNullable<(typeof all)[0]>;
@@ -195,15 +195,15 @@ test("the key of a data directory is made once, for its owner's eyes, whoever as
 
 test("a key that a disk has damaged is kept aside and made anew, and told", async () => {
   const path = join(root, "damaged", "credentials");
-  const source = keySource(null, {}, path);
+  const source = findKeySource(null, {}, path);
   await mkdir(join(root, "damaged"));
   await writeFile(path, "[defau");
   const told: string[] = [];
-  const [made] = await rootKeys(
+  const [made] = await readOwnerKeys(
     source,
     createLogger((_, message) => told.push(message)),
   );
-  assert.deepEqual(await rootKeys(source, silentLogger), [made]);
+  assert.deepEqual(await readOwnerKeys(source, silentLogger), [made]);
   assert.deepEqual(told, ["the platform's credentials are damaged; they are kept aside and replaced by new ones"]);
   assert.equal((await readdir(join(root, "damaged"))).length, 2);
 });
@@ -214,7 +214,7 @@ test("a file of keys is read as the AWS tools read theirs, with every profile", 
     "# two\n[default]\naws_access_key_id=AAAA\naws_secret_access_key = one=/+secret\n\n[ci]\nregion = x\n" +
     "aws_access_key_id = BBBB\naws_secret_access_key = two-secret\n[profile]\nregion = y\n";
   await writeFile(path, text);
-  assert.deepEqual(await rootKeys(keySource(path, { GALATEA_ACCESS_KEY_ID: "ignored" }, ""), silentLogger), [
+  assert.deepEqual(await readOwnerKeys(findKeySource(path, { GALATEA_ACCESS_KEY_ID: "ignored" }, ""), silentLogger), [
     { accessKeyId: "AAAA", secretAccessKey: "one=/+secret" },
     { accessKeyId: "BBBB", secretAccessKey: "two-secret" },
   ]);
@@ -232,9 +232,9 @@ test("keys that nobody could sign with are refused in one sentence", () => {
     ],
   ] as const)
     assert.throws(
-      () => keysOf(text, "f"),
-      (error) => error instanceof KeysRefusal && sentence.test(error.message),
+      () => parseCredentialsFile(text, "f"),
+      (error) => error instanceof OwnerKeysError && sentence.test(error.message),
       text,
     );
-  assert.throws(() => keySource(null, { GALATEA_ACCESS_KEY_ID: "AAAA" }, ""), KeysRefusal);
+  assert.throws(() => findKeySource(null, { GALATEA_ACCESS_KEY_ID: "AAAA" }, ""), OwnerKeysError);
 });

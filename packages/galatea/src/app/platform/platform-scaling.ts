@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { alarmLimits, Alarms, type ResolveAlarmAction } from "@galatea/hosting/alarms";
-import { alarmValues } from "@galatea/aws";
+import { createAlarmValueReader } from "@galatea/aws";
 import type { Clock, Logger } from "@galatea/base";
 import type { Hosting, Owner } from "@galatea/hosting";
 import type { MetricStore } from "@galatea/base/metrics";
@@ -30,7 +30,7 @@ export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpen
   let scaling: Scaling | null = null;
   const alarmActions: ResolveAlarmAction = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;
   const { documents, clock, logger } = parts;
-  const common = { documents, readValues: alarmValues(parts), clock, logger };
+  const common = { documents, readValues: createAlarmValueReader(parts), clock, logger };
   const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
   return {
     alarms,

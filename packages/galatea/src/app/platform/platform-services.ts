@@ -4,10 +4,10 @@ import {
   ensureRole,
   GroupFilters,
   lazyLogQueries,
-  ObjectWriters,
-  recordedDashboards,
-  recordedIdentities,
-  recordedMetricFilters,
+  WriterQuotas,
+  openDashboardStore,
+  openIdentityStore,
+  openMetricFilterStore,
   StsSessions,
   type ServiceRow,
 } from "@galatea/aws";
@@ -38,8 +38,8 @@ export interface ServicesDependencies {
   /** Returns the endpoint or job whose code has a key; null for keys of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Returns whether a listing shows an object to the caller. */
-  readonly lists: InstancePermissions["lists"];
-  readonly listsGroup: InstancePermissions["listsGroup"];
+  readonly lists: InstancePermissions["isObjectListed"];
+  readonly listsGroup: InstancePermissions["isGroupListed"];
   /** Maximum bytes that the code of one of them may keep in the store. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
@@ -47,7 +47,7 @@ export interface ServicesDependencies {
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   /** Aborts when streams that have not ended by then are cut off. */
-  readonly cutting: AbortSignal;
+  readonly streamAbort: AbortSignal;
   readonly logger: Logger;
 }
 
@@ -57,7 +57,7 @@ export async function platformServices(
   parts: ServicesDependencies,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
   const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = parts;
-  const identities = recordedIdentities(documents, logger);
+  const identities = openIdentityStore(documents, logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, accountId, executionRoleName);
   const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
@@ -66,18 +66,18 @@ export async function platformServices(
     hosting,
     ...scaled,
     newId: randomUUID,
-    dashboards: recordedDashboards(documents, logger),
+    dashboards: openDashboardStore(documents, logger),
     requestBytesMax,
     allowedOrigins: parts.allowedOrigins,
     store,
     s3Domain: null,
     lists: parts.lists,
     listsGroup: parts.listsGroup,
-    writers: new ObjectWriters({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
+    writers: new WriterQuotas({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
     series,
     logs,
     metricFilters: opening.use(
-      await GroupFilters.open({ store: recordedMetricFilters(documents, logger), logs, series, logger }),
+      await GroupFilters.open({ store: openMetricFilterStore(documents, logger), logs, series, logger }),
     ),
     queries: opening.use(lazyLogQueries({ store: logs, clock, logger, newId: randomUUID })),
     iam,
@@ -86,7 +86,7 @@ export async function platformServices(
     sessions,
     executionRole,
     stopping: parts.stopping,
-    cutting: parts.cutting,
+    streamAbort: parts.streamAbort,
     clock,
   });
   return { services, sessions };

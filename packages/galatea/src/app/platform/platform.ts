@@ -6,13 +6,13 @@ import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
-  answerHttpsHosts,
+  attachConnectProxy,
   createGateway,
   isLoopbackName,
   isOpenAiUrl,
-  refusedRequest,
-  stsHosts,
-  topicActions,
+  rejectionOf,
+  stsHostNames,
+  createTopicActions,
   type HostAndOriginRules,
 } from "@galatea/aws";
 import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
@@ -47,7 +47,7 @@ import { createLogLinks, publicPages, type LogLinks } from "@galatea/aws/public-
 import { instancePermissions, type InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
-import { AcceptedKeys, bringsKey, type RootKey } from "@galatea/aws/owner-keys";
+import { AcceptedKeys, hasOwnerKey, type RootKey } from "@galatea/aws/owner-keys";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
 import { platformContainerEnvironment } from "../passed-environment.ts";
@@ -55,8 +55,8 @@ import { openTopics, resultOutbox } from "./platform-topics.ts";
 import {
   createPlatformServer,
   queueRequests,
-  inheritableSocket,
-  listen,
+  duplicateListeningSocket,
+  listenOn,
   type PlatformServerLimits,
 } from "@galatea/aws/http-server";
 import { containerRequestBytes } from "../request-memory.ts";
@@ -130,7 +130,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     openLog: logs.writer.bind(logs),
   });
   const counters = new EndpointCounters({ exists: (name) => hosting.hasEndpoint(name), rowsMax: countedEndpointsMax });
-  const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: topicActions(topics) });
+  const { alarms, openScaling } = await openAlarms(opening, { ...parts, otherActions: createTopicActions(topics) });
   const hosting: Hosting = opening.use(
     await Hosting.open({
       documents,
@@ -155,7 +155,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     topics,
     ...callersOf(options, instances),
     stopping: stopping.signal,
-    cutting: port.cutting,
+    streamAbort: port.streamAbort,
   });
   const door = openDoor(options, { ...aws, instances, keys });
   const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
@@ -170,20 +170,20 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     host.detach();
     return port.handOver();
   };
-  const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endThoseOf(keys.replace(next));
+  const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endSessionsOpenedBy(keys.replace(next));
   return Object.assign(opening.move(), { url: port.url, recordsLost, replaceKeys, detach });
 }
 
 /** Opens the platform's port: calls wait until `openTo`, while endpoints are started again. */
 async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
-  const { server, close, handOver, cutting } = createPlatformServer(options.serverLimits);
+  const { server, close, handOver, streamAbort } = createPlatformServer(options.serverLimits);
   // The SageMaker SDK requires the managed service's own STS hosts, and reaches this platform for them as a proxy.
   const certificate = await clientCertificate(options.directories.clients, options.log);
   const secret = () => keys.secret;
-  const tunnels = answerHttpsHosts(server, { certificate, hosts: stsHosts(), tunnelsMax, secret });
+  const tunnels = attachConnectProxy(server, { certificate, hosts: stsHostNames(), tunnelsMax, secret });
   const openTo = queueRequests(server);
   const { listeningFd = null } = options;
-  const url = await listen(server, { ...options, listeningFd });
+  const url = await listenOn(server, { ...options, listeningFd });
   let isHandedOver = false;
   const end = (graceMs: number) => {
     tunnels[Symbol.dispose]();
@@ -193,12 +193,12 @@ async function openPort(opening: AsyncDisposableStack, options: PlatformOptions,
   return {
     url,
     openTo,
-    cutting,
+    streamAbort,
     close: end,
     /** Makes `close` hand the port over; returns the listening socket for the next process. */
     handOver: () => {
       isHandedOver = true;
-      return inheritableSocket(server);
+      return duplicateListeningSocket(server);
     },
   };
 }
@@ -258,8 +258,8 @@ function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, c
   const limits = { seriesMax, yieldToEventLoop: nextTurn };
   return {
     series: async () => counters.prometheusText() + (await printSeries(series, { ...limits, nowMs: clock.epochMs() })),
-    bringsKey: (request: IncomingMessage) => bringsKey(request, keys.all),
-    isOpen: !keys.verifies,
+    hasOwnerKey: (request: IncomingMessage) => hasOwnerKey(request, keys.all),
+    isOpen: !keys.verifiesSignatures,
   };
 }
 
@@ -338,9 +338,9 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
 const callersOf = (options: PlatformOptions, instances: InstancePermissions) => ({
   accountId: options.account,
   allowedOrigins: new Set(options.allowedOrigin),
-  writerOf: (accessKeyId: string) => instances.writerOf(accessKeyId),
-  lists: instances.lists,
-  listsGroup: instances.listsGroup,
+  writerOf: (accessKeyId: string) => instances.findWriter(accessKeyId),
+  lists: instances.isObjectListed,
+  listsGroup: instances.isGroupListed,
   writerBytesMax: options.endpointObjectsBytes,
 });
 
@@ -354,20 +354,20 @@ function openDoor(
   const { services, sessions, instances, keys } = parts;
   const { account: accountId, region } = options;
   const rules = hostAndOriginRules(options);
-  const refuses = ({ url = "/", headers }: IncomingMessage) => refusedRequest({ url, headers }, rules);
+  const rejectionText = ({ url = "/", headers }: IncomingMessage) => rejectionOf({ url, headers }, rules);
   const lent: CredentialLookup = (id) => instances.credential(id) ?? sessions.credential(id);
   const gateway = createGateway({
     services,
-    credentials: keys.verifies ? credentialLookup(keys, accountId, lent) : null,
-    permits: instances.permits,
+    credentials: keys.verifiesSignatures ? credentialLookup(keys, accountId, lent) : null,
+    isAllowed: instances.isAllowed,
     regionDefault: region,
     accountIdDefault: accountId,
-    refuses,
+    rejectionText,
     requestMemory: options.requestMemory,
     ...(options.clock && { clock: options.clock }),
     logger: options.log,
   });
-  return { refuses, gateway };
+  return { rejectionText, gateway };
 }
 
 /** Returns a lookup of the owner's keys, then of temporary ones. */
@@ -388,7 +388,7 @@ function hostAndOriginRules({ host, allowedHost, allowedOrigin, keys }: Platform
   const origins = new Set(allowedOrigin);
   const name = host.toLowerCase().replace(/\.$/, "");
   return {
-    hosts: new Set([name, ...allowedHost, ...stsHosts()]),
+    hosts: new Set([name, ...allowedHost, ...stsHostNames()]),
     anyAddress: !isLoopbackName(name),
     allowsPage: (origin, url) => origins.has(origin) && isOpenAiUrl(url),
     verified: keys !== null,

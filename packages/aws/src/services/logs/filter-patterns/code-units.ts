@@ -21,7 +21,7 @@ export function codeUnits(ranges: readonly CodeRange[]): CodeUnits {
   return found;
 }
 
-export function otherCodeUnits(than: CodeUnits): CodeUnits {
+export function complementOf(than: CodeUnits): CodeUnits {
   const found: CodeRange[] = [];
   let first = 0;
   for (const range of than) {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { parseFilterPattern } from "./filter-pattern.ts";
+import { compileFilterPattern } from "./filter-pattern.ts";
 import { parsePatternRegex } from "./pattern-regex.ts";
-import { wildcards } from "./pattern-values.ts";
+import { compileWildcards } from "./pattern-values.ts";
 
-const matches = (pattern: string, message: string) => parseFilterPattern(pattern)(message);
+const matches = (pattern: string, message: string) => compileFilterPattern(pattern)(message);
 const refused = (pattern: string, message: RegExp) =>
-  assert.throws(() => parseFilterPattern(pattern), { code: "InvalidParameterException", message });
+  assert.throws(() => compileFilterPattern(pattern), { code: "InvalidParameterException", message });
 
 /** Each message with whether the pattern matches it. */
 function cases(pattern: string, expected: Readonly<Record<string, boolean>>): void {
@@ -112,10 +112,10 @@ test("a pattern that is none is refused with what is wrong, and where", () => {
 
 test("hostile messages and patterns take time in proportion to their length", () => {
   const long = "a".repeat(256 * 1024);
-  assert.equal(parseFilterPattern(`%${"a*".repeat(63)}b%`)(long), false);
-  assert.equal(parseFilterPattern("[...,x=1]")("[ ".repeat(128 * 1024)), false);
-  assert.equal(parseFilterPattern(`{ ${"(".repeat(300)}$.a = 1${")".repeat(300)} }`)('{"a":1}'), true);
-  assert.equal(parseFilterPattern("{ $.*.a = 1 }")(`{"a":${"[".repeat(5000)}${"]".repeat(5000)}}`), false);
+  assert.equal(compileFilterPattern(`%${"a*".repeat(63)}b%`)(long), false);
+  assert.equal(compileFilterPattern("[...,x=1]")("[ ".repeat(128 * 1024)), false);
+  assert.equal(compileFilterPattern(`{ ${"(".repeat(300)}$.a = 1${")".repeat(300)} }`)('{"a":1}'), true);
+  assert.equal(compileFilterPattern("{ $.*.a = 1 }")(`{"a":${"[".repeat(5000)}${"]".repeat(5000)}}`), false);
 });
 
 const letters = fc.array(fc.constantFrom("a", "b", "1", "-"), { maxLength: 12 }).map((all) => all.join(""));
@@ -177,7 +177,7 @@ test("property: wildcards match what they stand for", () => {
   const pattern = fc.array(fc.constantFrom("a", "b", "*"), { maxLength: 8 }).map((all) => all.join(""));
   fc.assert(
     fc.property(pattern, letters, (given, message) => {
-      assert.equal(wildcards(given)(message), new RegExp(`^${given.replaceAll("*", ".*")}$`).test(message));
+      assert.equal(compileWildcards(given)(message), new RegExp(`^${given.replaceAll("*", ".*")}$`).test(message));
     }),
     { numRuns: 2000 },
   );
@@ -220,7 +220,7 @@ test("property: any text is a pattern or is refused as one, and a pattern of wor
       fc.string(),
       (pattern, message) => {
         try {
-          assert.equal(typeof parseFilterPattern(pattern)(message), "boolean");
+          assert.equal(typeof compileFilterPattern(pattern)(message), "boolean");
         } catch (error) {
           assert.equal((error as { code?: string }).code, "InvalidParameterException", String(error));
         }

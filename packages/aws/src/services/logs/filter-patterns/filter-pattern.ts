@@ -8,8 +8,8 @@ import { invalidPattern, PatternText } from "./pattern-text.ts";
  * messages of fields between spaces, and terms. An empty pattern matches all; terms are case sensitive. Matching takes
  * time proportional to the lengths of the message and the pattern.
  */
-export function parseFilterPattern(pattern: string): (message: string) => boolean {
-  return readFilterPattern(pattern).matches;
+export function compileFilterPattern(pattern: string): (message: string) => boolean {
+  return parseFilterPattern(pattern).matches;
 }
 
 /** A pattern with the values that it finds in a matching message. */
@@ -18,7 +18,7 @@ export type FilterPattern =
   | ({ readonly of: "fields" } & FieldsPattern)
   | { readonly of: "terms"; readonly matches: (message: string) => boolean };
 
-export function readFilterPattern(pattern: string): FilterPattern {
+export function parseFilterPattern(pattern: string): FilterPattern {
   const text = new PatternText(pattern.trim());
   if (text.text.startsWith("{")) return { of: "json", ...parseJsonPattern(text) };
   if (text.text.startsWith("[")) return { of: "fields", ...parseFieldsPattern(text) };
@@ -52,11 +52,11 @@ function takeTerm(text: PatternText): Term {
   if (quoted !== undefined) return { sign, isIn: includes(quoted.replaceAll(/\\(.)/gs, "$1")) };
   const regex = text.match(/%((?:[^%\\]|\\.)+)%(?!\S)/s)?.[1];
   if (regex !== undefined) {
-    text.count("regular expressions");
+    text.countCostlyElement("regular expressions");
     return { sign, isIn: parsePatternRegex(regex) };
   }
   const word = text.match(/[^\s"]\S*/)?.[0];
-  if (word === undefined) throw invalidPattern(`a quotation mark is not closed ${text.place()}`);
+  if (word === undefined) throw invalidPattern(`a quotation mark is not closed ${text.positionText()}`);
   return { sign, isIn: includes(word) };
 }
 

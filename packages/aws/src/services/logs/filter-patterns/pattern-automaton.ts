@@ -1,7 +1,7 @@
 import type { CodeUnits } from "./code-units.ts";
 
 /** One character of an expression, with its repetition. */
-export interface Step {
+export interface PatternStep {
   readonly takes: CodeUnits;
   /** May be skipped. */
   readonly isOptional: boolean;
@@ -9,14 +9,14 @@ export interface Step {
   readonly repeats: boolean;
 }
 
-export interface Alternative {
-  readonly steps: readonly Step[];
+export interface PatternAlternative {
+  readonly steps: readonly PatternStep[];
   readonly fromStart: boolean;
   readonly toEnd: boolean;
 }
 
 /** Number of bits of an automaton. */
-export const stepsMax = 64;
+export const automatonStepsMax = 64;
 
 /** A bit for each step of all alternatives: the first 32, and the others. */
 interface Bits {
@@ -41,7 +41,7 @@ function set(bits: Bits, at: number): void {
  * operations for any expression. This runs on the event loop: 256 KiB take 3 to 25 ms, where re2js takes 0.7 to 1.6 s
  * for expressions such as `a[ab]{30}c` and `a.{60}c`.
  */
-export function searchOf(alternatives: readonly Alternative[]): (message: string) => boolean {
+export function compileSearch(alternatives: readonly PatternAlternative[]): (message: string) => boolean {
   const filled = alternatives.filter(({ steps }) => steps.length > 0);
   const matchesEmpty = alternatives.some((each) => each.fromStart && each.toEnd && canBeEmpty(each));
   const matchesAll = alternatives.some((each) => !(each.fromStart && each.toEnd) && canBeEmpty(each));
@@ -50,10 +50,10 @@ export function searchOf(alternatives: readonly Alternative[]): (message: string
   return (message) => (message === "" ? matchesEmpty : search(message));
 }
 
-const canBeEmpty = ({ steps }: Alternative) => steps.every(({ isOptional }) => isOptional);
+const canBeEmpty = ({ steps }: PatternAlternative) => steps.every(({ isOptional }) => isOptional);
 
 /** Returns the search for non-empty messages. */
-function searchIn(alternatives: readonly Alternative[]): (message: string) => boolean {
+function searchIn(alternatives: readonly PatternAlternative[]): (message: string) => boolean {
   const { ofAscii, classOf, low: takesLow, high: takesHigh } = takenBy(alternatives);
   const { first, passed, repeats, ends, endsAtEnd, enterAtStart, enterLater, passedAtStart, passedLater } =
     markedSteps(alternatives);
@@ -85,7 +85,7 @@ function searchIn(alternatives: readonly Alternative[]): (message: string) => bo
   };
 }
 
-function markedSteps(alternatives: readonly Alternative[]) {
+function markedSteps(alternatives: readonly PatternAlternative[]) {
   const all = alternatives.flatMap((alternative) =>
     alternative.steps.map((step, index) => {
       const isFirst = index === 0;
@@ -111,7 +111,7 @@ function markedSteps(alternatives: readonly Alternative[]) {
 }
 
 /** Returns the steps that take each code unit; they are equal for all units between two bounds. */
-function takenBy(alternatives: readonly Alternative[]) {
+function takenBy(alternatives: readonly PatternAlternative[]) {
   const steps = alternatives.flatMap((each) => each.steps);
   // All steps of a repetition have the same ranges.
   const distinct = new Map<CodeUnits, number[]>();

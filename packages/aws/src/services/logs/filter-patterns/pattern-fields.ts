@@ -1,5 +1,5 @@
 import { type PatternText, invalidPattern } from "./pattern-text.ts";
-import { compares, takeComparison, takeValue } from "./pattern-values.ts";
+import { matchesComparison, readPatternComparison, readPatternValue } from "./pattern-values.ts";
 
 type FieldCondition = (field: string) => boolean;
 interface NamedField {
@@ -23,10 +23,10 @@ export interface FieldsPattern {
 export function parseFieldsPattern(text: PatternText): FieldsPattern {
   text.expect("[");
   const fields: FieldPattern[] = [];
-  do fields.push(text.takes("...") ? "rest" : fieldPattern(text));
-  while (text.takes(","));
+  do fields.push(text.consume("...") ? "rest" : fieldPattern(text));
+  while (text.consume(","));
   text.expect("]");
-  if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing bracket, ${text.place()}`);
+  if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing bracket, ${text.positionText()}`);
   const restAt = fields.indexOf("rest");
   if (restAt !== fields.lastIndexOf("rest")) throw invalidPattern("... may occur only once");
   const known = fields.filter((field) => field !== "rest");
@@ -54,8 +54,8 @@ function fieldPattern(text: PatternText): NamedField {
   const ors: NamedField[][] = [[]];
   for (;;) {
     ors.at(-1)?.push(fieldCondition(text));
-    if (text.takes("||")) ors.push([]);
-    else if (!text.takes("&&")) break;
+    if (text.consume("||")) ors.push([]);
+    else if (!text.consume("&&")) break;
   }
   const matches = (field: string) => ors.some((ands) => ands.every((condition) => condition.matches(field)));
   return { name: ors[0]?.[0]?.name ?? "", matches };
@@ -64,13 +64,13 @@ function fieldPattern(text: PatternText): NamedField {
 function fieldCondition(text: PatternText): NamedField {
   text.skipSpace();
   const name = text.match(/[\w$.-]+|\*/)?.[0];
-  if (name === undefined) throw invalidPattern(`the name of a field expected ${text.place()}`);
-  const comparison = takeComparison(text);
+  if (name === undefined) throw invalidPattern(`the name of a field expected ${text.positionText()}`);
+  const comparison = readPatternComparison(text);
   if (comparison === null) return { name, matches: () => true };
-  const value = takeValue(text, comparison);
+  const value = readPatternValue(text, comparison);
   return {
     name,
-    matches: (field) => compares(value.kind === "number" ? numberOf(field) : field, comparison, value),
+    matches: (field) => matchesComparison(value.kind === "number" ? numberOf(field) : field, comparison, value),
   };
 }
 

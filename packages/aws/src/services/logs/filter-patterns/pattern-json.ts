@@ -1,5 +1,5 @@
 import { PatternText, invalidPattern } from "./pattern-text.ts";
-import { compares, takeComparison, takeValue } from "./pattern-values.ts";
+import { matchesComparison, readPatternComparison, readPatternValue } from "./pattern-values.ts";
 
 /** A key, an index of a list, or (null) every member. */
 type Step = string | number | null;
@@ -17,7 +17,7 @@ export function parseJsonPattern(text: PatternText): JsonPattern {
   const selectors: string[] = [];
   const condition = anyOf(text, selectors);
   text.expect("}");
-  if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing brace, ${text.place()}`);
+  if (!text.isAtEnd) throw invalidPattern(`nothing may follow the closing brace, ${text.positionText()}`);
   const matches = (message: string) => {
     const root = documentOf(message);
     return root !== undefined && condition(root);
@@ -29,7 +29,7 @@ export function parseJsonPattern(text: PatternText): JsonPattern {
 export function parseJsonSelector(source: string): (message: string) => unknown {
   const text = new PatternText(source);
   const path = selector(text);
-  if (!text.isAtEnd) throw invalidPattern(`nothing may follow a selector, ${text.place()}`);
+  if (!text.isAtEnd) throw invalidPattern(`nothing may follow a selector, ${text.positionText()}`);
   return (message) => {
     const root = documentOf(message);
     return root === undefined ? undefined : valuesAt(root, path)[0];
@@ -48,18 +48,18 @@ function documentOf(message: string): unknown {
 
 function anyOf(text: PatternText, selectors: string[]): Condition {
   const conditions = [allOf(text, selectors)];
-  while (text.takes("||")) conditions.push(allOf(text, selectors));
+  while (text.consume("||")) conditions.push(allOf(text, selectors));
   return (root) => conditions.some((condition) => condition(root));
 }
 
 function allOf(text: PatternText, selectors: string[]): Condition {
   const conditions = [one(text, selectors)];
-  while (text.takes("&&")) conditions.push(one(text, selectors));
+  while (text.consume("&&")) conditions.push(one(text, selectors));
   return (root) => conditions.every((condition) => condition(root));
 }
 
 function one(text: PatternText, selectors: string[]): Condition {
-  if (text.takes("(")) {
+  if (text.consume("(")) {
     const condition = anyOf(text, selectors);
     text.expect(")");
     return condition;
@@ -71,10 +71,10 @@ function one(text: PatternText, selectors: string[]): Condition {
   text.skipSpace();
   const state = text.match(/(IS\s+NOT\s+NULL|IS\s+NULL|IS\s+TRUE|IS\s+FALSE|NOT\s+EXISTS|EXISTS)\b/i)?.[1];
   if (state !== undefined) return isInState(path, state.toUpperCase().replaceAll(/\s+/g, " "));
-  const comparison = takeComparison(text);
-  if (comparison === null) throw invalidPattern(`a comparison, IS or NOT EXISTS expected ${text.place()}`);
-  const value = takeValue(text, comparison);
-  return (root) => valuesAt(root, path).some((found) => compares(found, comparison, value));
+  const comparison = readPatternComparison(text);
+  if (comparison === null) throw invalidPattern(`a comparison, IS or NOT EXISTS expected ${text.positionText()}`);
+  const value = readPatternValue(text, comparison);
+  return (root) => valuesAt(root, path).some((found) => matchesComparison(found, comparison, value));
 }
 
 function isInState(path: readonly Step[], state: string): Condition {
@@ -119,10 +119,10 @@ function selector(text: PatternText): readonly Step[] {
           : (name ?? "").replaceAll(/\\(.)/gs, "$1"),
     );
   }
-  if (steps.length === 0) throw invalidPattern(`a property expected behind $, ${text.place()}`);
+  if (steps.length === 0) throw invalidPattern(`a property expected behind $, ${text.positionText()}`);
   const wildcardCount = steps.filter((step) => step === null).length;
-  if (wildcardCount > 1) throw invalidPattern(`a selector may have one wildcard, ${text.place()}`);
-  if (wildcardCount > 0) text.count("wildcards");
+  if (wildcardCount > 1) throw invalidPattern(`a selector may have one wildcard, ${text.positionText()}`);
+  if (wildcardCount > 0) text.countCostlyElement("wildcards");
   return steps;
 }
 

@@ -1,5 +1,5 @@
-import { codeUnits, everyCodeUnit, otherCodeUnits, type CodeRange, type CodeUnits } from "./code-units.ts";
-import { searchOf, stepsMax, type Alternative, type Step } from "./pattern-automaton.ts";
+import { codeUnits, everyCodeUnit, complementOf, type CodeRange, type CodeUnits } from "./code-units.ts";
+import { compileSearch, automatonStepsMax, type PatternAlternative, type PatternStep } from "./pattern-automaton.ts";
 import { invalidPattern } from "./pattern-text.ts";
 
 /**
@@ -9,10 +9,10 @@ import { invalidPattern } from "./pattern-text.ts";
  */
 export function parsePatternRegex(source: string): (message: string) => boolean {
   const alternatives = splitAlternatives(source).map(parseAlternative);
-  if (alternatives.reduce((sum, { steps }) => sum + steps.length, 0) > stepsMax) {
-    throw invalidPattern(`a regular expression may have ${stepsMax} characters, repetitions written out`);
+  if (alternatives.reduce((sum, { steps }) => sum + steps.length, 0) > automatonStepsMax) {
+    throw invalidPattern(`a regular expression may have ${automatonStepsMax} characters, repetitions written out`);
   }
-  return searchOf(alternatives);
+  return compileSearch(alternatives);
 }
 
 function splitAlternatives(source: string): readonly string[] {
@@ -26,11 +26,11 @@ function splitAlternatives(source: string): readonly string[] {
   return found;
 }
 
-function parseAlternative(source: string): Alternative {
+function parseAlternative(source: string): PatternAlternative {
   const fromStart = source.startsWith("^");
   const toEnd = /(?:^|[^\\])(?:\\\\)*\$$/.test(source);
   const inner = source.slice(fromStart ? 1 : 0, toEnd ? -1 : undefined);
-  const steps: Step[] = [];
+  const steps: PatternStep[] = [];
   const piece = /(\\.|\[(?:\\.|[^\]\\])+\]|[^\\[\](){}*+?|])([*+?]|\{(\d{1,3})(?:(,)(\d{1,3})?)?\})?/gsy;
   let at = 0;
   while (at < inner.length) {
@@ -43,7 +43,7 @@ function parseAlternative(source: string): Alternative {
     const { least, most } = repetition(match);
     if (most !== null && most < least) throw invalidPattern(`the repetition ${match[2]} ends before it begins`);
     const count = Math.max(1, most ?? least);
-    if (steps.length + count > stepsMax) throw invalidPattern(`the repetition ${match[2]} is too long`);
+    if (steps.length + count > automatonStepsMax) throw invalidPattern(`the repetition ${match[2]} is too long`);
     if (most === 0) continue;
     for (let index = 0; index < count; index++) {
       steps.push({ takes, isOptional: index >= least, repeats: most === null && index === count - 1 });
@@ -97,7 +97,7 @@ function parseClass(source: string): CodeUnits {
     }
   }
   if (ranges.length === 0) throw invalidPattern("a class of characters is empty");
-  return isNegated ? otherCodeUnits(codeUnits(ranges)) : codeUnits(ranges);
+  return isNegated ? complementOf(codeUnits(ranges)) : codeUnits(ranges);
 }
 
 function codeOf(member: string): number {

@@ -32,7 +32,7 @@ export class PatternText {
   }
 
   /** Consumes a sign if it is next; returns whether it was. */
-  takes(sign: string): boolean {
+  consume(sign: string): boolean {
     this.skipSpace();
     if (!this.text.startsWith(sign, this.#at)) return false;
     this.#at += sign.length;
@@ -40,7 +40,7 @@ export class PatternText {
   }
 
   expect(sign: string): void {
-    if (!this.takes(sign)) throw invalidPattern(`'${sign}' expected ${this.place()}`);
+    if (!this.consume(sign)) throw invalidPattern(`'${sign}' expected ${this.positionText()}`);
   }
 
   /** Consumes the match of an expression at the current offset, without skipping spaces; null if there is none. */
@@ -53,13 +53,13 @@ export class PatternText {
   }
 
   /** Counts an expensive part; throws above its limit. */
-  count(what: keyof typeof countedMax): void {
+  countCostlyElement(what: keyof typeof countedMax): void {
     this.#counts[what] += 1;
     if (this.#counts[what] > countedMax[what]) throw invalidPattern(`it may have ${countedMax[what]} ${what} at most`);
   }
 
   /** Returns the current position, for an error text. */
-  place(): string {
+  positionText(): string {
     return this.#at >= this.text.length ? "at the end" : `at character ${this.#at + 1}`;
   }
 }

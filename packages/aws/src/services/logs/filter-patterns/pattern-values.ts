@@ -11,16 +11,16 @@ export type PatternValue =
   | { readonly kind: "text"; readonly isLike: (text: string) => boolean }
   | { readonly kind: "regex"; readonly isLike: (text: string) => boolean };
 
-export function takeComparison(text: PatternText): PatternComparison | null {
+export function readPatternComparison(text: PatternText): PatternComparison | null {
   text.skipSpace();
   return (text.match(/!=|<=|>=|=|<|>/)?.[0] ?? null) as PatternComparison | null;
 }
 
 /** Reads a quoted text, a `%regular expression%`, or a bare word up to a terminating sign. */
-export function takeValue(text: PatternText, comparison: PatternComparison): PatternValue {
+export function readPatternValue(text: PatternText, comparison: PatternComparison): PatternValue {
   const value = takeAnyValue(text);
   if (value.kind !== "number" && comparison !== "=" && comparison !== "!=") {
-    throw invalidPattern(`${comparison} compares numbers only, ${text.place()}`);
+    throw invalidPattern(`${comparison} compares numbers only, ${text.positionText()}`);
   }
   return value;
 }
@@ -28,24 +28,24 @@ export function takeValue(text: PatternText, comparison: PatternComparison): Pat
 function takeAnyValue(text: PatternText): PatternValue {
   text.skipSpace();
   const quoted = text.match(/"((?:[^"\\]|\\.)*)"/s);
-  if (quoted !== null) return { kind: "text", isLike: wildcards((quoted[1] ?? "").replaceAll(/\\(.)/gs, "$1")) };
+  if (quoted !== null) return { kind: "text", isLike: compileWildcards((quoted[1] ?? "").replaceAll(/\\(.)/gs, "$1")) };
   const regex = text.match(/%((?:[^%\\]|\\.)+)%/s);
   if (regex !== null) {
-    text.count("regular expressions");
+    text.countCostlyElement("regular expressions");
     return { kind: "regex", isLike: parsePatternRegex(regex[1] ?? "") };
   }
   const word = text.match(/[^\s"%,&|(){}[\]=<>!]+/)?.[0];
-  if (word === undefined) throw invalidPattern(`a value expected ${text.place()}`);
+  if (word === undefined) throw invalidPattern(`a value expected ${text.positionText()}`);
   if (/^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(word))
     return { kind: "number", value: Number(word), text: word };
-  return { kind: "text", isLike: wildcards(word) };
+  return { kind: "text", isLike: compileWildcards(word) };
 }
 
 /**
  * Returns a function that matches a text in which each `*` stands for any characters. The literals are searched one
  * after the other, so the time is linear in the text.
  */
-export function wildcards(pattern: string): (text: string) => boolean {
+export function compileWildcards(pattern: string): (text: string) => boolean {
   const pieces = pattern.split("*");
   const [first = "", ...rest] = pieces;
   const last = rest.pop();
@@ -66,7 +66,7 @@ export function wildcards(pattern: string): (text: string) => boolean {
  * Compares a value with a pattern's. A value that is neither a text nor a number matches no comparison, not even `!=`.
  * A text is never less or greater than a number.
  */
-export function compares(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
+export function matchesComparison(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
   switch (value.kind) {
     case "number": {
       if (typeof found === "number") return comparesNumbers(found, comparison, value.value);

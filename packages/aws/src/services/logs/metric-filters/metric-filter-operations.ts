@@ -1,9 +1,9 @@
 import { type Clock } from "@galatea/base";
 import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
-import { pageAfter, type CallContext, type OperationRows, type RefusedMember } from "../../../wire/index.ts";
-import { readFilterPattern } from "../filter-patterns/index.ts";
+import { pageAfter, type CallContext, type OperationRows, type UnsupportedMember } from "../../../wire/index.ts";
+import { parseFilterPattern } from "../filter-patterns/index.ts";
 import type { LogStreams } from "@galatea/hosting";
-import { arnPrefix, logPage, logParameterError as invalid } from "../log-names.ts";
+import { logsArnPrefix, logPageQuery, logParameterError as invalid } from "../log-names.ts";
 import { extractedValues, type MetricFilterRecord } from "./metric-filter.ts";
 import type { MetricFilters } from "./metric-filters.ts";
 import { MatchedLength } from "../matched-length.ts";
@@ -18,7 +18,7 @@ type PutInput = LogsInputs["PutMetricFilterRequest"];
 
 const dimensionsMax = 3;
 
-const refusedMembers: readonly RefusedMember[] = [
+const refusedMembers: readonly UnsupportedMember[] = [
   { path: "applyOnTransformedLogs", harmless: (value) => value === false },
   { path: "fieldSelectionCriteria", harmless: (value) => value === "" },
   { path: "emitSystemFieldDimensions", harmless: (value) => Array.isArray(value) && value.length === 0 },
@@ -27,11 +27,11 @@ const refusedMembers: readonly RefusedMember[] = [
 export function metricFilterOperations(parts: MetricFilterDependencies) {
   const { logs, metricFilters, clock } = parts;
   const resource = ({ logGroupName }: { readonly logGroupName: string }, context: CallContext) =>
-    `${arnPrefix(context)}${logGroupName}`;
+    `${logsArnPrefix(context)}${logGroupName}`;
   return {
     PutMetricFilter: {
       resource,
-      refuses: refusedMembers,
+      unsupportedMembers: refusedMembers,
       async handle(input) {
         await metricFilters.put(recordOf(input, clock.epochMs()));
         return {};
@@ -46,16 +46,16 @@ export function metricFilterOperations(parts: MetricFilterDependencies) {
       },
     },
     DescribeMetricFilters: {
-      resource: (_, context) => `${arnPrefix(context)}*`,
+      resource: (_, context) => `${logsArnPrefix(context)}*`,
       handle: async (input) => describe(metricFilters, input),
     },
     TestMetricFilter: {
       async handle({ filterPattern, logEventMessages }, { nextTick }) {
-        const pattern = readFilterPattern(filterPattern);
+        const pattern = parseFilterPattern(filterPattern);
         const matched = new MatchedLength();
         const matches = [];
         for (const [index, eventMessage] of logEventMessages.entries()) {
-          if (matched.isTurnDueBefore(eventMessage)) await nextTick();
+          if (matched.shouldYieldBefore(eventMessage)) await nextTick();
           const values = extractedValues(pattern, eventMessage);
           if (values !== null) matches.push({ eventNumber: index + 1, eventMessage, extractedValues: values });
         }
@@ -97,7 +97,7 @@ function describe(filters: MetricFilters, input: LogsInputs["DescribeMetricFilte
     .filter(({ metric }) => metricName === undefined || metric.name === metricName)
     .filter(({ metric }) => metricNamespace === undefined || metric.namespace === metricNamespace);
   const keyOf = (filter: MetricFilterRecord) => JSON.stringify([filter.group, filter.name]);
-  const { page, next } = pageAfter(found, keyOf, logPage("DescribeMetricFilters", input));
+  const { page, next } = pageAfter(found, keyOf, logPageQuery("DescribeMetricFilters", input));
   return { metricFilters: page.map(printFilter), nextToken: next };
 }
 

@@ -1,4 +1,4 @@
-import { parseJsonSelector, readFilterPattern, type FilterPattern } from "../filter-patterns/index.ts";
+import { parseJsonSelector, parseFilterPattern, type FilterPattern } from "../filter-patterns/index.ts";
 import { logParameterError as invalid } from "../log-names.ts";
 
 /** The record of a filter, which derives a metric from the matching log events of a group. */
@@ -34,11 +34,11 @@ const valueMax = 2 ** 360;
  * Returns the function that computes a filter's sample of an event; it returns null for none. Throws AwsError for an
  * invalid filter.
  */
-export function metricFilter({
+export function compileMetricFilter({
   pattern: source,
   metric,
 }: MetricFilterRecord): (message: string) => MetricSample | null {
-  const pattern = readFilterPattern(source);
+  const pattern = parseFilterPattern(source);
   const constant = metric.value.trim() === "" ? NaN : Number(metric.value);
   for (const value of [constant, metric.defaultValue ?? 0]) {
     if (Math.abs(value) > valueMax) throw invalid(`The value ${value} exceeds the maximum of a metric, 2^360.`);

@@ -3,7 +3,7 @@ import { AwsError, type KeyedLock, type Logger } from "@galatea/base";
 import type { MetricStore } from "@galatea/base/metrics";
 import type { LogFollower, LogStreams } from "@galatea/hosting";
 import type { RecordedValues } from "@galatea/hosting/records";
-import { metricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
+import { compileMetricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
 /** Filters by group and name, stored as documents. */
 export type MetricFilterStore = Pick<RecordedValues<MetricFilterRecord>, "all" | "put" | "deleteAll">;
@@ -40,7 +40,7 @@ export class MetricFilters implements Disposable {
     const filters = new MetricFilters(options);
     for (const record of await options.store.all()) {
       try {
-        filters.#set({ record, sampleOf: metricFilter(record) });
+        filters.#set({ record, sampleOf: compileMetricFilter(record) });
       } catch (error) {
         const { group, name } = record;
         options.logger.error("a metric filter cannot be read and is left out", { group, name, error: String(error) });
@@ -72,7 +72,7 @@ export class MetricFilters implements Disposable {
   /** Stores and activates a filter. Throws AwsError, also for an unknown group. */
   async put(record: MetricFilterRecord): Promise<void> {
     const { group, name } = record;
-    const sampleOf = metricFilter(record);
+    const sampleOf = compileMetricFilter(record);
     await this.#options.changing.run(group, async () => {
       await this.#options.logs.retentionDays(group);
       const isNew = this.#groups.get(group)?.has(name) !== true;

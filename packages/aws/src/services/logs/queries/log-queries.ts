@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { AwsError, openDeadline, Semaphore, TaskGroup, type Clock, type Logger } from "@galatea/base";
-import { QueryTooLarge, runQuery, type QueryEvent, type QueryResult } from "../../../insights/index.ts";
+import { QueryLimitExceeded, runQuery, type QueryEvent, type QueryResult } from "../../../insights/index.ts";
 import type { LogPage, LogStreams } from "@galatea/hosting";
 
 export interface LogQueriesOptions {
@@ -33,7 +33,7 @@ type QueryState =
 
 export interface LogQuery {
   readonly id: string;
-  readonly asked: QueryInput;
+  readonly input: QueryInput;
   readonly createdMs: number;
   readonly endedMs: number | null;
   readonly state: QueryState;
@@ -61,7 +61,7 @@ export class LogQueries implements AsyncDisposable {
   /** In the order of their starts. */
   readonly #queries = new Map<string, LogQuery>();
   readonly #tasks: TaskGroup;
-  readonly #places = new Semaphore(runningMax);
+  readonly #threads = new Semaphore(runningMax);
 
   constructor(options: LogQueriesOptions) {
     this.#options = options;
@@ -93,7 +93,7 @@ export class LogQueries implements AsyncDisposable {
     const stop = new AbortController();
     const query: LogQuery = {
       id: newId(),
-      asked,
+      input: asked,
       createdMs: clock.epochMs(),
       endedMs: null,
       state: { at: "Scheduled", stop },
@@ -108,7 +108,7 @@ export class LogQueries implements AsyncDisposable {
   stop(id: string): boolean {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return false;
-    this.#move(id, { at: "Cancelled" });
+    this.#setState(id, { at: "Cancelled" });
     if ("stop" in query.state) query.state.stop.abort();
     return true;
   }
@@ -117,35 +117,35 @@ export class LogQueries implements AsyncDisposable {
     return this.#tasks[Symbol.asyncDispose]();
   }
 
-  async #run({ id, asked, state }: LogQuery, signal: AbortSignal): Promise<void> {
+  async #run({ id, input: asked, state }: LogQuery, signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     using deadline = openDeadline({ clock, afterMs: runMsMax, signal });
     try {
-      using _place = await this.#places.acquire(deadline.signal);
-      if ("stop" in state) this.#move(id, { at: "Running", stop: state.stop });
+      using _place = await this.#threads.acquire(deadline.signal);
+      if ("stop" in state) this.#setState(id, { at: "Running", stop: state.stop });
       const query = { text: asked.text, limit: asked.limit, nowMs: clock.epochMs() };
       const result = await runQuery(query, this.#events(id, asked, deadline.signal), deadline.signal);
-      this.#move(id, { at: "Complete", result });
+      this.#setState(id, { at: "Complete", result });
     } catch (error) {
-      if (deadline.hasExpired) return this.#move(id, { at: "Timeout" });
+      if (deadline.hasExpired) return this.#setState(id, { at: "Timeout" });
       // The query was stopped, or the platform stops.
       if (signal.aborted) return;
-      this.#move(id, { at: "Failed" });
-      if (!(error instanceof QueryTooLarge)) throw error;
+      this.#setState(id, { at: "Failed" });
+      if (!(error instanceof QueryLimitExceeded)) throw error;
       logger.warning("a query of log groups exceeded a limit", { query: id, bound: error.message });
     }
   }
 
   /** The only place that changes a query's state; a final state stays. */
-  #move(id: string, state: QueryState): void {
+  #setState(id: string, state: QueryState): void {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return;
     const hasEnded = state.at !== "Scheduled" && state.at !== "Running";
     this.#queries.set(id, { ...query, state, endedMs: hasEnded ? this.#options.clock.epochMs() : null });
-    if (hasEnded) this.#forgetOldest();
+    if (hasEnded) this.#removeOldest();
   }
 
-  #forgetOldest(): void {
+  #removeOldest(): void {
     let [count, length] = [0, 0];
     for (const query of this.list()) {
       if (isUnderWay(query)) continue;
@@ -195,7 +195,7 @@ function isUnderWay({ state }: LogQuery): boolean {
   return state.at === "Scheduled" || state.at === "Running";
 }
 
-function lengthOf({ state, asked }: LogQuery): number {
+function lengthOf({ state, input: asked }: LogQuery): number {
   const rows = state.at === "Complete" ? state.result.rows : [];
   return rows.reduce(
     (sum, row) => row.reduce((all, [name, value]) => all + name.length + value.length, sum),

@@ -1,10 +1,10 @@
 import { AwsError } from "@galatea/base";
-import { parseQuery, QueryError, rowsMax } from "../../../insights/index.ts";
+import { parseQuery, QueryError, queryRowsMax } from "../../../insights/index.ts";
 import type { LogsInputs, LogsOperations } from "../../../spec/gen/logs.ts";
 import { pageAfter, type CallContext, type OperationRows } from "../../../wire/index.ts";
 import type { LogQueries, LogQuery } from "./log-queries.ts";
 import type { LogStreams } from "@galatea/hosting";
-import { arnPrefix, groupOf, invalidToken, logParameterError as invalid } from "../log-names.ts";
+import { logsArnPrefix, logGroupNameOf, invalidLogToken, logParameterError as invalid } from "../log-names.ts";
 
 export interface QueryDependencies {
   readonly logs: LogStreams;
@@ -28,9 +28,9 @@ export function queryOperations(parts: QueryDependencies) {
       // Permission for one of several groups is not permission for all.
       resource: (input, context) => {
         const [first = "", ...others] = groupsOf(input);
-        return others.length === 0 ? `${arnPrefix(context)}${first}` : `${arnPrefix(context)}*`;
+        return others.length === 0 ? `${logsArnPrefix(context)}${first}` : `${logsArnPrefix(context)}*`;
       },
-      refuses: [ownLanguage],
+      unsupportedMembers: [ownLanguage],
       handle: (input, context) => start(parts, input, context),
     },
     GetQueryResults: {
@@ -44,8 +44,8 @@ export function queryOperations(parts: QueryDependencies) {
       },
     },
     DescribeQueries: {
-      resource: (_, context) => `${arnPrefix(context)}*`,
-      refuses: [ownLanguage],
+      resource: (_, context) => `${logsArnPrefix(context)}*`,
+      unsupportedMembers: [ownLanguage],
       handle: async (input) => describe(queries, input),
     },
   } satisfies Partial<OperationRows<LogsOperations>>;
@@ -56,8 +56,8 @@ async function start({ logs, queries }: QueryDependencies, input: StartInput, { 
   if (groups.length > groupsMax) throw invalid(`A query has ${groupsMax} log groups at most.`);
   const [startMs, endMs] = [milliseconds(input.startTime), milliseconds(input.endTime)];
   if (endMs < startMs) throw invalid("The endTime must not be before the startTime.");
-  const limit = input.limit ?? rowsMax;
-  if (limit > rowsMax) throw invalid(`A query has ${rowsMax} rows at most in this server.`);
+  const limit = input.limit ?? queryRowsMax;
+  if (limit > queryRowsMax) throw invalid(`A query has ${queryRowsMax} rows at most in this server.`);
   checkText(input.queryString);
   // Rejects for an unknown group.
   for (const group of groups) await logs.retentionDays(group);
@@ -84,13 +84,13 @@ function groupsOf(input: StartInput): readonly string[] {
   if (groups === undefined || others.length > 0 || groups.length === 0) {
     throw invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be given.");
   }
-  return [...new Set(groups.map((each) => groupOf({ logGroupIdentifier: each })))];
+  return [...new Set(groups.map((each) => logGroupNameOf({ logGroupIdentifier: each })))];
 }
 
 const milliseconds = (time: number) => (time < secondsMax ? time * 1000 : time);
 
 function printResults(query: LogQuery) {
-  const { state, statistics, asked } = query;
+  const { state, statistics, input: asked } = query;
   const { rows, recordsMatched } = state.at === "Complete" ? state.result : { rows: [], recordsMatched: 0 };
   return {
     queryLanguage: language,
@@ -111,15 +111,15 @@ function describe(queries: LogQueries, input: LogsInputs["DescribeQueriesRequest
   const wanted = queries
     .list()
     .filter(({ state }) => input.status === undefined || state.at === input.status)
-    .filter(({ asked }) => input.logGroupName === undefined || asked.groups.includes(input.logGroupName));
+    .filter(({ input: asked }) => input.logGroupName === undefined || asked.groups.includes(input.logGroupName));
   const keyOf = (query: LogQuery) => `${String(query.createdMs).padStart(15, "0")} ${query.id}`;
   const newestFirst = wanted.toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1));
   const { nextToken: token, maxResults: countMax } = input;
   const listing = { operation: "DescribeQueries", input };
-  const asked = { countMax, pageMax: queriesPerPage, token, isDescending: true, listing, refusal: invalidToken };
+  const asked = { countMax, pageMax: queriesPerPage, token, isDescending: true, listing, refusal: invalidLogToken };
   const { page, next } = pageAfter(newestFirst, keyOf, asked);
   return {
-    queries: page.map(({ id, asked, state, createdMs, endedMs, statistics }) => ({
+    queries: page.map(({ id, input: asked, state, createdMs, endedMs, statistics }) => ({
       queryLanguage: language,
       queryId: id,
       queryString: asked.text,
