@@ -29,7 +29,7 @@ export interface ClientEnvironment {
   readonly files: readonly { readonly path: string; readonly text: string }[];
 }
 
-/** Variables with which a client would sign with another identity than the given key. */
+/** Variables that select another identity than the given key: they are unset. */
 const otherIdentities = ["AWS_SESSION_TOKEN", "AWS_PROFILE"];
 
 /**
@@ -52,7 +52,7 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     AWS_SECRET_ACCESS_KEY: options.secretAccessKey,
     // Avoids the timeout of a request to an instance metadata address that does not exist.
     AWS_EC2_METADATA_DISABLED: "true",
-    // Without it, clients prefix the platform's host name for operations with hosts of their own (logs.StartLiveTail).
+    // Without this variable, clients prefix the platform's host name for operations with hosts of their own (logs.StartLiveTail).
     AWS_DISABLE_HOST_PREFIX_INJECTION: "true",
     SAGEMAKER_SUPPRESS_V2_WARNING: "1",
     SAGEMAKER_USER_CONFIG_OVERRIDE: configuration,

@@ -26,11 +26,10 @@ interface Target {
 const upstreamMsMax = 60_000;
 
 /**
- * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and
- * served like any other request to this server. A connection to another host is tunnelled along the shell's previous
- * route if the client has a proxy URL from `galatea env --proxy`, because all programs of its shell use the proxy;
- * otherwise it is rejected. Callers from other machines are rejected. Disposal ends the tunnels, which the server's own
- * close does not know.
+ * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and served like any other
+ * request to this server. A connection to another host is tunnelled along the shell's previous route if the client has a proxy URL from
+ * `galatea env --proxy`, because all programs of its shell use the proxy; otherwise it is rejected. Callers from other machines are
+ * rejected. Disposal ends the tunnels, which closing the server does not.
  */
 export function attachConnectProxy(server: Server, options: ConnectProxyOptions): Disposable {
   const { certificatePem: cert, keyPem: key } = options.certificate;

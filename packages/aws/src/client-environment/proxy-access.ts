@@ -20,7 +20,7 @@ export function proxyUrl(platformUrl: string, secret: string, upstream: string |
   return url.href.replace(/\/$/, "");
 }
 
-/** Reads `Proxy-Authorization`; null if it is not from `proxyUrl` with this secret. */
+/** Parses a `Proxy-Authorization` header; returns null for credentials that `proxyUrl` did not issue with this secret. */
 export function parseProxyAuthorization(header: string | undefined, secret: string): ProxyAccess | null {
   const encoded = /^basic +(\S+)$/i.exec(header ?? "")?.[1];
   if (encoded === undefined) return null;
@@ -32,8 +32,8 @@ export function parseProxyAuthorization(header: string | undefined, secret: stri
 }
 
 /**
- * Returns the shell's previous proxy: the value of its variable or, if that is this platform, the proxy in its URL.
- * Null for none.
+ * Returns the proxy that the shell used before `galatea env --proxy`. If its variable already names this platform, that is the proxy inside
+ * the platform's URL. Null for none.
  */
 export function previousProxy(variable: string | undefined, platformUrl: string): string | null {
   if (variable === undefined || variable === "") return null;

@@ -3,7 +3,7 @@ type Shell = Readonly<Record<string, string | undefined>>;
 /** A variable that a shell sets or, with null, unsets. */
 export type ShellChange = readonly [name: string, value: string | null];
 
-/** The variable with the shell's previous values: name to value, null where there was none. */
+/** Name of the variable that keeps the shell's previous values, as JSON: name to value, null where a variable was unset. */
 export const previousValuesVariable = "GALATEA_ENV_BEFORE";
 
 /**

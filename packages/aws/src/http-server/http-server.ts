@@ -11,7 +11,7 @@ export interface PlatformServerLimits {
   /** Longer than boto3's pools keep an idle connection, so that the client closes it. */
   readonly keepAliveTimeoutMs: number;
   readonly headersTimeoutMs: number;
-  /** Time without any byte after which a connection ends; longer than a response may take: an invocation has 60 s. */
+  /** Time without any byte after which a connection is closed. Longer than the longest pause before a response: an invocation has 60 s. */
   readonly stallTimeoutMs: number;
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
@@ -21,7 +21,7 @@ export interface PlatformServerLimits {
   readonly restartGraceMs: number;
   /** Time for which a restarting platform serves idle connections, whose next request may be in transit. */
   readonly restartIdleMs: number;
-  /** Time for cut-off streams to send an error. */
+  /** Time in which aborted streams may send an error. */
   readonly streamErrorMs: number;
 }
 
@@ -49,7 +49,7 @@ export interface PlatformServer {
    * Closes for a restart: each connection ends after its next response, so that no client loses a request in transit.
    */
   readonly handOver: () => Promise<void>;
-  /** Aborts when streams are cut off. */
+  /** Aborts when streamed responses must end, because the grace of a shutdown is over. */
   readonly streamAbort: AbortSignal;
 }
 
@@ -107,7 +107,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
   return { server, close, handOver, streamAbort: cutting.signal };
 }
 
-const streamAbortText = "The platform stops: the stream is cut off before its end.";
+const streamAbortText = "The platform is shutting down: the stream was aborted before its end.";
 
 /** Returns connections without a request so far, which Node does not count as idle. */
 function unusedConnections(server: Server): ReadonlySet<Socket> {
@@ -151,7 +151,7 @@ export interface ListenOptions {
   readonly listeningFd?: number | null;
 }
 
-/** Resolves with the URL. */
+/** Starts listening, on an inherited socket or a new one. Resolves with the URL. */
 export function listenOn(server: Server, { host, port, listeningFd = null }: ListenOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -10,7 +10,7 @@ export interface Aggregation {
   result(): QueryValue;
 }
 
-/** A query exceeded a limit, which the message names. */
+/** An error for a query that exceeds a limit; the message names the limit. */
 export class QueryLimitExceeded extends Error {}
 
 /** Maximum number of distinct values of one group that are counted. */
@@ -70,7 +70,7 @@ class CountDistinct implements Aggregation {
     if (value === null) return;
     this.#seen.add(toQueryText(value));
     if (this.#seen.size > distinctMax)
-      throw new QueryLimitExceeded(`count_distinct counts ${distinctMax} values at most`);
+      throw new QueryLimitExceeded(`count_distinct supports at most ${distinctMax} distinct values per group`);
   }
 
   result(): QueryValue {

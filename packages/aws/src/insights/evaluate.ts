@@ -74,7 +74,7 @@ export function isTruthy(value: QueryValue): boolean {
   return value !== null && value !== false && value !== 0 && value !== "" && value !== "0";
 }
 
-/** Compares as numbers if both are, else as texts. A missing value equals nothing, so it differs from everything. */
+/** Compares as numbers if both values are numbers, else as texts. A missing value equals no value: `=` is false and `!=` is true. */
 export function compareQueryValues(left: QueryValue, sign: QueryComparison, right: QueryValue): boolean {
   if (left === null || right === null) return sign === "!=" && left !== right;
   const order = sortOrderOf(left, right);
@@ -96,7 +96,7 @@ export function compareQueryValues(left: QueryValue, sign: QueryComparison, righ
   }
 }
 
-/** Orders numbers by value and before texts; missing values come last. */
+/** Compares two values for a sort: numbers by value, before texts; missing values last. Negative if `left` comes first. */
 export function sortOrderOf(left: QueryValue, right: QueryValue): number {
   if (left === null || right === null) return Number(left === null) - Number(right === null);
   const [a, b] = [toQueryNumber(left), toQueryNumber(right)];

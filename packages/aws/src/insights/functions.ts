@@ -7,7 +7,7 @@ interface Arity {
 
 type QueryFunction = Arity & { readonly of: (values: readonly QueryValue[], context: FunctionContext) => QueryValue };
 
-/** The facts about the event and the query that functions use. */
+/** The time of the event and of the query, for functions that use them. */
 export interface FunctionContext {
   readonly timestampMs: number;
   readonly nowMs: number;
@@ -116,7 +116,7 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     of: ([value = null, part = null, by = null]) => {
       if (value === null || toQueryText(part) === "") return value;
       const pieces = toQueryText(value).split(toQueryText(part));
-      // Each occurrence adds the replacement.
+      // Checked before the join, because many occurrences of a long replacement would need too much memory.
       if (pieces.length * toQueryText(by).length > lengthMax) return null;
       return pieces.join(toQueryText(by)).slice(0, lengthMax);
     },

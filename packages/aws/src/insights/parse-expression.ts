@@ -68,7 +68,7 @@ export class QueryTokenReader {
     return new QueryError(found === "" ? `${message} at the end` : `${message} instead of ${found}`, start, end);
   }
 
-  /** Reads an expression with an alias, or with its own text as its name. */
+  /** Parses an expression with its optional alias (`as name`); without an alias, the name is the expression's text. */
   namedExpression(): NamedExpression {
     const start = this.next.start;
     const expression = this.expression();
@@ -94,7 +94,7 @@ export class QueryTokenReader {
 
   #nested(read: () => QueryExpression): QueryExpression {
     this.#depth += 1;
-    if (this.#depth > depthMax) throw this.error(`expressions are ${depthMax} deep at most`, this.next);
+    if (this.#depth > depthMax) throw this.error(`expressions may be nested at most ${depthMax} deep`, this.next);
     const found = read();
     this.#depth -= 1;
     return found;
@@ -129,7 +129,7 @@ export class QueryTokenReader {
     return found === null ? left : isNegated ? { is: "not", of: found } : found;
   }
 
-  /** Reads a text that has to be contained in another; it may be between percent signs, as in SQL. */
+  /** Parses the right side of `like`: a text to search for, with or without SQL's percent signs around it, or a regular expression. */
   #like(of: QueryExpression): QueryExpression {
     const word = this.consume();
     if (word.kind === "text") return { is: "contains", of, part: word.text.replace(/^%(.*)%$/s, "$1") };

@@ -32,13 +32,13 @@ const unsupportedCommands: ReadonlySet<string> = new Set([
 export function parseQuery(text: string): readonly QueryCommand[] {
   const reader = new QueryTokenReader(text, tokenizeQuery(text));
   const commands: QueryCommand[] = [];
-  // A query may begin with the separator of commands.
+  // A query may begin with the command separator.
   reader.consumeSign("|");
   do commands.push(command(reader));
   while (reader.consumeSign("|"));
   if (reader.next.kind !== "end") throw reader.unexpected("the end of the command");
   if (commands.length > commandsMax)
-    throw new QueryError(`a query has ${commandsMax} commands at most`, 0, text.length);
+    throw new QueryError(`a query may have at most ${commandsMax} commands`, 0, text.length);
   return commands;
 }
 
@@ -106,7 +106,7 @@ function command(reader: QueryTokenReader): QueryCommand {
 }
 
 function few<Item>(reader: QueryTokenReader, word: QueryToken, items: readonly Item[]): readonly Item[] {
-  if (items.length > fieldsMax) throw reader.error(`a command has ${fieldsMax} fields at most`, word);
+  if (items.length > fieldsMax) throw reader.error(`a command may have at most ${fieldsMax} fields`, word);
   return items;
 }
 

@@ -1,12 +1,12 @@
 /** Number of values that are kept exactly. */
 const exactMax = 1000;
-/** Ratio of neighbouring buckets' bounds: a percentile of more values is within 1 % of one of them. */
+/** Ratio of two neighbouring bucket bounds: percentiles of more than `exactMax` values are exact to 1 %. */
 const growth = 1.02;
 const logGrowth = Math.log(growth);
-/** Added to bucket numbers, so that those of values near zero are positive. */
+/** Added to bucket numbers, so that also the buckets of values near zero have positive numbers. */
 const shift = 40_000;
 
-/** Percentiles of any number of values in bounded memory: exact for a thousand, then from logarithmic buckets. */
+/** Computes percentiles of any number of values in bounded memory: exact up to a thousand values, then from logarithmic buckets. */
 export class PercentileEstimator {
   #values: number[] | null = [];
   readonly #buckets = new Map<number, number>();

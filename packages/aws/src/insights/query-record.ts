@@ -12,7 +12,9 @@ export interface QueryEvent {
   readonly pointer: string;
 }
 
-/** The record that commands pass on: an event with added fields, or a row of `stats`, which has only its own. */
+/**
+ * A record that one command of a query passes to the next: an event with added fields, or a row of `stats`, which has only its own fields.
+ */
 export class QueryRecord {
   readonly event: QueryEvent | null;
   readonly #values = new Map<string, QueryValue>();
@@ -61,7 +63,7 @@ export class QueryRecord {
     }
   }
 
-  /** Returns a field of a JSON message: members of members after dots, elements of lists by their number. */
+  /** Returns a field of a JSON message by its path, such as `a.b.0`: dots separate members, and numbers select list elements. */
   #documentField(name: string): QueryValue {
     this.#document ??= documentOf(this.event?.message ?? "");
     if (this.#document === null) return null;

@@ -10,7 +10,7 @@ export interface QueryOptions {
   readonly nowMs: number;
 }
 
-/** Names with their texts, in the order of columns, without missing values. */
+/** One row of a result: column names with their texts, in column order, without missing values. */
 export type QueryRow = readonly (readonly [name: string, value: string])[];
 
 /** The result of a query, and the amount of data that it read. */
@@ -99,14 +99,14 @@ function withDefaultOrder(commands: readonly QueryCommand[]): readonly QueryComm
   return [...commands.slice(0, at), byTime, ...commands.slice(at)];
 }
 
-/** Returns the number of rows that the command after a sort uses. */
+/** Returns the number of rows that the `limit` after a sort uses, so that the sort keeps no more. */
 function sortedRowsMaxOf(commands: readonly QueryCommand[], index: number, limit: number): number {
   const next = commands[index + 1];
   if (next?.do === "limit") return next.count;
   return next === undefined ? limit : queryRowsMax;
 }
 
-/** Returns the command before which events count as matched: the first one after the initial filters. */
+/** Returns the index of the first command after the initial filters; events that reach this command count as matched. */
 function countedFrom(commands: readonly QueryCommand[]): number {
   const at = commands.findIndex(
     ({ do: does }) => does === "stats" || does === "sort" || does === "limit" || does === "dedup",

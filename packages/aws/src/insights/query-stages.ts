@@ -6,7 +6,7 @@ import { createFieldParser } from "./parsed-fields.ts";
 import type { NamedExpression, QueryCommand, SortKey } from "./query.ts";
 import { QueryRecord } from "./query-record.ts";
 
-/** One running command. It passes records on at once, or after the last one. */
+/** One running command of a query. It passes each record to the next stage at once, or all of them after the last one. */
 export interface QueryStage {
   add(record: QueryRecord): void;
   end(): void;
@@ -15,7 +15,7 @@ export interface QueryStage {
 type Next = QueryStage;
 
 const groupsMax = 10_000;
-/** Maximum size of a query's rows; further ones are dropped, as those above its limit are. */
+/** Maximum length of the texts in a query's rows; further rows are dropped. */
 export const queryResultLengthMax = 8 * 1024 * 1024;
 
 export interface QueryStageOptions {
@@ -116,7 +116,7 @@ class Grouping implements QueryStage {
     const key = JSON.stringify(values);
     let group = this.#groups.get(key);
     if (group === undefined) {
-      if (this.#groups.size >= groupsMax) throw new QueryLimitExceeded(`stats makes ${groupsMax} groups at most`);
+      if (this.#groups.size >= groupsMax) throw new QueryLimitExceeded(`stats supports at most ${groupsMax} groups`);
       group = { row: new QueryRecord(null), aggregations: this.#command.aggregates.map(createAggregation) };
       for (const [index, { name }] of this.#command.by.entries()) group.row.set(name, values[index] ?? null);
       this.#groups.set(key, group);
@@ -143,7 +143,7 @@ class Grouping implements QueryStage {
   }
 }
 
-/** Keeps the first rows in order, of any number. */
+/** Sorts any number of rows and keeps the first ones, in bounded memory. */
 class Sorting implements QueryStage {
   readonly #keys: readonly { readonly of: CompiledExpression; readonly direction: number }[];
   readonly #options: QueryStageOptions;

@@ -7,7 +7,7 @@ export interface QueryThreadData extends QueryOptions {
   readonly text: string;
 }
 
-/** Events, or null at the end. */
+/** A batch of events for the thread; null after the last batch. */
 export type QueryThreadInput = readonly QueryEvent[] | null;
 
 export type QueryThreadOutput =

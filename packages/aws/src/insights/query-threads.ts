@@ -4,7 +4,7 @@ import type { QueryEvent } from "./query-record.ts";
 import type { QueryResult } from "./query-run.ts";
 import type { QueryThreadOutput, QueryThreadData, QueryThreadInput } from "./query-thread.ts";
 
-/** Maximum heap of a query: its groups, its rows, and events in transit. */
+/** Maximum heap of a query's thread: its groups, its rows, and events in transit. */
 const heapMebibytesMax = 256;
 /** Maximum number of batches in transit to a thread. */
 const batchesMax = 2;
@@ -92,5 +92,5 @@ class QueryThread implements AsyncDisposable {
 
 function outOfMemory(error: Error & { readonly code?: string }): Error | null {
   if (error.code !== "ERR_WORKER_OUT_OF_MEMORY") return null;
-  return new QueryLimitExceeded(`a query holds ${heapMebibytesMax} MiB at most`);
+  return new QueryLimitExceeded(`the query needs more than the ${heapMebibytesMax} MiB of memory that a query may use`);
 }

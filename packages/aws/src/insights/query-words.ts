@@ -79,8 +79,8 @@ function wordAt(query: string, start: number, before: readonly QueryToken[]): Qu
 }
 
 /**
- * Returns whether a slash is the division sign: after `like`, and after the field of `parse`, it begins a regular
- * expression; after other values it divides.
+ * Returns whether a slash after these tokens is the division sign. After `like`, and after the field of `parse`, a slash begins a regular
+ * expression.
  */
 function isDivision(before: readonly QueryToken[]): boolean {
   const [above, last] = [before.at(-2), before.at(-1)];

@@ -30,7 +30,7 @@ export type QueryExpression =
   /** A period, for `bin` and similar functions. */
   | { readonly is: "duration"; readonly ms: number };
 
-/** An expression with the name of its column: its alias, or its own text. */
+/** An expression with the name of its result column: its alias, or its own text. */
 export interface NamedExpression {
   readonly name: string;
   readonly expression: QueryExpression;
@@ -55,7 +55,7 @@ export const aggregateNames = [
 export type AggregateName = (typeof aggregateNames)[number];
 
 export interface Aggregate {
-  /** Name of its column. */
+  /** Name of the result column. */
   readonly name: string;
   readonly of: AggregateName;
   /** Null: `count(*)`. */

@@ -7,9 +7,8 @@ export class RegexError extends Error {}
 const stepsMax = 2000;
 
 /**
- * A regular expression in the syntax of RE2, plus JavaScript's `\u0000`. A search takes time proportional to the
- * lengths of the text and the expression: anyone may write log lines, and every caller that may query chooses
- * expressions.
+ * A regular expression in the syntax of RE2, plus JavaScript's `\u0000`. A search takes time proportional to the lengths of the text and
+ * the expression. Without this guarantee, a caller's expression could block a thread for ever on some log lines.
  */
 export class LinearTimeRegex {
   /** The names of the groups, in order; null for an unnamed one. */
@@ -18,7 +17,8 @@ export class LinearTimeRegex {
 
   /** Throws RegexError. */
   constructor(source: string) {
-    if (stepsOf(source) > stepsMax) throw new RegexError("the expression is too long, its repetitions written out");
+    if (stepsOf(source) > stepsMax)
+      throw new RegexError("the regular expression is too long when its repetitions are expanded");
     this.#compiled = compile(source);
     const names: (string | null)[] = Array.from({ length: this.#compiled.groupCount() }, () => null);
     for (const [name, index] of Object.entries(this.#compiled.namedGroups())) names[index - 1] = name;
@@ -54,7 +54,7 @@ const tokens = /\\(?:x\{[^}]*\}|[pPu]\{[^}]*\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(
  * seconds. Throws RegexError.
  */
 function stepsOf(source: string): number {
-  // The text after it would have to be counted without syntax.
+  // Not supported, because the literal text after `\Q` would have to be counted differently.
   if (source.includes("\\Q")) throw new RegexError("\\Q is not supported");
   const open = [0];
   const add = (count: number) => open.push((open.pop() ?? 0) + count);

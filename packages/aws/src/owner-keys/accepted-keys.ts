@@ -18,7 +18,7 @@ export class AcceptedKeys {
     return this.#keys;
   }
 
-  /** Signs the URLs of logs and of the proxy. */
+  /** The secret that signs the URLs of log pages and of the proxy. */
   get secret(): string {
     return this.#secret;
   }

@@ -64,7 +64,10 @@ export async function readOwnerKeys(source: KeySource, logger: Logger): Promise<
   }
 }
 
-/** Returns the file's text; creates it if absent. Of concurrent processes one wins. */
+/**
+ * Returns the text of the file with the generated key, and creates the file if it is absent. When several processes create it at once, all
+ * use the same key.
+ */
 async function generatedKeys(path: string): Promise<string> {
   const kept = await readOrNull(path);
   if (kept !== null) return kept;
@@ -118,7 +121,7 @@ export function parseCredentialsFile(text: string, path: string): readonly [Root
   });
   const [first, ...more] = keys;
   if (first === undefined) {
-    throw new OwnerKeysError(`${path} holds no aws_access_key_id and aws_secret_access_key below a [profile]`);
+    throw new OwnerKeysError(`${path} has no aws_access_key_id and aws_secret_access_key below a [profile]`);
   }
   if (new Set(keys.map(({ accessKeyId }) => accessKeyId)).size < keys.length) {
     throw new OwnerKeysError(`${path} names one aws_access_key_id twice`);
@@ -127,7 +130,7 @@ export function parseCredentialsFile(text: string, path: string): readonly [Root
 }
 
 function checkedKey(key: RootKey, from: string): RootKey {
-  // Slashes separate a signature's scope, and a line break would end a line of the shell.
+  // A slash would be ambiguous in the credential scope of a signature, and a line break would end a line in the output of `galatea env`.
   if (!/^[\w+=@.-]{3,128}$/.test(key.accessKeyId)) {
     throw new OwnerKeysError(`the access key id in ${from} has to be 3 to 128 letters, digits or any of _+=@.-`);
   }

@@ -21,15 +21,15 @@ const hourMs = 3600 * 1000;
 const pathPrefix = "/logs/";
 
 /**
- * Creates the links to logs in error messages. The fragment equals that of the managed service's links: nothing reads
- * it here, but users and dashboards look for it.
+ * Creates the links to logs in error messages. The fragment equals that of CloudWatch's console links, because users and dashboards look
+ * for it; this server does not read it.
  */
 export function createLogLinks({ url, secret, clock }: LogLinksOptions): LogLinks {
   const tokenOf = (group: string, until: number) =>
     createHmac("sha256", secret()).update(`logs ${until} ${group}`).digest("hex").slice(0, 32);
   return {
     linkTo(group) {
-      // Rounded to the hour, so that the same error has the same text for a while.
+      // Rounded to the hour, so that repeated errors have the same text for up to an hour.
       const until = Math.ceil((clock.epochMs() + dayMs) / hourMs) * hourMs;
       const path = group.replace(/^\//, "").split("/").map(encodeURIComponent).join("/");
       return `${url}${pathPrefix}${path}?until=${until}&token=${tokenOf(group, until)}#logEventViewer:group=${group}`;

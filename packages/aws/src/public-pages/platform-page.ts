@@ -20,7 +20,7 @@ const everything = {
   limit: statusRowsMax,
 } as const;
 
-/** The query of the link that has a browser ask for the owner's key. */
+/** The query of the sign-in link: the response makes the browser ask for the owner's key. */
 export const signInQuery = "sign-in";
 
 /** Returns the page for a browser: the platform's figures, and with `showsNames` the endpoints, failures first. */

@@ -12,7 +12,7 @@ import { platformPage, signInQuery, type PlatformPageOptions } from "./platform-
 
 export interface PublicPagesOptions extends PlatformPageOptions {
   readonly gateway: Gateway;
-  /** Returns the text with which the gateway rejects a request, or null. */
+  /** Returns the error text if the gateway rejects a request because of its host or origin, else null. */
   readonly rejectionText: (request: IncomingMessage) => string | null;
   readonly metrics: PlatformMetrics;
   /** The metrics of endpoints and CloudWatch's series as Prometheus text. */
@@ -97,7 +97,10 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   return page(403, "Metrics are available to programs of this machine only.\n");
 }
 
-/** Sends names to the owner, figures to programs of this machine, and to others how to sign in. */
+/**
+ * Returns the page with endpoint names for the owner, with figures only for programs of this machine, and the sign-in response for other
+ * callers.
+ */
 async function homePage(options: PublicPagesOptions, access: UnsignedAccess, url: string): Promise<Page> {
   const { endpointMetrics: showsNames, platformMetrics: showsFigures } = access;
   if (!showsNames && (!showsFigures || url !== "/")) {
@@ -143,7 +146,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, type
 async function logPage({ links, logs }: PublicPagesOptions, url: string): Promise<Page> {
   const group = links.groupOf(url);
   if (group === null)
-    return page(403, "This link is not known or has expired; the logs API still has what it showed.\n");
+    return page(403, "This link is invalid or has expired. Read the log group with the CloudWatch Logs API instead.\n");
   const all: LogStream[] = [];
   for (const name of await logs.streamNames(group, "")) {
     const stream = await logs.stream(group, name);

@@ -16,14 +16,17 @@ import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
 
 export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
 
-/** The part of the body that the signature covers; the caller has to check the body against it. */
+/** How the signature covers the body; the caller has to check the body accordingly. */
 export type SignedPayload =
   | { readonly at: "unsigned" }
   | { readonly at: "sha256"; readonly hex: string }
   | { readonly at: "chunks"; readonly trailer: boolean; readonly chain: ChunkChain }
   | { readonly at: "unsigned-trailer" };
 
-/** Signs the chunks of an aws-chunked body one after the other, starting from the request's signature. */
+/**
+ * State for verifying the chunk signatures of an aws-chunked body; each one signs the previous signature, starting with the request's
+ * (`seed`).
+ */
 export interface ChunkChain {
   readonly key: KeyObject;
   readonly timestamp: string;
@@ -63,7 +66,7 @@ export class Authenticator {
    */
   verify(request: SignedRequest, bodySha256: string | null, service: string): Authentication {
     const proven = this.#proven(request, bodySha256);
-    // A request may have several forms of signature: the access key of its scope has to be the one that signed.
+    // A request may contain several signatures: the access key in the scope must be the one whose signature was verified.
     if (credentialScope(request)?.accessKeyId !== proven.credential.accessKeyId) {
       throw new SignatureFailure("malformed", "The request names more than one access key.");
     }
@@ -94,7 +97,7 @@ export class Authenticator {
     return proven;
   }
 
-  /** Rejects callers without a valid key before anything of a body is buffered. Proves nothing. */
+  /** Rejects callers without a known access key before any of the body is buffered. Verifies no signature. */
   identify(request: SignedRequest): void {
     const scope = credentialScope(request);
     if (scope === null) throw new SignatureFailure("missing", "Missing Authentication Token");

@@ -5,7 +5,7 @@ export interface RequestToSign {
   readonly method: string;
   readonly url: URL;
   readonly body: string;
-  /** Headers to sign beside `Host` and the date, by their names in lower case. */
+  /** Headers to sign in addition to `Host` and the date, by their names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly region: string;
   /** The name of the service in the signature. */

@@ -68,7 +68,7 @@ const refusalTexts: Readonly<Record<NonNullable<Refusal>, string>> = {
 
 class ForbiddenAddress extends Error {
   constructor(address: string, refusal: NonNullable<Refusal>) {
-    super(`nothing is sent to ${address}; ${refusalTexts[refusal]}`);
+    super(`messages are not sent to ${address}: ${refusalTexts[refusal]}`);
     this.name = "ForbiddenAddress";
   }
 }
@@ -120,7 +120,7 @@ export function createMessageSender(
       };
       const parsed = new URL(url);
       const host = parsed.hostname.replace(/^\[|\]$/g, "");
-      // A name that is an address is not looked up.
+      // Node does not look up a host that is already an address, so the address is checked here.
       const refusal = isIP(host) === 0 ? null : addressRefusal(host, options);
       if (refusal !== null) return fail(new ForbiddenAddress(host, refusal));
       const open = parsed.protocol === "https:" ? requestHttps : requestHttp;

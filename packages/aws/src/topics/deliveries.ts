@@ -15,7 +15,7 @@ import type { TopicMessage, WrittenMessage } from "./message-text.ts";
 import type { RecordTopicMetric } from "./topic-metrics.ts";
 import type { Subscription } from "./topic.ts";
 
-/** Sends one request; rejects only on bugs. Of the response only the status is used. */
+/** Sends a message with one HTTP request; uses only the status of the response. Rejects only on bugs. */
 export type SendMessage = (url: string, message: WrittenMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
 
 export interface DeliveryLimits {
@@ -84,8 +84,8 @@ const deadKind = "sns-dead-letter";
 const readAtOnce = 200;
 
 /**
- * Messages in delivery: each is a document until its endpoint has accepted it, or it is given up. Publishers never wait
- * for a delivery.
+ * Delivers messages. Each one is a document until its endpoint has accepted it or its retries are exhausted. Publishers never wait for a
+ * delivery.
  */
 export class Deliveries implements AsyncDisposable {
   readonly #options: DeliveriesOptions;

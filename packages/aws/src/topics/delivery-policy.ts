@@ -73,8 +73,8 @@ export function redeliveryDelayMs(policy: RetryPolicy, attemptCount: number): nu
 }
 
 /**
- * Returns a delay between the minimum and the maximum. SNS's documentation shows these curves, one below the other,
- * without formulas.
+ * Returns the delay at the position `way` (0 to 1) between minimum and maximum. SNS's documentation shows the curves of the backoff
+ * functions without formulas.
  */
 function grown({ backoffFunction, minDelayTarget: min, maxDelayTarget: max }: RetryPolicy, way: number): number {
   switch (backoffFunction) {
@@ -103,7 +103,7 @@ export interface PartialDeliveryPolicy {
   readonly mayBeOverridden: boolean;
 }
 
-/** Returns a policy with its missing settings taken from another one. */
+/** Returns the policy `said`, with its missing settings taken from `under`. */
 export function mergeDeliveryPolicy(under: DeliveryPolicy, said: PartialDeliveryPolicy): DeliveryPolicy {
   return {
     retries: said.retries ?? under.retries,

@@ -13,9 +13,9 @@ export interface Delivery {
 /** The outcome of an attempt. */
 export type AttemptOutcome =
   | { readonly kind: "answered"; readonly status: number }
-  /** There was no response, or none in time. */
+  /** No response arrived in time. */
   | { readonly kind: "unreachable"; readonly why: string }
-  /** Messages must not be sent to its address. */
+  /** The operator's settings forbid messages to this address. */
   | { readonly kind: "forbidden"; readonly why: string };
 
 export type DeliveryDecision =

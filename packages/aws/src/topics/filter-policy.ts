@@ -2,7 +2,7 @@ import type { MessageAttribute } from "./message-text.ts";
 import { ruleAccepts, FilterPolicyError, parseFilterRule, type FilterRule, type FilterValue } from "./filter-rule.ts";
 import { invalidParameter, type FilterScope, type FilterText } from "./topic.ts";
 
-/** A condition on a message: all conditions hold together, and one may be a choice of several. */
+/** A condition on a message, or a choice of several (`$or`). A message passes when all clauses of the policy hold. */
 type Clause =
   | { readonly is: "field"; readonly path: string; readonly rules: readonly FilterRule[] }
   | { readonly is: "either"; readonly of: readonly (readonly Clause[])[] };
@@ -146,7 +146,7 @@ export function* evaluateFilter(policy: FilterPolicy, message: FilteredMessage):
 const comparisonChars = 100;
 const pieceChars = 500_000;
 
-/** Work since the last yield. */
+/** Counts the work since the last yield to the event loop. */
 class FilterCost {
   #chars = 0;
 

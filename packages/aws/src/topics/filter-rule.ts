@@ -66,7 +66,7 @@ function isWithin(value: number, { comparison, bound }: { readonly comparison: C
   }
 }
 
-/** Matches each part at its first occurrence, so the time is that of a few searches, without backtracking. */
+/** Searches each part after the previous one. The first occurrence suffices, so there is no backtracking. */
 function matchesParts(parts: readonly string[], text: string): boolean {
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";

@@ -16,7 +16,7 @@ export interface Topic {
   readonly feedback: DeliveryFeedback | null;
 }
 
-/** Identified by the roles with which SNS would write to CloudWatch Logs. */
+/** Settings for logging deliveries to CloudWatch Logs. A role enables the logging; its permissions are not evaluated. */
 export interface DeliveryFeedback {
   readonly successRole: string | null;
   /** Percentage. */
@@ -47,9 +47,9 @@ export interface Subscription {
   readonly protocol: DeliveryProtocol;
   readonly endpoint: string;
   readonly isRaw: boolean;
-  /** Null for one that gets every message. */
+  /** Null for a subscription without a filter. */
   readonly filter: FilterText | null;
-  /** The text of the request; null for its topic's. */
+  /** The text of the request; null for the topic's policy. */
   readonly deliveryPolicy: string | null;
   readonly state: SubscriptionState;
 }

@@ -54,10 +54,7 @@ export interface Publication {
 const topicKind = "sns-topic";
 const subscriptionKind = "sns-subscription";
 
-/**
- * Topics and subscriptions, in memory and as documents; a published message is in delivery once it is recorded. Throws
- * AwsError.
- */
+/** Topics and subscriptions, in memory and as documents. Methods throw AwsError. */
 export class Topics implements AsyncDisposable {
   readonly #options: TopicsOptions;
   readonly #topics = new Map<string, Topic>();

@@ -22,7 +22,9 @@ export interface ErrorReply {
   readonly clock?: Clock;
 }
 
-/** Writes an error in the protocol of the request; logs a bug. A response that has begun can only be broken off. */
+/**
+ * Sends an error in the protocol of the request, and logs errors that are bugs. Closes the connection when the response has already begun.
+ */
 export function answerError(reply: ErrorReply, thrown: unknown): void {
   const { response, context, errors, protocol } = reply;
   if (!(thrown instanceof AwsError || thrown instanceof SignatureFailure || context.signal.aborted)) {
@@ -71,7 +73,7 @@ export function sendResponse(
   content: string | Buffer,
 ): void {
   const body = Buffer.from(content);
-  // Whitespace was sent before the document.
+  // The head is already sent when a keep-alive space preceded the document.
   if (response.headersSent) return void response.end(body);
   response.writeHead(status, { "Content-Type": contentType, "Content-Length": body.byteLength });
   response.end(body);

@@ -73,9 +73,9 @@ export async function decodeBody(
 }
 
 /**
- * Returns the request itself if nothing is verified; otherwise, after verifying its signature, the same request with
- * its body already read. Without a valid key no body is buffered. `service`: the name of the called service in
- * credential scopes.
+ * Verifies a request's signature, which requires reading the body, and returns the request with the body already read. Without
+ * authentication, returns the request unread. No body is buffered for a caller without a known key. `service`: the name of the called
+ * service in credential scopes.
  */
 export async function verifiedRequest(
   { request, response, context, authenticator }: RawExchange,

@@ -4,7 +4,7 @@ import type { ErrorModel, ServiceModel } from "../spec/index.ts";
 import type { OperationProtocol } from "./service-table.ts";
 import type { ValidationCodes } from "./service-row.ts";
 
-/** A service's errors. */
+/** The error shapes and validation codes of a service. */
 export interface ServiceErrors {
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;

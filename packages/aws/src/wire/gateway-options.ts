@@ -9,15 +9,15 @@ export type PermissionCheck = (accessKeyId: string, action: string, resource: st
 
 export interface GatewayOptions {
   readonly services: readonly ServiceRow[];
-  /** Null: nothing is verified. */
+  /** Null: requests are not authenticated. */
   readonly credentials: CredentialLookup | null;
-  /** By default every caller may do everything. */
+  /** Default: every caller may perform every action. */
   readonly isAllowed?: PermissionCheck;
   readonly regionDefault: string;
   readonly accountIdDefault: string;
   /** Maximum size of a modelled operation's request, before and after decompression. */
   readonly operationBodyBytesMax?: number;
-  /** Returns the text with which a request is rejected before anything else is checked, or null. */
+  /** Returns the error text if a request is rejected because of its host or origin, else null. Called before all other checks. */
   readonly rejectionText?: (request: IncomingMessage) => string | null;
   /** Memory of buffered bodies and responses; without it each is limited on its own. */
   readonly requestMemory?: ByteBudget;

@@ -162,7 +162,7 @@ function resolve(
     const { name, isServed } = destination;
     throw isServed ? noOperation(name, method, pathOf(url)) : unknownService(`'${name}'`);
   }
-  // GET would let an image or a link in any page call an action.
+  // With GET, an image or a link in any web page could perform an action.
   if (method !== "POST") {
     throw new AwsError("MethodNotAllowed", "Actions require the method POST.", { statusFallback: 405 });
   }
@@ -211,7 +211,7 @@ async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, b
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {
     const content = queryResult(model, operation, output, context.requestId);
-    // A hundred thousand data points take as long to collect as to write.
+    // Yields between the handler and the serialization, because both may take long for a hundred thousand data points.
     await context.nextTick();
     return sendResponse(
       response,

@@ -27,7 +27,7 @@ export interface CallContext {
   readonly nextTick: () => Promise<void>;
 }
 
-/** One AWS API of the platform; a row is all that the gateway knows of a service. */
+/** One AWS API of the platform, as the gateway needs to know it. */
 export type ServiceRow = ModelledService | RawService;
 
 interface ServiceFacts {
@@ -95,12 +95,12 @@ export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>
   return Object.fromEntries(rows) as { readonly [Each in Name]: LazyRow<Rows[Each]> };
 }
 
-/** For operations that IAM allows or denies for all resources at once. */
+/** Returns `*`, for operations that IAM allows or denies for all resources at once. */
 export const anyResource = (): string => "*";
 
 /**
- * A service whose requests are bodies rather than members. It reads its requests itself: the gateway passes the request
- * on, checks the permission for the opened call, and runs it.
+ * A service whose requests are bodies rather than members, such as S3. The service reads its requests itself: the gateway calls `open`,
+ * checks the permission for the opened call, and runs it.
  */
 export interface RawService extends ServiceFacts {
   readonly kind: "raw";
@@ -127,7 +127,7 @@ export interface RawExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly context: CallContext;
-  /** Null: nothing is verified. */
+  /** Null: requests are not authenticated. */
   readonly authenticator: Authenticator | null;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -143,7 +143,7 @@ export interface RawOperationRow<Call> {
 export interface OpenedCall {
   readonly action: string;
   readonly resource: () => string;
-  /** Further actions, on all resources, that this form of the call needs. */
+  /** Further actions that the caller needs permission for, on all resources. */
   readonly additionalActions?: readonly string[];
   readonly handle: () => Promise<void>;
 }

@@ -35,7 +35,7 @@ export type RequestDestination =
 
 /** The rows of the platform's services, and the search for a request's service and operation. */
 export class ServiceTable {
-  /** Gets the requests that no other service takes. */
+  /** The service that receives requests that match no other service. */
   readonly #fallback: RawService | null;
   readonly #byScope = new Map<string, ServiceRow[]>();
   readonly #byTarget = new Map<string, ModelledService>();
@@ -55,7 +55,7 @@ export class ServiceTable {
       if (protocols.includes("query")) this.#byVersion.set(apiVersion, row);
     }
     const fallbacks = rows.filter((row) => row.kind === "raw").filter((row) => row.model === null);
-    assert(fallbacks.length <= 1, "two services take unmatched requests");
+    assert(fallbacks.length <= 1, "only one service may receive unmatched requests");
     this.#fallback = fallbacks[0] ?? null;
   }
 

@@ -36,7 +36,7 @@ const entities: Readonly<Record<string, string>> = {
 
 /** Escapes a text; characters that XML 1.0 cannot contain (other control characters, lone surrogates) become U+FFFD. */
 export function escapeXml(text: string): string {
-  // Most texts are dates, numbers and names, of which a response may have a hundred thousand.
+  // Fast path for dates, numbers and names: a response may have a hundred thousand of them.
   if (/^[\w .:/+-]*$/.test(text)) return text;
   return (
     text

@@ -8,7 +8,7 @@ type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 type TrackingInput = ApplicationAutoscalingInputs["TargetTrackingScalingPolicyConfiguration"];
 type CustomizedInput = ApplicationAutoscalingInputs["CustomizedMetricSpecification"];
 
-/** The facts about a policy outside of its configuration. */
+/** Information that a policy needs in addition to its configuration. */
 export interface PolicyContext {
   readonly arn: string;
   readonly createdMs: number;

@@ -10,7 +10,10 @@ export interface ScalableTargetName {
 }
 
 const namespace = "sagemaker";
-/** The kinds of scaled resources: the names of resources, the metrics for target tracking, and the minimum capacity. */
+/**
+ * The kinds of resources that can be scaled, each with its form of resource id, its predefined metrics for target tracking, and its minimum
+ * capacity.
+ */
 const scaledKinds = [
   {
     dimension: "sagemaker:variant:DesiredInstanceCount",

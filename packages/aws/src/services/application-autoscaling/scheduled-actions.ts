@@ -62,7 +62,10 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
   } satisfies Partial<Rows>;
 }
 
-/** Returns the action; missing members of a known one stay. Throws AwsError for invalid times. */
+/**
+ * Returns the action with the members of the request; members that are absent keep the values of the existing action. Throws AwsError for
+ * invalid times.
+ */
 function scheduledAction(
   { clock, newId }: AutoscalingDependencies,
   input: ScheduledInput,
@@ -97,7 +100,7 @@ function scheduledAction(
     createdMs: before?.createdMs ?? nowMs,
     minCapacity,
     maxCapacity,
-    // Times before the change are not made up for.
+    // An action runs only at times after its last change.
     lastRunMs: before === null ? null : nowMs,
   };
   try {

@@ -203,7 +203,7 @@ function tagOperations(scaling: Scaling) {
   } satisfies Partial<Rows>;
 }
 
-/** Registers a target; missing members of a known one stay. */
+/** Registers a target; members that are absent from the request keep the values of the existing target. */
 async function registered(
   { scaling, scalable, clock, newId }: AutoscalingDependencies,
   input: RegisterInput,

@@ -52,10 +52,10 @@ const refusedMetricMembers: readonly UnsupportedMember[] = [
 ];
 
 const refusedCompositeMembers: readonly UnsupportedMember[] = [{ path: "ActionConfiguration" }];
-/** Maximum of a suppressor's periods. */
+/** Maximum wait and extension period of an actions suppressor. */
 const periodSecondsMax = 7 * daySeconds;
 
-/** Checks an alarm beyond the constraints of the published model. Throws AwsError. */
+/** Parses PutMetricAlarm's input, with the checks that the published service model does not contain. Throws AwsError. */
 export function parseMetricAlarm(input: MetricAlarmInput, facing: AlarmContext): MetricAlarm {
   rejectUnsupportedMembers(input, refusedMetricMembers, { code: "ValidationError" });
   const { EvaluationPeriods: periods, DatapointsToAlarm: datapoints, Threshold: threshold } = input;
@@ -105,7 +105,7 @@ function ignoresFewSamples(
   return word === "ignore";
 }
 
-/** Throws AwsError for an invalid rule. */
+/** Parses PutCompositeAlarm's input. Throws AwsError for an invalid rule. */
 export function parseCompositeAlarm(input: CompositeAlarmInput, facing: AlarmContext): CompositeAlarm {
   rejectUnsupportedMembers(input, refusedCompositeMembers, { code: "ValidationError" });
   try {

@@ -26,7 +26,7 @@ const subjectCharsMax = 100;
 
 const topicArn = /^arn:aws:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/;
 
-/** Returns the actions of topics: a message is published once, when the state begins. */
+/** Creates the alarm actions that publish to SNS topics. A message is published once, when the alarm enters the state. */
 export function createTopicActions(topics: () => Promise<Topics>): ResolveAlarmAction {
   return (arn): AlarmAction | null => {
     if (!topicArn.test(arn)) return null;

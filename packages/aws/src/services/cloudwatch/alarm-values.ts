@@ -10,9 +10,12 @@ import { runComputation, MetricQueryEvaluation } from "./query-evaluation.ts";
 
 const id = "watched";
 const minuteSeconds = 60;
-/** Time for which a metric is recorded in short periods after an evaluation: alarms are evaluated every ten seconds. */
+/**
+ * Time for which a metric is recorded in short periods after an alarm has read it. Much longer than the interval between evaluations, ten
+ * seconds.
+ */
 const refinedMs = 600_000;
-/** Namespaces of the platform's own metrics. Those of clients have the resolution of PutMetricData. */
+/** Namespaces of the platform's own metrics. Metrics of clients have the resolution that PutMetricData requests. */
 const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
 
 /**

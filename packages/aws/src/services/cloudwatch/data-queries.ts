@@ -24,7 +24,7 @@ export type ExpressionQuery = QueryFacts & {
 /** One query of GetMetricData: a metric, or an expression over others. */
 export type DataQuery = MetricQuery | ExpressionQuery;
 
-/** Checks queries beyond the constraints of the published model. */
+/** Parses the queries of GetMetricData, with the checks that the published service model does not contain. Throws AwsError. */
 export function parseDataQueries(inputs: readonly CloudwatchInputs["MetricDataQuery"][]): readonly DataQuery[] {
   if (inputs.length > queriesMax) {
     throw invalid(`The collection MetricDataQueries must not have a size greater than ${queriesMax}.`);

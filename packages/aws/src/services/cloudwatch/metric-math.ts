@@ -5,8 +5,8 @@ export type TimeSeries = ReadonlyMap<number, number>;
 export type MathValue = number | TimeSeries | readonly TimeSeries[];
 
 /**
- * A computation in steps, which yields so that the event loop can run other work, and returns its result. A yielded
- * promise is resumed with its value.
+ * A computation that yields between its steps, so that the event loop can run other work, and returns its result. When it yields a promise,
+ * it resumes with the promise's value.
  */
 export type ComputationSteps<Result> = Generator<void | Promise<unknown>, Result>;
 

@@ -5,7 +5,7 @@ export type MetricPredicate = (metric: MetricName) => boolean;
 
 type SearchToken =
   | { readonly kind: "sign"; readonly text: "(" | ")" | "AND" | "OR" | "NOT" }
-  /** `name` null: any part of the metric. */
+  /** With `name` null, a term may match the metric's name, namespace or any dimension. */
   | { readonly kind: "term"; readonly name: string | null; readonly text: string; readonly isExact: boolean };
 
 const depthMax = 32;

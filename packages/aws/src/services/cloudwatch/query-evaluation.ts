@@ -13,7 +13,7 @@ import {
 import { parseMetricSearch } from "./metric-search.ts";
 import { checkMetricPeriod, roundedStartMs, parseStatistic } from "./statistics.ts";
 
-/** Maximum number of times that an expression may fill. */
+/** Maximum number of points in time of one expression's result. */
 const expressionTimesMax = 100_800;
 /**
  * Maximum number of values that the expressions of one request may compute: one or two seconds of one processor, and

@@ -26,7 +26,7 @@ interface GalateaCall {
   readonly context: CallContext;
 }
 
-/** Requests have almost no body. */
+/** Maximum size of a request's body; requests of these routes have hardly any. */
 const bodyBytesMax = 4096;
 /** Below the read time-out of clients. */
 const waitSecondsMax = 25;
@@ -36,7 +36,7 @@ const validationCodes = { json: "ValidationException", query: "ValidationExcepti
 
 const scope = "sagemaker";
 
-/** Routes of the platform's own, below /galatea/, with JSON responses. */
+/** The platform's own HTTP routes, below /galatea/, with JSON responses. */
 export function galateaService({ hosting }: GalateaDependencies) {
   const resource = ({ endpointName, context }: GalateaCall) => hostingArn("endpoint", endpointName, context);
   const operations: Readonly<Record<GalateaOperation, RawOperationRow<GalateaCall>>> = {
@@ -73,7 +73,10 @@ export function galateaService({ hosting }: GalateaDependencies) {
       const url = request.url ?? "/";
       const found = parseGalateaPath(request.method ?? "GET", pathOf(url));
       if (found === null)
-        throw new AwsError("UnknownOperationException", `${request.method} ${pathOf(url)} is no route.`);
+        throw new AwsError(
+          "UnknownOperationException",
+          `${request.method} ${pathOf(url)} is not a route of this platform.`,
+        );
       const endpointName = decodeComponent(found.endpointName);
       return openedCall(operations[found.operation], { endpointName, url, request, response, context });
     },

@@ -6,11 +6,11 @@ const sagemakerTrust = JSON.stringify({
   Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
 });
 
-/** Creates the role of callers without one of their own, unless it exists. */
+/** Creates the default execution role, which callers without a role of their own have, unless it exists. */
 export async function ensureRole(options: IamOptions, accountId: string, name: string): Promise<void> {
   const kept = await options.store.role(name);
   if (kept !== null) {
-    // The platform had another account before.
+    // The account id may have changed since the role was created; then its ARN is updated.
     const { arn } = newRole(options, name, { accountId, path: kept.path });
     if (arn !== kept.arn) await options.store.putRole({ ...kept, arn });
     return;

@@ -31,8 +31,8 @@ export interface PolicyRecord {
 export type IdentityStore = ReturnType<typeof openIdentityStore>;
 
 /**
- * Returns the roles and policies among the documents. Roles are stored by name, which differs by more than case;
- * policies by their ARNs.
+ * Opens the store of roles and policies in `documents`. The key of a role is its name in lower case, because IAM's names differ by more
+ * than case; the key of a policy is its ARN.
  */
 export function openIdentityStore(documents: Documents, logger: Logger) {
   const roles = new RecordedValues<RoleRecord>(documents, "role", logger);

@@ -7,8 +7,8 @@ import type { IamRows } from "./rows.ts";
 const pageMax = 100;
 
 /**
- * Simulates policies for clients that check a role before they use it. Policies are stored, not evaluated, and every
- * assumed role allows everything: a simulation returns that.
+ * Simulates policies for clients that check a role before they use it. Policies are stored but not evaluated, and every assumed role allows
+ * everything, so every simulated action is allowed.
  */
 export function simulationRows(options: IamOptions) {
   return {

@@ -67,7 +67,7 @@ async function* eventsOf(
   }
 }
 
-/** Keeps the first events in order, of any number that are added, in the memory of a few pages. */
+/** Collects any number of events and keeps the first ones by time, in the memory of a few pages. */
 class PageInOrder {
   readonly #eventsMax: number;
   #held: FilteredEvent[] = [];

@@ -1,10 +1,7 @@
-/**
- * Length that is matched in one tick of the event loop, plus one message: some milliseconds of work for the slowest
- * patterns.
- */
+/** Number of characters after which a search yields to the event loop: some milliseconds of work for the slowest patterns. */
 const lengthPerTick = 64 * 1024;
 
-/** The length compared with a pattern since the last yield to the event loop. */
+/** Counts the characters that were compared with a pattern since the last yield to the event loop. */
 export class MatchedLength {
   #length = 0;
 

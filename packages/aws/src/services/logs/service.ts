@@ -279,7 +279,7 @@ async function streamsByTime(
 
 async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsRequest"], nowMs: number) {
   const group = logGroupNameOf(input);
-  // A position in a stream is valid with other times and in the other direction.
+  // A token contains only the group and the stream, so it remains valid with other times and in the other direction.
   const listing = { operation: "GetLogEvents", input: { group, stream: input.logStreamName } };
   const page = await store.read(group, input.logStreamName, {
     startTimeMs: input.startTime ?? null,
@@ -301,7 +301,10 @@ async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsReque
 
 const directionLength = 2;
 
-/** Returns a token of the store with its direction, `f/` or `b/`, before the part that ties it to the stream. */
+/**
+ * Returns the part of a client's token that the store issued, with its direction, `f/` or `b/`. The rest of the token identifies the
+ * stream.
+ */
 const givenToken = (listing: Listing, token: string) =>
   token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));
 

@@ -183,7 +183,7 @@ function readToken(token: string): string {
   return text.slice(1);
 }
 
-/** Returns the elements as a list: the parser returns one as a record, several as an array. */
+/** Returns XML elements as a list: the parser returns one element as a record, several as an array. */
 export function asElementList(value: unknown): Record<string, unknown>[] {
   const list: unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value];
   return list.map((item) => {

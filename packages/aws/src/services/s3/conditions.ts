@@ -29,7 +29,7 @@ export function etagListed(list: string, etag: string): boolean {
     .some((entry) => entry.trim() === "*" || entry.trim().replace(/^W\//, "").replaceAll('"', "") === bare);
 }
 
-/** Returns an ETag in the store's form; clients may omit the quotes. */
+/** Returns an ETag with quotes, which clients may omit. */
 export const quotedEtag = (etag: string): string => (etag === "*" || etag.startsWith('"') ? etag : `"${etag}"`);
 
 export function preconditionFailed(condition: string): AwsError {

@@ -13,7 +13,7 @@ const documentBytesMax = 2 * 2 ** 20;
 /** Conditions that S3 does not define for a deletion. */
 const refusedConditions = ["if-none-match", "if-modified-since", "if-unmodified-since"];
 
-/** A condition of a request; absent members are not checked. */
+/** Conditions on the object to delete; undefined members are not checked. */
 interface WrittenCondition {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;

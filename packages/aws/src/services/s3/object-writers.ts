@@ -1,7 +1,7 @@
 import { AwsError, EventLoopQueue, type Clock } from "@galatea/base";
 import type { BucketStore } from "@galatea/hosting/objects";
 
-/** Header that names an object's writer, stored for writers with a quota, and never returned. */
+/** Header under which the name of an object's writer is stored, for writers with a quota. Responses never contain it. */
 export const writerHeader = "x-galatea-writer";
 
 export interface WriterQuotasOptions {
@@ -13,21 +13,24 @@ export interface WriterQuotasOptions {
   readonly clock: Clock;
 }
 
-/** Reserved space for a write. Disposal returns it unless `keep` was called. */
+/** Space that is reserved for a write. Disposal releases the reservation unless `commit` was called. */
 export interface ObjectReservation extends Disposable {
   /** Headers that are stored with the object. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Called when the object is written. */
+  /** Counts the space as used. Called when the object is written. */
   commit(): void;
 }
 
-/** The slot of the owner, without a quota. */
+/** The reservation for the owner's writes, which have no quota. */
 export const unlimitedReservation: ObjectReservation = { headers: {}, commit() {}, [Symbol.dispose]() {} };
 
 /** Disk and memory that an object, an upload or a part takes in addition to its bytes. */
 const descriptionBytes = 4096;
 const perTurn = 1000;
-/** Counting takes at most a twentieth of the time, even if a writer without space retries often. */
+/**
+ * Ratio of the pause after a count of all objects to the duration of the count: counting takes at most a twentieth of the time, even if a
+ * writer without space retries often.
+ */
 const restsPerCount = 20;
 
 /**

@@ -17,7 +17,7 @@ export async function getObject(request: S3Request): Promise<void> {
   const range = parseRange(headers["range"], head.byteLength);
   const span = range ?? { start: 0, end: head.byteLength };
   const status = range === null ? 200 : 206;
-  // Computed before the object is opened, because they may be rejected.
+  // Computed before the object is opened, because invalid headers throw.
   const answered = { ...objectHeaders(head, request, range === null), ...spanHeaders(head, span, range !== null) };
   if (request.method === "HEAD") return void response.writeHead(status, answered).end();
   const { head: opened, body } = await store.get(bucket, key, range ?? undefined);

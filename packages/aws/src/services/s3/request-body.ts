@@ -50,7 +50,7 @@ export function openBody(request: S3Request): RequestBody {
   return {
     body,
     expect: { algorithms, announced, ...(byteLength === null ? {} : { byteLength }) },
-    // The chunks of framed bodies are slices.
+    // Chunks of aws-chunked bodies are slices of larger buffers, which must not be freed.
     ...(isChunked ? {} : { released: freeChunk }),
   };
 }

@@ -24,7 +24,7 @@ const componentHeader = "x-amzn-sagemaker-inference-component";
 const targetContainerHeader = "x-amzn-sagemaker-target-container-hostname";
 
 const sessionHeader = "x-amzn-sagemaker-session-id";
-/** A stream cannot open a session. */
+/** Patterns of the SessionId header by operation. A streamed invocation cannot open a session. */
 const sessionPatterns = {
   InvokeEndpoint: "^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
   InvokeEndpointWithResponseStream: "^[a-zA-Z0-9](-*[a-zA-Z0-9])*$",
@@ -66,7 +66,7 @@ export interface RuntimeOptions {
   readonly streamAbort: AbortSignal;
 }
 
-/** Passes short bodies as one buffer and streams longer ones, in both directions. */
+/** Invokes an endpoint. Short bodies are passed as one buffer and longer ones are streamed, in both directions. */
 export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
   const asked = readInvocation(call, "InvokeEndpoint", requestBytesMax);
   const reply = await hosting.invoke(call.endpointName, call.context.accountId, asked);
@@ -173,7 +173,7 @@ function answer(response: ServerResponse, reply: InvocationReply, context: CallC
   if (reply.byteLength !== null && Number.isFinite(reply.byteLength))
     response.setHeader("content-length", reply.byteLength);
   const { body, done, failed } = reply;
-  // The head is sent: if the container breaks off now, the response can only break off, too.
+  // The response's head is already sent: when the container's response fails now, the connection is closed.
   body.once("error", (error) => {
     failed(error);
     response.destroy();

@@ -13,7 +13,7 @@ export interface OpenAiCall extends InvokeCall {
   readonly invocation: InvocationRequest | null;
 }
 
-/** Opens a call. If only the model in its body names the endpoint, the body is read for that. */
+/** Opens a call. Reads the body if the endpoint is named only by the body's `model`. */
 export async function openOpenAiCall(
   { hosting, requestBytesMax }: RuntimeOptions,
   call: Omit<InvokeCall, "endpointName">,
@@ -33,14 +33,14 @@ export async function openOpenAiCall(
   const named = namedModel(body);
   // The length of a chunked body is known now.
   const { "content-length": _length, ...headers } = invocation.headers;
-  // The endpoint's name is followed by an inference component, if it has some, or by one of its many models.
+  // The name after the slash is an inference component of the endpoint if there is one of that name, else a target model.
   const isComponent = named.part !== null && hosting.components.namesOn(named.endpointName).includes(named.part);
   const modelTarget = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
   const held = { ...invocation, headers, ...modelTarget, body: () => Promise.resolve(body) };
   return { ...known, endpointName: named.endpointName, invocation: held };
 }
 
-/** Parses `endpoint`, or `endpoint/part` for one of many models. */
+/** Parses the `model` of a body: `endpoint`, or `endpoint/name` for an inference component or one of an endpoint's many models. */
 function namedModel(body: Buffer): { readonly endpointName: string; readonly part: string | null } {
   let model: unknown;
   try {
@@ -50,7 +50,7 @@ function namedModel(body: Buffer): { readonly endpointName: string; readonly par
     throw new AwsError("invalid_json", "The body is not JSON.", { cause });
   }
   if (typeof model !== "string" || model === "") {
-    throw new AwsError("missing_required_parameter", "The body has no model, which is the name of an endpoint.");
+    throw new AwsError("missing_required_parameter", "The body has no `model`: set it to the name of an endpoint.");
   }
   const slash = model.indexOf("/");
   if (slash === -1) return { endpointName: model, part: null };

@@ -118,15 +118,15 @@ function captureOf({ dataCapture: config }: Generation): Pick<Described, "DataCa
       CaptureStatus: isOn ? "Started" : "Stopped",
       CurrentSamplingPercentage: config.InitialSamplingPercentage,
       DestinationS3Uri: config.DestinationS3Uri,
-      // There are no keys here, but clients require the member.
+      // The platform has no KMS keys, but clients require the member.
       KmsKeyId: "",
     },
   };
 }
 
 /**
- * Returns the size of a variant at the end of the current change; undefined for a variant that will be removed, and
- * without a change.
+ * Returns the instance count of a variant after the change in progress; undefined for a variant that the change removes, and when no change
+ * is in progress.
  */
 function finalSize({ state }: EndpointRecord, { number }: Generation, index: number) {
   if (state.at !== "Updating" && state.at !== "RollingBack") return undefined;

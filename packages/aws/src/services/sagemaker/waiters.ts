@@ -5,8 +5,8 @@ import type { CallContext } from "../../wire/index.ts";
 const waiterMsMax = 20_000;
 
 /**
- * Delays a Describe call of an SDK's waiter until `settled` resolves, for 20 s at most: the waiter itself would sleep
- * for 30 s before its next call. Returns at once for every other caller.
+ * Delays a Describe call of an SDK's waiter until `settled` resolves, for at most 20 s, because the waiter would otherwise sleep for 30 s
+ * before its next call. Returns at once for every other caller.
  */
 export async function delayWaiter(
   { userAgent, signal }: Pick<CallContext, "userAgent" | "signal">,

@@ -16,10 +16,7 @@ const redriveText =
   "RedrivePolicy: Amazon SQS is not supported by this platform yet, and so there are no dead-letter queues. " +
   "The topic's HTTPFailureFeedbackRoleArn has failed deliveries logged";
 
-/**
- * Returns the settings after applying attributes by their SNS names; `where` is the prefix of error texts. Throws
- * AwsError.
- */
+/** Returns the settings with these SNS attributes applied. `where` is the prefix of error texts. Throws AwsError. */
 export function applySubscriptionAttributes(
   terms: SubscriptionTerms,
   attributes: Readonly<Record<string, string>>,
@@ -62,7 +59,7 @@ export function applySubscriptionAttributes(
     const text = `Invalid value [${scope.slice(0, 64)}]. Please use either MessageBody or MessageAttributes`;
     throw invalidParameter(`${where}FilterPolicyScope: ${text}`);
   }
-  // A scope may be set before its policy.
+  // FilterPolicyScope may be set before FilterPolicy.
   const filter: FilterText | null = policy === "" && scope === "MessageAttributes" ? null : { policy, scope };
   if (filter !== null && policy !== "") parseFilterPolicy(filter, where);
   return { isRaw, deliveryPolicy, filter };

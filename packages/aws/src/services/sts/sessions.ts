@@ -63,7 +63,7 @@ export class StsSessions {
     return session;
   }
 
-  /** Ends the sessions that these keys have opened. */
+  /** Ends the sessions that were opened with these keys. */
   endSessionsOpenedBy(keys: ReadonlySet<string>): void {
     for (const { accessKeyId, openedBy } of this.#sessions.values())
       if (openedBy !== null && keys.has(openedBy)) this.#sessions.delete(accessKeyId);

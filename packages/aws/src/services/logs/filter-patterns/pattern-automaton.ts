@@ -3,9 +3,9 @@ import type { CodeUnits } from "./code-units.ts";
 /** One character of an expression, with its repetition. */
 export interface PatternStep {
   readonly takes: CodeUnits;
-  /** May be skipped. */
+  /** True if the character may be absent. */
   readonly isOptional: boolean;
-  /** May repeat. */
+  /** True if the character may occur several times. */
   readonly repeats: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface PatternAlternative {
   readonly toEnd: boolean;
 }
 
-/** Number of bits of an automaton. */
+/** Maximum number of steps of all alternatives: an automaton has one bit for each. */
 export const automatonStepsMax = 64;
 
 /** A bit for each step of all alternatives: the first 32, and the others. */
@@ -36,10 +36,9 @@ function set(bits: Bits, at: number): void {
 }
 
 /**
- * Returns a function that searches a message for the alternatives, which have at most `stepsMax` steps together. All
- * possible positions in the expression are bits of two integers, which each character advances together, in some 20
- * operations for any expression. This runs on the event loop: 256 KiB take 3 to 25 ms, where re2js takes 0.7 to 1.6 s
- * for expressions such as `a[ab]{30}c` and `a.{60}c`.
+ * Returns a function that searches a message for the alternatives, which have at most `automatonStepsMax` steps together. All possible
+ * positions in the expression are bits of two integers, which each character advances together, in some 20 operations for any expression.
+ * This runs on the event loop: 256 KiB take 3 to 25 ms, where re2js takes 0.7 to 1.6 s for expressions such as `a[ab]{30}c` and `a.{60}c`.
  */
 export function compileSearch(alternatives: readonly PatternAlternative[]): (message: string) => boolean {
   const filled = alternatives.filter(({ steps }) => steps.length > 0);
@@ -110,7 +109,7 @@ function markedSteps(alternatives: readonly PatternAlternative[]) {
   };
 }
 
-/** Returns the steps that take each code unit; they are equal for all units between two bounds. */
+/** Returns, for each range of code units between two bounds, the steps that accept these units. */
 function takenBy(alternatives: readonly PatternAlternative[]) {
   const steps = alternatives.flatMap((each) => each.steps);
   // All steps of a repetition have the same ranges.

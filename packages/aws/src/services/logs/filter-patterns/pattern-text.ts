@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 
-/** Limits of the most expensive parts of a pattern, as in CloudWatch Logs. */
+/** Maximum numbers of the most expensive elements of a pattern, as in CloudWatch Logs. */
 const countedMax = { "regular expressions": 2, wildcards: 3 } as const;
 
 export function invalidPattern(detail: string): AwsError {
@@ -52,7 +52,7 @@ export class PatternText {
     return found;
   }
 
-  /** Counts an expensive part; throws above its limit. */
+  /** Counts an expensive element of the pattern. Throws AwsError above its limit. */
   countCostlyElement(what: keyof typeof countedMax): void {
     this.#counts[what] += 1;
     if (this.#counts[what] > countedMax[what]) throw invalidPattern(`it may have ${countedMax[what]} ${what} at most`);

@@ -63,8 +63,8 @@ export function compileWildcards(pattern: string): (text: string) => boolean {
 }
 
 /**
- * Compares a value with a pattern's. A value that is neither a text nor a number matches no comparison, not even `!=`.
- * A text is never less or greater than a number.
+ * Returns whether a value satisfies a pattern's comparison. A value that is neither a text nor a number satisfies none, not even `!=`. A
+ * text is never less or greater than a number.
  */
 export function matchesComparison(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
   switch (value.kind) {

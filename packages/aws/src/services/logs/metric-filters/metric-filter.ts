@@ -10,12 +10,12 @@ export interface MetricFilterRecord {
   readonly metric: {
     readonly namespace: string;
     readonly name: string;
-    /** A number, or its place in the event: `$.latency`, `$bytes`. */
+    /** A number, or a selector of the number in the event: `$.latency`, `$bytes`. */
     readonly value: string;
-    /** The value of an event that does not match; null: none. */
+    /** The value recorded for an event that does not match; null: none is recorded. */
     readonly defaultValue: number | null;
     readonly unit: string;
-    /** Names with the places of the values in the event. */
+    /** Dimension names, with selectors of their values in the event. */
     readonly dimensions: Readonly<Record<string, string>>;
   };
 }
@@ -31,8 +31,8 @@ const dimensionLengthMax = 255;
 const valueMax = 2 ** 360;
 
 /**
- * Returns the function that computes a filter's sample of an event; it returns null for none. Throws AwsError for an
- * invalid filter.
+ * Returns a function that computes the sample that a filter records for an event, or null for no sample. Throws AwsError for an invalid
+ * filter.
  */
 export function compileMetricFilter({
   pattern: source,
@@ -69,7 +69,7 @@ export function extractedValues(pattern: FilterPattern, message: string): Readon
   return Object.fromEntries(fields.map(([name, value]) => [`$${name}`, value]));
 }
 
-/** Returns a function that reads the text at a place of a matching event. */
+/** Returns a function that reads the text that a selector finds in a matching event. */
 function reader(pattern: FilterPattern, at: string): (message: string) => string | null {
   if (at.startsWith("$.") || at.startsWith("$[")) {
     if (pattern.of !== "json") throw invalid(`${at} needs a filter pattern for JSON.`);

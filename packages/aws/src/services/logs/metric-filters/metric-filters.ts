@@ -22,7 +22,7 @@ interface OpenFilter {
   readonly sampleOf: (message: string) => MetricSample | null;
 }
 
-/** Limits: of one group as in CloudWatch Logs, and of all groups. */
+/** Maximum number of filters of one log group, as in CloudWatch Logs. */
 const ofGroupMax = 100;
 const filtersMax = 1000;
 const minuteMs = 60_000;
@@ -160,7 +160,7 @@ export class MetricFilters implements Disposable {
     if (filters?.size === 0) this.#groups.delete(group);
   }
 
-  /** Writers wait for this: one tick of the event loop for each filter. */
+  /** Computes samples for new events, one event loop tick for each filter. Writers of the events wait until it resolves. */
   async #take(group: string, events: Parameters<LogFollower["receive"]>[2]): Promise<void> {
     for (const [index, { record, sampleOf }] of [...(this.#groups.get(group)?.values() ?? [])].entries()) {
       if (index > 0) await nextTurn();

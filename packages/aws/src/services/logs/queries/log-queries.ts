@@ -44,7 +44,7 @@ export interface LogQuery {
 const runningMax = 2;
 /** Maximum number of running and waiting queries, as in CloudWatch Logs. */
 const underWayMax = 30;
-/** Time limit, as CloudWatch Logs had it for long. */
+/** Time limit of a query, in milliseconds. */
 const runMsMax = 15 * 60_000;
 /** Number of ended queries that are kept; the newest stay. */
 const keptMax = 100;
@@ -53,8 +53,8 @@ const keptLengthMax = 64 * 1024 * 1024;
 const eventsPerRead = 2000;
 
 /**
- * The queries of CloudWatch Logs Insights: each runs in a thread over the log files. They are forgotten when the
- * platform stops.
+ * The queries of CloudWatch Logs Insights: each runs in a thread over the log files. Queries are not recorded: a restart of the platform
+ * forgets them.
  */
 export class LogQueries implements AsyncDisposable {
   readonly #options: LogQueriesOptions;
@@ -203,7 +203,7 @@ function lengthOf({ state, input: asked }: LogQuery): number {
   );
 }
 
-/** Returns null for a stream that was deleted during the query. */
+/** Returns null for the error of a stream that was deleted during the query; rethrows every other error. */
 function noneOfDeleted(error: unknown): null {
   if (error instanceof AwsError && error.code === "ResourceNotFoundException") return null;
   throw error;
