@@ -140,6 +140,6 @@ test("a platform that stops waits for its streams, and cuts them off when its ti
   ends.release();
   assert.deepEqual(await ends.rest(), ["b"]);
   // A stream that ended as whole ones do would be taken for one.
-  await assert.rejects(stays.next(), { name: "InternalStreamFailure", message: /The platform stops/ });
+  await assert.rejects(stays.next(), { name: "InternalStreamFailure", message: /The platform is shutting down/ });
   await closed;
 });

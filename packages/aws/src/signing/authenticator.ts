@@ -16,7 +16,7 @@ import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
 
 export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
 
-/** How the signature covers the body; the caller has to check the body accordingly. */
+/** Describes how the signature covers the body; the caller has to check the body accordingly. */
 export type SignedPayload =
   | { readonly at: "unsigned" }
   | { readonly at: "sha256"; readonly hex: string }

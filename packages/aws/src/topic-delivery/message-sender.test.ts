@@ -90,7 +90,7 @@ test("a name that resolves to a private address, or to one among others, is sent
     assert.equal(outcome.kind, "forbidden");
     assert.match(
       outcome.kind === "forbidden" ? outcome.why : "",
-      /nothing is sent to \S+; --topics-to-private-networks lets messages go to link-local and private addresses/,
+      /messages are not sent to \S+: --topics-to-private-networks lets messages go to link-local and private addresses/,
     );
   }
   assert.equal(requests(), 0);

@@ -109,7 +109,7 @@ test("SIGHUP, also through scripts/start.js, has the platform accept the keys of
     assert.deepEqual(await answers(), ["answered", refused, refused, refused, "answered"]);
     await writeFile(keys, "[default]\n");
     platform.child.kill("SIGHUP");
-    await platform.seen(/SIGHUP: keys not reloaded: \S+ holds no aws_access_key_id/);
+    await platform.seen(/SIGHUP: keys not reloaded: \S+ has no aws_access_key_id/);
     assert.deepEqual(await answers(), ["answered", refused, refused, refused, "answered"]);
   }
 });

@@ -127,7 +127,7 @@ test("keys that cannot be read end the start in one sentence", async () => {
   for (const path of [file, join(root, "absent")]) {
     const done = spawnSync(process.execPath, [main, "up", "--port=0", `--credentials=${path}`, `--data=${root}/d`]);
     assert.equal(done.status, 1);
-    assert.match(String(done.stderr), /^galatea up: .*(?:holds no aws_access_key_id|ENOENT).*\n$/);
+    assert.match(String(done.stderr), /^galatea up: .*(?:has no aws_access_key_id|ENOENT).*\n$/);
   }
   const both = spawnSync(process.execPath, [main, "up", `--credentials=${file}`, "--insecure"]);
   assert.match(String(both.stderr), /^--credentials and --insecure exclude each other\n/);
