@@ -33,7 +33,12 @@ async function serviceSection(service: ServiceRow): Promise<string> {
   return service.kind === "modelled" ? await modelledSection(service) : rawSection(service);
 }
 
-async function modelledSection({ model, operations, unsupportedOperations: refusals = [], scope }: ModelledService): Promise<string> {
+async function modelledSection({
+  model,
+  operations,
+  unsupportedOperations: refusals = [],
+  scope,
+}: ModelledService): Promise<string> {
   const rows = await Promise.all(
     Object.entries(operations).map(async ([name, row]) => {
       const { unsupportedMembers: refuses = [] } = typeof row === "function" ? await row() : row;

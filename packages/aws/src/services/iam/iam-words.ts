@@ -59,6 +59,6 @@ export function iamPageOf<Item>(
 /** Returns the error for a marker of another listing. */
 export const invalidMarker = (): AwsError => new AwsError("ValidationError", "Invalid Marker.");
 
-export function quotaExceeded(name: string, max: number): AwsError {
+export function iamQuotaExceeded(name: string, max: number): AwsError {
   return new AwsError("LimitExceeded", `Cannot exceed quota for ${name}: ${max}`);
 }

@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import { checkPolicyDocument, createIamId, quotaExceeded, type IamOptions } from "./iam-words.ts";
+import { checkPolicyDocument, createIamId, iamQuotaExceeded, type IamOptions } from "./iam-words.ts";
 import type { PolicyRecord } from "./identity-store.ts";
 import type { IamRows } from "./rows.ts";
 
@@ -25,7 +25,7 @@ export function policyRows(options: IamOptions) {
           const text = `A policy called ${name} already exists. Duplicate names are not allowed.`;
           throw new AwsError("EntityAlreadyExists", text);
         }
-        if (known.length >= policiesMax) throw quotaExceeded("PoliciesPerAccount", policiesMax);
+        if (known.length >= policiesMax) throw iamQuotaExceeded("PoliciesPerAccount", policiesMax);
         const policy: PolicyRecord = {
           name,
           path: input.Path ?? "/",

@@ -1,5 +1,11 @@
 import { AwsError } from "@galatea/base";
-import { checkPolicyDocument, encodePolicyDocument, iamPageOf, quotaExceeded, type IamOptions } from "./iam-words.ts";
+import {
+  checkPolicyDocument,
+  encodePolicyDocument,
+  iamPageOf,
+  iamQuotaExceeded,
+  type IamOptions,
+} from "./iam-words.ts";
 import type { RoleRecord } from "./identity-store.ts";
 import { requireRole } from "./roles.ts";
 import { roleArn, type IamRows } from "./rows.ts";
@@ -28,7 +34,7 @@ function attachedRows(options: IamOptions): AttachedRows {
           throw new AwsError("NoSuchEntity", `Policy ${input.PolicyArn} does not exist or is not attachable.`);
         }
         if (role.attachedPolicyArns.length >= policiesPerRoleMax)
-          throw quotaExceeded("PoliciesPerRole", policiesPerRoleMax);
+          throw iamQuotaExceeded("PoliciesPerRole", policiesPerRoleMax);
         await store.putRole({ ...role, attachedPolicyArns: [...role.attachedPolicyArns, input.PolicyArn] });
         return {};
       },
@@ -70,7 +76,7 @@ function inlineRows(options: IamOptions): InlineRows {
         checkPolicyDocument(input.PolicyDocument);
         const inlinePolicies = { ...role.inlinePolicies, [input.PolicyName]: input.PolicyDocument };
         if (Object.keys(inlinePolicies).length > inlinePoliciesPerRoleMax) {
-          throw quotaExceeded("InlinePoliciesPerRole", inlinePoliciesPerRoleMax);
+          throw iamQuotaExceeded("InlinePoliciesPerRole", inlinePoliciesPerRoleMax);
         }
         await store.putRole({ ...role, inlinePolicies });
         return {};

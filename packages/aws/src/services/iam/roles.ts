@@ -5,7 +5,7 @@ import {
   encodePolicyDocument,
   createIamId,
   iamPageOf,
-  quotaExceeded,
+  iamQuotaExceeded,
   type IamOptions,
 } from "./iam-words.ts";
 import type { RoleRecord } from "./identity-store.ts";
@@ -101,7 +101,7 @@ async function createRole(
   if ((await store.role(name)) !== null) {
     throw new AwsError("EntityAlreadyExists", `Role with name ${name} already exists.`);
   }
-  if ((await store.roles()).length >= rolesMax) throw quotaExceeded("RolesPerAccount", rolesMax);
+  if ((await store.roles()).length >= rolesMax) throw iamQuotaExceeded("RolesPerAccount", rolesMax);
   const role = newRole(options, name, {
     accountId,
     path: input.Path ?? "/",
