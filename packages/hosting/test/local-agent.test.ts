@@ -17,10 +17,11 @@ test("disposal of the agent ends a start that is in progress instead of waiting 
   });
   await instance.put("delete");
   await eventually(() => instance.view.containers[0]?.health.at === "starting");
-  const beganMs = performance.now();
   await subject.agent[Symbol.asyncDispose]();
-  const tookMs = performance.now() - beganMs;
-  assert.ok(tookMs < 10_000, `${tookMs} ms`);
-  assert.equal(ends.length, 1);
+  // A start that reached its limit would report that no ping was answered.
+  assert.deepEqual(
+    ends.map((error) => error?.message),
+    ["closed"],
+  );
   assert.deepEqual((await subject.agent.state()).instances, []);
 });

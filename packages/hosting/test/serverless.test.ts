@@ -92,11 +92,8 @@ test("a start that fails is told to all who wait, with what to do, and is tried 
 test("a model that does not answer in the time that its start has left is late, which is the model's error", async () => {
   await using bench = await open({ limits: { answerMsMax: 2000 } });
   await bench.deploy("late", [serverless("one", 1)]);
-  const beganMs = performance.now();
   const { code, members } = await refused(bench.ask("late", "hold"));
   assert.deepEqual([code, members["OriginalStatusCode"]], ["ModelError", 0]);
-  const tookMs = performance.now() - beganMs;
-  assert.ok(tookMs > 1900 && tookMs < 2500, `${tookMs} ms`);
   const sum = (metric: string) => bench.sums.get(`late v ${metric}`);
   assert.deepEqual(
     [sum("Invocations"), sum("Invocation4XXErrors"), sum("Invocation5XXErrors"), sum("InvocationModelErrors")],
