@@ -367,9 +367,7 @@ test("megabytes of output are bounded in the log and stop nothing", async () => 
   );
   const linesBefore = fixture.log.length;
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
-  await until(() =>
-    fixture.log.slice(linesBefore).some((line) => /^printed: \.\.\. \d+ lines .* omitted/.test(line)),
-  );
+  await until(() => fixture.log.slice(linesBefore).some((line) => /^printed: \.\.\. \d+ lines .* omitted/.test(line)));
   assert.ok(fixture.log.length - linesBefore < 100_000);
 });
 
