@@ -6,7 +6,7 @@ import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
-import type { StepPolicy, TrackingPolicy } from "@galatea/hosting/scaling";
+import type { StepPolicy, TargetTrackingPolicy } from "@galatea/hosting/scaling";
 import { AsyncBench } from "../../hosting/test/async-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
 import { openAlarms } from "../src/app/platform/platform-scaling.ts";
@@ -44,7 +44,7 @@ const wakes: StepPolicy = {
   cooldownMs: 60_000,
   aggregation: "Average",
 };
-const follows: TrackingPolicy = {
+const follows: TargetTrackingPolicy = {
   ...policy("follows"),
   type: "TargetTrackingScaling",
   targetValue: 2,

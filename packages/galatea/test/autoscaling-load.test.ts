@@ -4,7 +4,7 @@ import { delay, silentLogger, systemClock, TaskGroup, type Clock } from "@galate
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
-import type { TrackingPolicy } from "@galatea/hosting/scaling";
+import type { TargetTrackingPolicy } from "@galatea/hosting/scaling";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
 import { openAlarms } from "../src/app/platform/platform-scaling.ts";
 import { TrafficBench } from "../../hosting/test/traffic-fixture.ts";
@@ -19,7 +19,7 @@ const fast: Clock = {
 };
 
 const resource = { resourceId: "endpoint/moving/variant/a", dimension: "sagemaker:variant:DesiredInstanceCount" };
-const invocations: TrackingPolicy = {
+const invocations: TargetTrackingPolicy = {
   type: "TargetTrackingScaling",
   ...resource,
   name: "track",

@@ -19,9 +19,9 @@ import type {
   FleetOptions,
   FleetDependencies,
 } from "./endpoints/index.ts";
-import type { InstanceCredentials, ModelHost, Unconfined } from "./instances/index.ts";
+import type { InstanceCredentials, ModelHost, MissingIsolation } from "./instances/index.ts";
 import { ModelMemoryEstimates } from "./capacity/index.ts";
-import { Mirrors, type MirrorFigures, type MirroringLimits } from "./mirrors/index.ts";
+import { Mirrors, type MirrorStatistics, type MirroringLimits } from "./mirrors/index.ts";
 import {
   endpointNotFound,
   endpointStopped,
@@ -58,7 +58,7 @@ export interface HostingStatistics {
   readonly endpoints: ReadonlyMap<EndpointState["at"], number>;
   readonly instancesInServiceCount: number;
   /** Isolation settings that nodes cannot apply to the instances in service, with the reasons. */
-  readonly unconfined: Unconfined;
+  readonly unconfined: MissingIsolation;
 }
 
 /** Models, endpoint configurations and endpoints: their records, their reconcilers and their running instances. */
@@ -176,7 +176,7 @@ export class Hosting implements AsyncDisposable {
   }
 
   /** Counts of the requests that were copied for shadow variants and data capture. */
-  get mirrorStatistics(): MirrorFigures {
+  get mirrorStatistics(): MirrorStatistics {
     return this.#mirrors.figures;
   }
 

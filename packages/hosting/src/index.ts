@@ -13,7 +13,7 @@ export {
   type AsyncReceipt,
   type ResultOutbox,
 } from "./async-inference/index.ts";
-export { containerModelId, type KeptTree, type ModelArchive, type ModelTrees } from "./model-cache/index.ts";
+export { containerModelId, type AdoptableTree, type ModelArchive, type UnpackedModels } from "./model-cache/index.ts";
 export {
   hostingArn,
   isFolderPlaceholder,
@@ -40,8 +40,8 @@ export {
 export {
   failureReason,
   groupKey,
-  isProduction,
-  stepOf,
+  isProductionGroup,
+  currentStep,
   type EndpointEvent,
   type EndpointRecord,
   type EndpointState,
@@ -56,7 +56,7 @@ export type { EndpointUpdate, RetainedProperty, VariantSizeChange } from "./oper
 export type { EndpointDescription } from "./operations/index.ts";
 export { Hosting, type HostingOptions } from "./hosting.ts";
 export type { TransformEvent, TransformJobRecord, TransformRequest } from "./transforms/index.ts";
-export { mirrorLosses } from "./mirrors/index.ts";
+export { mirrorDropReasons } from "./mirrors/index.ts";
 export { hostingLimits, type HostingLimits } from "./capacity/index.ts";
 export { validationError } from "./definitions/index.ts";
 export {
@@ -72,9 +72,9 @@ export {
   type InstanceLimits,
   type ContainerModels,
   type InstanceOwner,
-  type KeptInstance,
+  type AdoptableInstance,
   type InstanceSpec,
-  type GpuUse,
+  type GpuUsage,
   type InstanceUsage,
   type ModelHost,
 } from "./instances/index.ts";
@@ -82,14 +82,14 @@ export {
   responseChunks,
   bufferedBytesMax,
   invocationLimits,
-  tooLong,
+  payloadTooLarge,
   type InvocationLimits,
   type InvocationReply,
   type InvocationRequest,
 } from "./invocations/index.ts";
 export {
   createDirectoryLogStreams,
-  keepPruned,
+  pruneLogsPeriodically,
   type LogEvent,
   type LogFollower,
   type LogGroup,

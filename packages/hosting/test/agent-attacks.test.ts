@@ -14,7 +14,7 @@ import {
 } from "../src/instance-agent-http/index.ts";
 import {
   ContainerConnectionLost,
-  NotSent,
+  RequestNotSent,
   type AgentRequest,
   type InstanceEvent,
 } from "../src/instance-agent/index.ts";
@@ -114,7 +114,7 @@ test("an agent that ends fails its requests, makes its instances unhealthy, and 
   await world.server[Symbol.asyncDispose]();
   await Promise.all([failed, broken]);
   await assert.rejects(container.invoke(asked("echo")), ContainerConnectionLost);
-  await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), NotSent);
+  await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), RequestNotSent);
   await eventually(() => container.view.health.isUnhealthy);
   await using _again = await world.serve(world.port);
   await eventually(() => container.view.isHealthy);

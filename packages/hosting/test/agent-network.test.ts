@@ -10,7 +10,7 @@ import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture
 import { instanceAgentContract } from "../src/contracts/index.ts";
 import {
   ContainerConnectionLost,
-  NotSent,
+  RequestNotSent,
   type AgentContainer,
   type AgentRequest,
   type InstanceEvent,
@@ -104,7 +104,7 @@ const requestTo = (what: string, more: Partial<AgentRequest> = {}): AgentRequest
   ...more,
 });
 
-const isLost = (error: unknown) => error instanceof ContainerConnectionLost && !(error instanceof NotSent);
+const isLost = (error: unknown) => error instanceof ContainerConnectionLost && !(error instanceof RequestNotSent);
 const echo = async (container: AgentContainer) => await text((await container.invoke(requestTo("echo"))).body);
 
 instanceAgentContract("agent over TLS, far away, in fragments of 700 bytes", async (eventsMax) => {
@@ -133,7 +133,7 @@ test("a machine that vanishes with its connections open fails all that waits for
   const calls = [instance.usages(), instance.delete(), container.executionParameters(signal())];
   await Promise.all([pending, streamed, ...calls.map((call) => assert.rejects(call, isLost))]);
   assert.equal(container.view.health.isUnhealthy, true);
-  await assert.rejects(container.invoke(requestTo("echo", { mayGoElsewhere: true })), NotSent);
+  await assert.rejects(container.invoke(requestTo("echo", { mayGoElsewhere: true })), RequestNotSent);
   network.cut();
   network.isSilent = false;
   await network.accept(port);

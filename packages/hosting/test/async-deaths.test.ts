@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { AsyncEvent, AsyncReceipt } from "../src/index.ts";
-import { DocumentMemory, recordedMovesContract, type MovesRow } from "../src/records/contracts/index.ts";
+import { DocumentMemory, recordedTransitionsContract, type RecordedTransition } from "../src/records/contracts/index.ts";
 import type { DocumentChange } from "../src/records/index.ts";
 import { AsyncBench, paths } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
@@ -109,7 +109,7 @@ const before: Found = { requestCount: 0, result: null, told: [] };
 const failed = (text: string): Found => ({ ...before, result: text.slice(0, 40), told: ["bad Failed"] });
 const answered = (said: string): Found => ({ ...before, result: said, told: ["good Completed"] });
 
-const rows: readonly MovesRow<World, Found>[] = [
+const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "it brings its input along",
     given: deploy,
@@ -182,7 +182,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   },
 ];
 
-recordedMovesContract<World, Outside, Found, AsyncEvent["kind"]>({
+recordedTransitionsContract<World, Outside, Found, AsyncEvent["kind"]>({
   name: "asynchronous request",
   kinds: ["async-invocation", "endpoint"],
   open: (memory, outside) => World.open(memory, outside),

@@ -1,6 +1,6 @@
 /** A platform that is killed after any of the writes of an inference component's moves: the next one comes to the same end. */
 import type { ComponentEvent } from "../src/index.ts";
-import { recordedMovesContract, type DocumentMemory, type MovesRow } from "../src/records/contracts/index.ts";
+import { recordedTransitionsContract, type DocumentMemory, type RecordedTransition } from "../src/records/contracts/index.ts";
 import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench } from "./traffic-fixture.ts";
@@ -65,7 +65,7 @@ const update = (more: Parameters<typeof updateComponent>[2]) => (bench: TrafficB
 
 const remove = (bench: TrafficBench) => bench.hosting.components.delete(name, owner);
 
-const rows: readonly MovesRow<TrafficBench, Found>[] = [
+const rows: readonly RecordedTransition<TrafficBench, Found>[] = [
   {
     what: "it is created",
     given: (bench) => deployShared(bench, endpoint),
@@ -176,7 +176,7 @@ const rows: readonly MovesRow<TrafficBench, Found>[] = [
   },
 ];
 
-recordedMovesContract<TrafficBench, null, Found, ComponentEvent["kind"]>({
+recordedTransitionsContract<TrafficBench, null, Found, ComponentEvent["kind"]>({
   name: "inference component",
   kinds: ["inference-component", "endpoint"],
   open: (memory) => TrafficBench.open(memory),

@@ -1,6 +1,6 @@
 /** A platform that is killed after any of the writes of an endpoint's moves: the next one comes to the same end. */
 import type { DeploymentConfig, EndpointEvent, EndpointRecord } from "../src/index.ts";
-import { recordedMovesContract, type DocumentMemory, type MovesRow } from "../src/records/contracts/index.ts";
+import { recordedTransitionsContract, type DocumentMemory, type RecordedTransition } from "../src/records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, type PlannedVariant } from "./traffic-fixture.ts";
 
@@ -118,7 +118,7 @@ const resize = (bench: TrafficBench, instanceCount: number) =>
 
 const remove = (bench: TrafficBench) => bench.hosting.endpoints.delete(name, owner);
 
-const rows: readonly MovesRow<TrafficBench, Found>[] = [
+const rows: readonly RecordedTransition<TrafficBench, Found>[] = [
   {
     what: "it is created",
     given: configured,
@@ -288,7 +288,7 @@ const rows: readonly MovesRow<TrafficBench, Found>[] = [
   },
 ];
 
-recordedMovesContract<TrafficBench, boolean, Found, EndpointEvent["kind"]>({
+recordedTransitionsContract<TrafficBench, boolean, Found, EndpointEvent["kind"]>({
   name: "endpoint",
   kinds: ["endpoint"],
   open: (memory, isFaltering) =>

@@ -2,7 +2,7 @@
 import { ByteBudget } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { TransformEvent, TransformRequest } from "../src/index.ts";
-import { recordedMovesContract, type DocumentMemory, type MovesRow } from "../src/records/contracts/index.ts";
+import { recordedTransitionsContract, type DocumentMemory, type RecordedTransition } from "../src/records/contracts/index.ts";
 import { input, TransformBench } from "./transforms-fixture.ts";
 
 const name = "job";
@@ -54,7 +54,7 @@ const begin =
 
 const all = "out/a.out=A1\nA2,out/b.out=B1\nB2,out/c.out=C1\nC2";
 
-const rows: readonly MovesRow<TransformBench, Found>[] = [
+const rows: readonly RecordedTransition<TransformBench, Found>[] = [
   {
     what: "it is created, and completes",
     given: objects,
@@ -113,7 +113,7 @@ const rows: readonly MovesRow<TransformBench, Found>[] = [
   },
 ];
 
-recordedMovesContract<TransformBench, Outside, Found, TransformEvent["kind"]>({
+recordedTransitionsContract<TransformBench, Outside, Found, TransformEvent["kind"]>({
   name: "transform job",
   kinds: ["transform-job", "transform-progress"],
   open: async (memory, outside) =>

@@ -8,10 +8,10 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { silentLogger } from "@galatea/base";
 import { Nodes, noResources } from "../src/nodes/index.ts";
 import type { ProductionVariant } from "../src/definitions/index.ts";
-import type { FleetNames, FleetDependencies } from "../src/endpoints/fleet.ts";
+import type { FleetIdentity, FleetDependencies } from "../src/endpoints/fleet.ts";
 import { Fleet } from "../src/endpoints/fleet.ts";
 import { LocalInstanceAgent } from "../src/instance-agent/index.ts";
-import { placementKeyOf } from "../src/endpoints/model-rank.ts";
+import { derivePlacementKey } from "../src/endpoints/model-rank.ts";
 import { ServerlessFleet } from "../src/endpoints/serverless-fleet.ts";
 import { SharedInstances } from "../src/endpoints/shared-instances.ts";
 import type { VariantFleet } from "../src/endpoints/variant-fleet.ts";
@@ -28,12 +28,12 @@ createServer((request, response) => response.end()).listen(process.argv[2]);
 `;
 
 const never = new AbortController().signal;
-const names: FleetNames = {
+const names: FleetIdentity = {
   ...owner,
   endpointName: "e",
   fleetKey: "1 v",
   configName: "c",
-  placementKey: placementKeyOf("e"),
+  placementKey: derivePlacementKey("e"),
 };
 const concurrency = { max: 2, provisioned: 0 };
 

@@ -1,5 +1,5 @@
-import type { AccessFacts, InstanceAccess, InstanceKeys, ObjectName } from "@galatea/hosting/instance-keys";
-import { mayAccess } from "@galatea/hosting/instance-keys";
+import type { AccessContext, InstanceAccess, InstanceKeys, ObjectName } from "@galatea/hosting/instance-keys";
+import { isAccessAllowed } from "@galatea/hosting/instance-keys";
 import type { Credential } from "../signing/index.ts";
 import type { PermissionCheck } from "../wire/index.ts";
 
@@ -74,10 +74,10 @@ export interface InstancePermissions {
   readonly isGroupListed: (accessKeyId: string | null, group: string) => boolean;
 }
 
-export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: AccessFacts): InstancePermissions {
+export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: AccessContext): InstancePermissions {
   const allows = (accessKeyId: string | null, access: InstanceAccess) => {
     const key = accessKeyId === null ? undefined : keys.find(accessKeyId);
-    return key === undefined || mayAccess(key.identity, access, facts);
+    return key === undefined || isAccessAllowed(key.identity, access, facts);
   };
   return {
     credential(accessKeyId) {
@@ -91,7 +91,7 @@ export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: Acc
       const key = keys.find(accessKeyId);
       if (key === undefined || freeActions.has(action)) return true;
       const access = Object.hasOwn(accesses, action) ? (accesses[action]?.(resource) ?? null) : null;
-      return access !== null && mayAccess(key.identity, access, facts);
+      return access !== null && isAccessAllowed(key.identity, access, facts);
     },
     isObjectListed: (accessKeyId, object) => allows(accessKeyId, { to: "object", object, writes: false }),
     isGroupListed: (accessKeyId, name) => allows(accessKeyId, { to: "log-group", name }),

@@ -7,7 +7,7 @@ import {
   type Clock,
   type Logger,
 } from "@galatea/base";
-import { allDocuments, allJson, readJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
+import { readAllDocuments, readAllJson, readJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { decideAfterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { EndedDelivery } from "./delivery-status.ts";
@@ -108,10 +108,10 @@ export class Deliveries implements AsyncDisposable {
   static async open(options: DeliveriesOptions): Promise<Deliveries> {
     const deliveries = new Deliveries(options);
     const { documents, logger } = options;
-    for await (const { key, body, value } of allJson<Delivery>(documents, kind, { logger, readAtOnce })) {
+    for await (const { key, body, value } of readAllJson<Delivery>(documents, kind, { logger, readAtOnce })) {
       deliveries.#enter(key, value, Buffer.byteLength(body));
     }
-    for await (const { key } of allDocuments(documents, deadKind, readAtOnce)) deliveries.#undelivered.add(key);
+    for await (const { key } of readAllDocuments(documents, deadKind, readAtOnce)) deliveries.#undelivered.add(key);
     deliveries.#tasks.run((closing) => deliveries.#watch(closing));
     return deliveries;
   }

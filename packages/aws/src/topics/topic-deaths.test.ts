@@ -3,9 +3,9 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import {
   MemoryDocuments,
-  recordedMovesContract,
+  recordedTransitionsContract,
   type DocumentMemory,
-  type MovesRow,
+  type RecordedTransition,
 } from "@galatea/hosting/records/contracts";
 import { deliveryLimits } from "./deliveries.ts";
 import { topicLimits, type Topic } from "./topic.ts";
@@ -135,7 +135,7 @@ const only = (world: World) => world.topics.subscriptions(arn)[0]?.arn ?? "";
 const publish = (text: string) => (world: World) =>
   world.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
 
-const rows: readonly MovesRow<World, Found>[] = [
+const rows: readonly RecordedTransition<World, Found>[] = [
   { what: "a topic is made", ask: create, orElse: [none], end: alone, writesMin: 1 },
   {
     what: "a topic is changed",
@@ -210,7 +210,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   },
 ];
 
-recordedMovesContract<
+recordedTransitionsContract<
   World,
   Outside,
   Found,

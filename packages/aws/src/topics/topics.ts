@@ -1,5 +1,5 @@
 import { AwsError, KeyedLock, EventLoopQueue, type Clock, type Logger } from "@galatea/base";
-import { allJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
+import { readAllJson, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { Deliveries, type DeliveryLimits, type SendMessage } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
 import { effectivePolicyText } from "./delivery-policy.ts";
@@ -72,10 +72,10 @@ export class Topics implements AsyncDisposable {
   static async open(options: TopicsOptions): Promise<Topics> {
     const topics = new Topics(options);
     const { documents } = options;
-    for await (const { value: topic } of allJson<Topic>(documents, topicKind, options)) {
+    for await (const { value: topic } of readAllJson<Topic>(documents, topicKind, options)) {
       topics.#topics.set(topic.arn, topic);
     }
-    for await (const { value: each } of allJson<Subscription>(documents, subscriptionKind, options)) {
+    for await (const { value: each } of readAllJson<Subscription>(documents, subscriptionKind, options)) {
       topics.#subscriptions.set(each.arn, each);
     }
     topics.#deliveries = await Deliveries.open({

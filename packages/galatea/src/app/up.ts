@@ -3,7 +3,7 @@ import { releaseMemoryWhenIdle } from "@galatea/base/processes";
 import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@galatea/base";
 import { isLoopbackName } from "@galatea/aws";
 import { isInvokableEndpoint } from "@galatea/hosting";
-import { confinementGaps, confinementMeans } from "@galatea/hosting/process-host";
+import { isolationGaps, readIsolationCapabilities } from "@galatea/hosting/process-host";
 import { findKeySource, readOwnerKeys, type KeySource } from "@galatea/aws/owner-keys";
 import {
   announcePlatform,
@@ -137,7 +137,7 @@ function printSummary(
     dataDirectory: directories.root,
     program: programWords(process.env),
     keys: options.open ? null : sourceOf(options, directories),
-    confinementGaps: Object.keys(confinementGaps(confinementMeans())),
+    confinementGaps: Object.keys(isolationGaps(readIsolationCapabilities())),
   });
   process.stdout.write(summary);
 }

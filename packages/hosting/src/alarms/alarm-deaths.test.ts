@@ -3,9 +3,9 @@ import { silentLogger } from "@galatea/base";
 import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
 import {
   MemoryDocuments,
-  recordedMovesContract,
+  recordedTransitionsContract,
   type DocumentMemory,
-  type MovesRow,
+  type RecordedTransition,
 } from "../records/contracts/index.ts";
 import { alarmLimits, Alarms } from "./alarms.ts";
 import type { AlarmDefinition } from "./alarm.ts";
@@ -115,7 +115,7 @@ async function putBoth(world: World): Promise<void> {
   await world.alarms.put(above);
 }
 
-const rows: readonly MovesRow<World, Found>[] = [
+const rows: readonly RecordedTransition<World, Found>[] = [
   { what: "it is made", ask: put, orElse: [{ alarms: {}, told: [] }], end: quiet, writesMin: 3 },
   {
     what: "it is configured anew",
@@ -190,7 +190,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   },
 ];
 
-recordedMovesContract<World, Outside, Found, "put" | "amend" | "evaluate" | "set" | "delete">({
+recordedTransitionsContract<World, Outside, Found, "put" | "amend" | "evaluate" | "set" | "delete">({
   name: "alarm",
   kinds: null,
   open: (memory, outside) => World.open(memory, outside),

@@ -1,5 +1,5 @@
 import type { Logger } from "@galatea/base";
-import { allJson, readJson, type DocumentChange, type Documents } from "../records/index.ts";
+import { readAllJson, readJson, type DocumentChange, type Documents } from "../records/index.ts";
 import type { AlarmDefinition, AlarmRecord, AlarmHistoryItem } from "./alarm.ts";
 
 const kind = "alarm";
@@ -113,6 +113,6 @@ export class AlarmStore {
 
   async *#readAll<Value>(of: string): AsyncGenerator<Value, void, void> {
     const { documents, logger } = this.#options;
-    for await (const { value } of allJson<Value>(documents, of, { logger })) yield value;
+    for await (const { value } of readAllJson<Value>(documents, of, { logger })) yield value;
   }
 }

@@ -14,7 +14,7 @@ import {
   ContainerConnectionLost,
   bufferedBytesMax,
   timeoutText,
-  tooLong,
+  payloadTooLarge,
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
@@ -170,12 +170,12 @@ async function openObject(
 ): Promise<OpenedInput> {
   const { head, body } = await store.get(bucket, key);
   try {
-    if (head.byteLength > bodyBytesMax) throw tooLong(bodyBytesMax);
+    if (head.byteLength > bodyBytesMax) throw payloadTooLarge(bodyBytesMax);
     const { byteLength, contentType } = head;
     if (byteLength > bufferedBytesMax) return { body, byteLength, contentType };
     reserveCallMemory(lease, byteLength);
     return {
-      body: await readToBuffer(body, bufferedBytesMax, () => tooLong(bufferedBytesMax)),
+      body: await readToBuffer(body, bufferedBytesMax, () => payloadTooLarge(bufferedBytesMax)),
       byteLength,
       contentType,
     };
@@ -252,7 +252,7 @@ class ResponseBytes extends Transform {
     done: (error: Error | null, piece?: Buffer) => void,
   ): void {
     this.#byteLength += piece.length;
-    if (this.#byteLength > this.#bytesMax) return done(tooLong(this.#bytesMax));
+    if (this.#byteLength > this.#bytesMax) return done(payloadTooLarge(this.#bytesMax));
     if (this.#byteLength <= this.#keptBytesMax) this.#pieces.push(piece);
     else this.#pieces.length = 0;
     done(null, piece);

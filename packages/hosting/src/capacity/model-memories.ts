@@ -1,7 +1,7 @@
 import { TaskGroup, type Logger } from "@galatea/base";
-import { absentAsNull, type ObjectStore } from "../objects/index.ts";
+import { nullIfAbsent, type ObjectStore } from "../objects/index.ts";
 import { nameKey, parseS3Uri, type ContainerDefinition, type ModelRecord } from "../definitions/index.ts";
-import { containerOwnBytes } from "../endpoints/index.ts";
+import { containerBaseBytes } from "../endpoints/index.ts";
 import type { HostingStore, ModelMemoryRecord } from "../store/index.ts";
 
 export interface ModelMemoryEstimatesOptions {
@@ -48,7 +48,7 @@ export class ModelMemoryEstimates implements AsyncDisposable {
     const each = model.containers.map(async (container, index) => {
       if (container.Mode === "MultiModel") return 0;
       const mostBytes = known[index] ?? 0;
-      return mostBytes > 0 ? Math.max(0, mostBytes - containerOwnBytes) : await this.#dataBytes(container);
+      return mostBytes > 0 ? Math.max(0, mostBytes - containerBaseBytes) : await this.#dataBytes(container);
     });
     return await Promise.all(each);
   }
@@ -97,11 +97,11 @@ export class ModelMemoryEstimates implements AsyncDisposable {
     const { objects } = this.#options;
     const isPrefix = source !== undefined && source.CompressionType !== "Gzip" && source.S3DataType === "S3Prefix";
     // A missing object counts as 0 bytes here; the download of the model reports the error.
-    if (!isPrefix) return (await absentAsNull(objects.head(place.bucket, place.key)))?.byteLength ?? 0;
+    if (!isPrefix) return (await nullIfAbsent(objects.head(place.bucket, place.key)))?.byteLength ?? 0;
     let [bytes, startAfter] = [0, ""];
     for (let pageCount = 0; pageCount < pagesMax; pageCount += 1) {
       const options = { prefix: place.key, delimiter: "", startAfter, keysMax: 1000 };
-      const page = await absentAsNull(objects.list(place.bucket, options));
+      const page = await nullIfAbsent(objects.list(place.bucket, options));
       for (const { byteLength } of page?.objects ?? []) bytes += byteLength;
       if (page === null || page.nextStartAfter === null) break;
       startAfter = page.nextStartAfter;

@@ -6,9 +6,9 @@ import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { VariantPlan } from "../definitions/index.ts";
 import {
   footprintBytes,
-  newEndpoint,
+  newEndpointRecord,
   newGeneration,
-  plannedFootprint,
+  peakFootprint,
   stableGeneration,
   type Footprint,
 } from "../endpoints/index.ts";
@@ -44,7 +44,7 @@ function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, h
   };
   const plans = hasShadow && !isServerless ? [plan, { ...plan, isShadow: true as const }] : [plan];
   const generation = stableGeneration(newGeneration(1, { configName: "c", plans }));
-  return newEndpoint({ name, arn: "", owner, placementKey: "0", deploymentConfig: null }, generation, 0);
+  return newEndpointRecord({ name, arn: "", owner, placementKey: "0", deploymentConfig: null }, generation, 0);
 }
 
 function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {
@@ -95,7 +95,7 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
           const record = endpointOf(name, each.asked);
           const wantedMebi = mebiOf(each.asked);
           const missingMebi = usedMebi + wantedMebi - limitMebi;
-          const reserve = () => reservations.reserveEndpoint(name, plannedFootprint(record), "ml.m5.large");
+          const reserve = () => reservations.reserveEndpoint(name, peakFootprint(record), "ml.m5.large");
           if (missingMebi > 0) {
             const isTold = (error: unknown) =>
               error instanceof AwsError && error.message.includes(` ${missingMebi} MiB are missing`);

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import type { ProductionVariant } from "../definitions/index.ts";
-import { Fleet, footprintBytes, placementKeyOf, type FleetDependencies } from "../endpoints/index.ts";
+import { Fleet, footprintBytes, derivePlacementKey, type FleetDependencies } from "../endpoints/index.ts";
 import { OwnerLedger } from "../nodes/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import {
@@ -175,7 +175,7 @@ export class ComponentCopies implements AsyncDisposable {
       configName: this.#configName,
       fleetKey: copyFleetKey(record, copy),
       ...record.owner,
-      placementKey: placementKeyOf(`${record.arn} ${record.createdMs}`),
+      placementKey: derivePlacementKey(`${record.arn} ${record.createdMs}`),
       component: {
         name: record.name,
         budget: { vcpuCount: Math.ceil(claim.cpuCores), memoryBytes: memoryBytesMax ?? claim.memoryBytes },

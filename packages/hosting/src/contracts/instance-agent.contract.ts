@@ -9,7 +9,7 @@ import {
   InstanceFailure,
   ModelLoadError,
   ModelMissingError,
-  NotSent,
+  RequestNotSent,
   type AgentContainer,
   type AgentInstance,
   type AgentInstanceSpec,
@@ -136,7 +136,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
     await assert.rejects(watched.container.invoke(asked("die")), ContainerConnectionLost);
     // The container is unhealthy or has ended: a request that another instance can take is not sent.
-    await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), NotSent);
+    await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), RequestNotSent);
     const reply = await watched.container.invoke(asked(null));
     assert.equal(await text(reply.body), "question");
     await eventually(() => watched.instance.view.isInService);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ModelArchive, ModelTrees } from "../model-cache/index.ts";
+import type { ModelArchive, UnpackedModels } from "../model-cache/index.ts";
 
 /** An implementation under test: trees over a store with objects. */
 export interface ModelTreesSubject extends AsyncDisposable {
-  readonly trees: ModelTrees;
+  readonly trees: UnpackedModels;
   /** Puts an object, replacing the previous one, whose archive has one file of `fileBytes`. */
   put(target: string, fileBytes: number): Promise<ModelArchive>;
   /** Returns whether a container finds the files of a model. */
@@ -12,7 +12,7 @@ export interface ModelTreesSubject extends AsyncDisposable {
   /** Changes a model's file without the knowledge of the trees. */
   damage(id: string): Promise<void>;
   /** Opens the instance again, as the next run of the platform does. */
-  reopen(): Promise<ModelTrees>;
+  reopen(): Promise<UnpackedModels>;
 }
 
 const never = new AbortController().signal;

@@ -6,13 +6,13 @@ import {
   type AgentInstanceSpec,
   type ModelCacheSpec,
 } from "../instance-agent/index.ts";
-import { containerEnvironment, reachOf, type IssuedCredentials } from "../instances/index.ts";
+import { containerEnvironment, grantedAccess, type IssuedCredentials } from "../instances/index.ts";
 import { containerModels } from "./container-models.ts";
-import type { MemberOptions } from "./member-options.ts";
+import type { VariantInstanceOptions } from "./member-options.ts";
 import type { PlannedContainer } from "./planned-containers.ts";
 
-/** A container about to be put: its plan, the credentials of its code, and the destination of its output lines. */
-export interface ContainerOpening {
+/** The data to start a container with: its plan, its specification, the credentials of its code, and the sink for its output lines. */
+export interface PreparedContainer {
   readonly planned: PlannedContainer;
   readonly spec: AgentContainerSpec;
   readonly credentials: IssuedCredentials;
@@ -20,14 +20,14 @@ export interface ContainerOpening {
   readonly write: (line: string) => void;
 }
 
-export function openingOf(planned: PlannedContainer, member: MemberOptions): ContainerOpening {
+export function prepareContainer(planned: PlannedContainer, member: VariantInstanceOptions): PreparedContainer {
   const { fleet, plan, id, ownerName, logStream } = member;
   const { logGroup: group, region, accountId } = member.place;
   const { variant } = plan;
   const stream = `${logStream}${planned.isOnly ? "" : `/${planned.name}`}`;
   const write = fleet.openLog(group, stream);
   const owner = { endpointName: ownerName, accountId, region, logGroup: group };
-  const reach = reachOf(planned.definition);
+  const reach = grantedAccess(planned.definition);
   const credentials = fleet.credentials.issue({ instanceId: id, containerName: planned.name, ...owner, ...reach });
   return {
     planned,
@@ -48,8 +48,8 @@ export function openingOf(planned: PlannedContainer, member: MemberOptions): Con
 }
 
 export function instanceSpec(
-  { fleet, plan, id, budget, fleetKey, ownerName: endpointName, ordinal }: MemberOptions,
-  openings: readonly ContainerOpening[],
+  { fleet, plan, id, budget, fleetKey, ownerName: endpointName, ordinal }: VariantInstanceOptions,
+  openings: readonly PreparedContainer[],
 ): AgentInstanceSpec {
   const { instanceLimits: limits, invocationLimits } = fleet;
   const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
@@ -65,11 +65,11 @@ export function instanceSpec(
   };
 }
 
-function cacheOf(planned: PlannedContainer, { budget }: MemberOptions): ModelCacheSpec | null {
+function cacheOf(planned: PlannedContainer, { budget }: VariantInstanceOptions): ModelCacheSpec | null {
   const { definition, modelDiskBytes, modelMemoryBytes, guaranteedBytes } = planned;
   if (definition.Mode !== "MultiModel") return null;
   const keepsModels = definition.MultiModelConfig?.ModelCacheSetting !== "Disabled";
-  // A cache that keeps no models loads one for every request, so more loads run at once: up to two per vCPU.
+  // A cache that keeps no models loads one for every request, so it may run more loads concurrently: up to two per vCPU.
   const loadsMax = keepsModels ? modelCacheLimits.loadsMax : Math.max(modelCacheLimits.loadsMax, 2 * budget.vcpuCount);
   return {
     limits: {

@@ -1,7 +1,7 @@
 import { unreachable } from "@galatea/base";
 import type { CapacitySize, DeploymentConfig, TrafficRouting } from "../definitions/index.ts";
 import {
-  isProduction,
+  isProductionGroup,
   type ChangeStep,
   type EndpointRecord,
   type Generation,
@@ -11,12 +11,12 @@ import {
 
 const settledSizes = ({ variants }: Generation) => variants.map(({ settled }) => settled);
 const observedSizes = ({ variants }: Generation) => variants.map(({ observed }) => observed);
-/** Number of instances that share the requests; those of shadow variants are excluded. */
+/** Returns the number of instances of production variants; shadow variants are excluded. */
 const countOf = ({ variants }: Generation, sizes: readonly GroupSize[]) =>
-  variants.reduce((sum, group, index) => sum + (isProduction(group) ? (sizes[index]?.instanceCount ?? 0) : 0), 0);
+  variants.reduce((sum, group, index) => sum + (isProductionGroup(group) ? (sizes[index]?.instanceCount ?? 0) : 0), 0);
 
-/** Returns the steps of an update, whatever state the endpoint is in. */
-export function stepsTo(
+/** Returns the steps of an update to the next generation, from any state of the endpoint. */
+export function stepsToGeneration(
   { generations, state, deploymentConfig }: Pick<EndpointRecord, "generations" | "state" | "deploymentConfig">,
   next: Generation,
   config: DeploymentConfig | null,
@@ -24,20 +24,20 @@ export function stepsTo(
   const steps = updateSteps(generations[0], next, config);
   if (state.at === "InService") return steps;
   if (state.at === "UpdateRollbackFailed") return [replacingStep(generations, next, steps.at(-1)?.bakeMs ?? 0)];
-  // The steps of an earlier update are undone first.
-  return [...restoringSteps([...generations, next], deploymentConfig), ...steps];
+  // The steps of an unfinished update are rolled back first.
+  return [...rollbackSteps([...generations, next], deploymentConfig), ...steps];
 }
 
 /**
- * The generation left by a failed rollback answers until the next generation is in service; the rollback's target is
- * not needed.
+ * Returns the step that replaces the generations that a failed rollback has left. They serve requests until the next
+ * generation is in service.
  */
 function replacingStep(generations: EndpointRecord["generations"], next: Generation, bakeMs: number): ChangeStep {
   const left = generations.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
   return { generations: [...left, { number: next.number, trafficShare: 1, sizes: settledSizes(next) }], bakeMs };
 }
 
-/** Returns the steps from a complete generation to the next one. */
+/** Returns the steps of an update from a generation whose instances are all in service to the next one. */
 export function updateSteps(
   from: Generation,
   next: Generation,
@@ -60,15 +60,15 @@ export function updateSteps(
   }));
 }
 
-/** Returns the share of the requests that the new fleet gets in each step. */
+/** Returns the share of requests that the new fleet gets in each step of a blue/green update. */
 function sharesOf(routing: TrafficRouting, instanceCount: number): readonly number[] {
   switch (routing.Type) {
     case "ALL_AT_ONCE":
       return [1];
     case "CANARY":
-      return [Math.min(1, shareOf(routing.CanarySize, instanceCount)), 1].filter((share, at) => at === 1 || share < 1);
+      return [Math.min(1, shareOfInstances(routing.CanarySize, instanceCount)), 1].filter((share, at) => at === 1 || share < 1);
     case "LINEAR": {
-      const step = shareOf(routing.LinearStepSize, instanceCount);
+      const step = shareOfInstances(routing.LinearStepSize, instanceCount);
       const stepCount = Math.max(1, Math.ceil(1 / step - 1e-9));
       return Array.from({ length: stepCount }, (_, index) => (index === stepCount - 1 ? 1 : (index + 1) * step));
     }
@@ -77,8 +77,8 @@ function sharesOf(routing: TrafficRouting, instanceCount: number): readonly numb
   }
 }
 
-/** Returns the share of `instanceCount` instances that a size describes; 1 without a size. */
-export function shareOf(size: CapacitySize | undefined, instanceCount: number): number {
+/** Converts a CapacitySize to a share of `instanceCount` instances; 1 if the size is undefined. */
+export function shareOfInstances(size: CapacitySize | undefined, instanceCount: number): number {
   if (size === undefined) return 1;
   return size.Type === "CAPACITY_PERCENT" ? size.Value / 100 : size.Value / Math.max(1, instanceCount);
 }
@@ -90,8 +90,8 @@ function batchOf(size: CapacitySize, instanceCount: number): number {
 }
 
 /**
- * Returns the steps of a rolling update: each starts a batch of new instances and gives them their share of the
- * requests; the next step begins by stopping as many old ones.
+ * Returns the steps of a rolling update. Each step starts a batch of new instances and routes their share of requests to
+ * them. The following step begins by stopping as many old instances.
  */
 function rollingSteps(
   from: Generation,
@@ -108,8 +108,8 @@ function rollingSteps(
       const instanceCount = Math.min(size.instanceCount, (index + 1) * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: isLast ? size.instanceCount : instanceCount };
     });
-    // One instance of each variant stays: for requests that name the variant, and for the old fleet's share of the
-    // requests.
+    // At least one old instance of each variant stays until the last step: it serves the old fleet's share of requests,
+    // and requests that name the variant.
     const left = old.map((size) => {
       const instanceCount = Math.max(1, size.instanceCount - index * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: Math.min(size.instanceCount, instanceCount) };
@@ -126,11 +126,11 @@ function rollingSteps(
 }
 
 /**
- * Returns the steps back to the complete first generation. A blue/green deployment has one step, and the other
- * generations end after it. A rolling deployment has batches: each step begins by stopping those instances of the
- * others that the requests do not need in addition to the first generation's.
+ * Returns the steps of a rollback to the first generation. A blue/green deployment is rolled back in one step. A rolling
+ * deployment is rolled back in batches: each step begins by stopping the instances of other generations that are no
+ * longer needed in addition to those of the first generation.
  */
-export function restoringSteps(
+export function rollbackSteps(
   [first, ...others]: EndpointRecord["generations"],
   config: DeploymentConfig | null,
 ): readonly ChangeStep[] {
@@ -162,8 +162,8 @@ export function restoringSteps(
       const instanceCount = (now[which]?.instanceCount ?? 0) + (index + 1) * (batches[which] ?? 1);
       return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, instanceCount) };
     });
-    const left = others.map((each) => neededBeside(each, first, before));
-    // A generation that is about to lose instances first loses its share of the requests.
+    const left = others.map((each) => neededInAddition(each, first, before));
+    // Requests are routed away from a generation before its instances are stopped.
     if (index === 0 && left.some((each, which) => hasFewer(each, kept[which]?.sizes ?? []))) {
       add(
         now,
@@ -178,10 +178,10 @@ export function restoringSteps(
 }
 
 /**
- * Returns the sizes of a generation that are needed in addition to another generation with the given sizes: of each
- * variant the share that the other lacks.
+ * Returns the sizes of a generation that are needed in addition to another generation of the given sizes: for each
+ * variant, enough instances for the share of requests that the other generation cannot serve.
  */
-function neededBeside({ variants }: Generation, other: Generation, sizes: readonly GroupSize[]): readonly GroupSize[] {
+function neededInAddition({ variants }: Generation, other: Generation, sizes: readonly GroupSize[]): readonly GroupSize[] {
   const wholeCount = Math.max(1, countOf(other, settledSizes(other)));
   const lacks = new Map(
     other.variants.map(({ plan, settled }, index) => {
@@ -191,7 +191,7 @@ function neededBeside({ variants }: Generation, other: Generation, sizes: readon
   );
   return variants.map(({ plan, settled, observed }) => {
     const lacking = lacks.get(plan.variant.VariantName) ?? 1 - Math.min(1, countOf(other, sizes) / wholeCount);
-    // One instance of each variant stays, as in the forward steps.
+    // At least one instance of each variant stays, as during the update.
     const instanceCount = Math.max(1, Math.ceil(settled.instanceCount * lacking - 1e-9));
     return { ...observed, instanceCount: Math.min(observed.instanceCount, instanceCount) };
   });
@@ -200,7 +200,7 @@ function neededBeside({ variants }: Generation, other: Generation, sizes: readon
 const hasFewer = (sizes: readonly GroupSize[], than: readonly GroupSize[]) =>
   sizes.some(({ instanceCount }, index) => instanceCount < (than[index]?.instanceCount ?? 0));
 
-/** Returns the one step that resizes the current generation. */
-export function resizingSteps(generation: Generation, sizes: readonly GroupSize[]): readonly ChangeStep[] {
+/** Returns the steps of a change of the current generation's sizes: always a single one. */
+export function resizeSteps(generation: Generation, sizes: readonly GroupSize[]): readonly ChangeStep[] {
   return [{ generations: [{ number: generation.number, trafficShare: 1, sizes }], bakeMs: 0 }];
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CapacitySize, DeploymentConfig, TrafficRouting } from "../definitions/index.ts";
-import { checkDeployment } from "./check-deployment.ts";
+import { deploymentConfigError } from "./check-deployment.ts";
 
 const half: CapacitySize = { Type: "CAPACITY_PERCENT", Value: 50 };
 const traffic = (routing: Omit<TrafficRouting, "WaitIntervalInSeconds">): DeploymentConfig => ({
@@ -47,6 +47,6 @@ test("what an update of two instances may be, and why it may not be something el
       "DeploymentConfig can have either BlueGreenUpdatePolicy or RollingUpdatePolicy, not both.",
     ],
   ] as const) {
-    assert.equal(checkDeployment(config, 2), text);
+    assert.equal(deploymentConfigError(config, 2), text);
   }
 });

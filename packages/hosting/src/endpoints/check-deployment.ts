@@ -1,7 +1,7 @@
 import type { CapacitySize, DeploymentConfig } from "../definitions/index.ts";
-import { shareOf } from "./change-steps.ts";
+import { shareOfInstances } from "./change-steps.ts";
 
-/** The allowed share of a fleet for each size, in percent. */
+/** The allowed range of each CapacitySize, in percent of the instances. */
 const bounds = {
   CanarySize: { leastPercent: 0, mostPercent: 50 },
   LinearStepSize: { leastPercent: 10, mostPercent: 50 },
@@ -10,10 +10,10 @@ const bounds = {
 } as const;
 
 /**
- * Returns the reason that an endpoint with `instanceCount` instances cannot be updated with a configuration; null if it
- * can.
+ * Returns the error text for a DeploymentConfig that is invalid for an endpoint with `instanceCount` instances; null if
+ * it is valid.
  */
-export function checkDeployment(config: DeploymentConfig, instanceCount: number): string | null {
+export function deploymentConfigError(config: DeploymentConfig, instanceCount: number): string | null {
   const { BlueGreenUpdatePolicy: blueGreen, RollingUpdatePolicy: rolling } = config;
   if (blueGreen !== undefined && rolling !== undefined) {
     return "DeploymentConfig can have either BlueGreenUpdatePolicy or RollingUpdatePolicy, not both.";
@@ -29,20 +29,20 @@ export function checkDeployment(config: DeploymentConfig, instanceCount: number)
   if (blueGreen === undefined) return null;
   const { Type: type, CanarySize, LinearStepSize } = blueGreen.TrafficRoutingConfiguration;
   if ((CanarySize !== undefined) !== (type === "CANARY")) {
-    return `CanarySize is for the traffic routing CANARY, which requires it; the type is ${type}.`;
+    return `CanarySize must be set for traffic routing of type CANARY, and for no other type (found type ${type}).`;
   }
   if ((LinearStepSize !== undefined) !== (type === "LINEAR")) {
-    return `LinearStepSize is for the traffic routing LINEAR, which requires it; the type is ${type}.`;
+    return `LinearStepSize must be set for traffic routing of type LINEAR, and for no other type (found type ${type}).`;
   }
   if (CanarySize !== undefined) return check("CanarySize", CanarySize, instanceCount);
   return LinearStepSize === undefined ? null : check("LinearStepSize", LinearStepSize, instanceCount);
 }
 
 /**
- * Returns the reason that an endpoint with a serverless variant, which has no instances to replace in batches, cannot
- * be updated with a configuration; null if it can.
+ * Returns the error text for a DeploymentConfig that an endpoint with a serverless variant does not support; null if it
+ * is supported. A serverless variant has no instances that could be replaced in batches.
  */
-export function serverlessDeploymentRefusal({
+export function serverlessDeploymentError({
   RollingUpdatePolicy: rolling,
   BlueGreenUpdatePolicy: blueGreen,
 }: DeploymentConfig): string | null {
@@ -54,7 +54,7 @@ export function serverlessDeploymentRefusal({
 
 function check(member: keyof typeof bounds, size: CapacitySize, instanceCount: number): string | null {
   const { leastPercent, mostPercent } = bounds[member];
-  const percent = 100 * shareOf(size, instanceCount);
+  const percent = 100 * shareOfInstances(size, instanceCount);
   if (percent >= leastPercent && percent <= mostPercent) return null;
   return (
     `${member} has to be between ${leastPercent} and ${mostPercent} percent of the endpoint's ${instanceCount} instances; ` +

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { TaskGroup, type Clock } from "@galatea/base";
-import { ConcurrencySampler, concurrencyLookMs } from "./concurrency-sampler.ts";
+import { ConcurrencySampler, concurrencySampleMs } from "./concurrency-sampler.ts";
 
 test("requests in flight are looked at while there are any, a little longer, and again when one comes", async () => {
   const timers = new Set<() => void>();
@@ -10,7 +10,7 @@ test("requests in flight are looked at while there are any, a little longer, and
     epochMs: () => 0,
     monotonicNs: () => 0,
     timer(delayMs, fire) {
-      assert.equal(delayMs, concurrencyLookMs);
+      assert.equal(delayMs, concurrencySampleMs);
       timers.add(fire);
       return { [Symbol.dispose]: () => timers.delete(fire) };
     },

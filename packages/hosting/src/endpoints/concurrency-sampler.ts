@@ -1,19 +1,19 @@
 import { delay, type Clock, type TaskGroup } from "@galatea/base";
 
-/** Sampling interval: four samples for each data point of ten seconds. */
-export const concurrencyLookMs = 2500;
+/** Sampling interval in milliseconds: four samples for each data point of ten seconds. */
+export const concurrencySampleMs = 2500;
 /** Number of samples without requests after which sampling stops until the next request. */
-const quietLooks = 4;
+const idleSamplesMax = 4;
 
 export interface ConcurrencySamplerOptions {
-  /** Requests that are in flight or wait, per instance. */
+  /** Returns the number of requests per instance that are in flight or wait. */
   readonly count: () => number;
   readonly record: (count: number) => void;
   readonly tasks: TaskGroup;
   readonly clock: Clock;
 }
 
-/** Samples the concurrency of a variant while it has requests; an idle variant costs nothing. */
+/** Samples the concurrency of a variant while it has requests. An idle variant is not sampled. */
 export class ConcurrencySampler {
   readonly #options: ConcurrencySamplerOptions;
   #isLooking = false;
@@ -22,7 +22,7 @@ export class ConcurrencySampler {
     this.#options = options;
   }
 
-  /** Starts the sampling when a request arrives. */
+  /** Starts sampling, unless it is running. Call this for each request. */
   touch(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -31,9 +31,9 @@ export class ConcurrencySampler {
 
   async #look(closing: AbortSignal): Promise<void> {
     const { count, record, clock } = this.#options;
-    for (let quiet = 0; quiet < quietLooks;) {
-      // The first sample is delayed: otherwise the request that started the sampling would count in every idle period.
-      await delay(clock, concurrencyLookMs, closing).catch(() => {});
+    for (let quiet = 0; quiet < idleSamplesMax;) {
+      // The first sample is delayed. Otherwise, a single short request would always be counted as concurrency.
+      await delay(clock, concurrencySampleMs, closing).catch(() => {});
       if (closing.aborted) return;
       const found = count();
       quiet = found === 0 ? quiet + 1 : 0;

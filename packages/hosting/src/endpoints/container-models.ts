@@ -3,7 +3,7 @@ import type { ContainerModels } from "../instances/index.ts";
 
 const bringSecondsDefault = 1800;
 
-/** Returns the models that a container of each instance of a variant needs. */
+/** Returns the source of a container's models: downloaded before the start, or on demand. */
 export function containerModels(container: ContainerDefinition, variant: ProductionVariant): ContainerModels {
   if (container.Mode === "MultiModel") return { kind: "many", modelDataUrl: container.ModelDataUrl ?? "" };
   const seconds = variant.ModelDataDownloadTimeoutInSeconds ?? bringSecondsDefault;

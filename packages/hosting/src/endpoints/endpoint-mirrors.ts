@@ -1,22 +1,21 @@
-import { CallWatch, captureSettings, ShadowCalls, type Mirrors, type MirrorShare } from "../mirrors/index.ts";
+import { MirroredCalls, captureSettings, ShadowCalls, type Mirrors, type EndpointMirrorMemory } from "../mirrors/index.ts";
 import type { InvocationRequest } from "../invocations/index.ts";
-import { isProduction, type EndpointRecord, type Generation } from "./endpoint-record.ts";
+import { isProductionGroup, type EndpointRecord, type Generation } from "./endpoint-record.ts";
 import type { VariantFleet } from "./variant-fleet.ts";
 
 /** Maximum number of concurrent requests to a shadow variant. */
 const shadowCallsMax = 512;
-/** Maximum rate at which a shadow variant's responses are read; about one percent of this process's CPU time. */
+/** Maximum rate at which a shadow variant's responses are read. Reading at this rate takes about one percent of a CPU. */
 const shadowAnswerBytesPerSecond = 64 * 2 ** 20;
 
 type FleetOf = (generation: Generation, variantName: string) => VariantFleet;
 
 /**
- * The calls of an endpoint that are copied for data capture or a shadow variant: their fleets, and the copies'
- * settings.
+ * Request mirroring of one endpoint: copies requests of its production variants for data capture and to shadow variants.
  */
 export class EndpointMirrors {
   readonly #mirrors: Mirrors;
-  readonly #share: MirrorShare;
+  readonly #share: EndpointMirrorMemory;
   readonly #shadows = new Map<VariantFleet, ShadowCalls>();
   #isCapturing = false;
 
@@ -25,16 +24,16 @@ export class EndpointMirrors {
     this.#share = mirrors.account.share(endpointName);
   }
 
-  /** Returns the watch of each fleet's calls; undefined if no calls are watched. */
-  watchesOf({ generations }: EndpointRecord, fleetOf: FleetOf): ReadonlyMap<VariantFleet, CallWatch> | undefined {
+  /** Returns, by fleet, the objects that copy the fleet's requests; undefined if no requests are copied. */
+  watchesOf({ generations }: EndpointRecord, fleetOf: FleetOf): ReadonlyMap<VariantFleet, MirroredCalls> | undefined {
     const watches = generations.flatMap((generation) => this.#watchesOf(generation, fleetOf));
-    // Captured records are written at once when the capture ends or its target changes.
+    // The record may have ended the capture or changed its target: records captured so far are written now.
     if (this.#isCapturing) this.#mirrors.captures.flush(this.#share.endpointName);
     this.#isCapturing = generations.some(({ dataCapture = null }) => captureSettings(dataCapture) !== null);
     return watches.length === 0 ? undefined : new Map(watches);
   }
 
-  /** Cancels the shadow requests of a fleet that ends. */
+  /** Cancels the requests to a shadow fleet that is being stopped. */
   async shutDown(fleet: VariantFleet): Promise<void> {
     const calls = this.#shadows.get(fleet);
     this.#shadows.delete(fleet);
@@ -45,17 +44,17 @@ export class EndpointMirrors {
     await Promise.all([...this.#shadows.keys()].map((fleet) => this.shutDown(fleet)));
   }
 
-  /** Starts writing the captured records. */
+  /** Starts writing the captured records to S3. */
   flush(): void {
     this.#mirrors.captures.flush(this.#share.endpointName);
   }
 
-  #watchesOf(generation: Generation, fleetOf: FleetOf): readonly (readonly [VariantFleet, CallWatch])[] {
+  #watchesOf(generation: Generation, fleetOf: FleetOf): readonly (readonly [VariantFleet, MirroredCalls])[] {
     const settings = captureSettings(generation.dataCapture ?? null);
     const { captures: writer, options } = this.#mirrors;
     const { clock, random, newId } = options;
-    const shadow = generation.variants.find((group) => !isProduction(group));
-    return generation.variants.filter(isProduction).flatMap((group) => {
+    const shadow = generation.variants.find((group) => !isProductionGroup(group));
+    return generation.variants.filter(isProductionGroup).flatMap((group) => {
       const { VariantName: variantName } = group.plan.variant;
       const part = shadow === undefined ? 0 : shadowShare(shadow.observed.weight, group.observed.weight);
       if (settings === null && part === 0) return [];
@@ -68,7 +67,7 @@ export class EndpointMirrors {
               part,
             };
       const share = this.#share;
-      const watch = new CallWatch({ share, variantName, settings, writer, shadow: to, clock, random, newId });
+      const watch = new MirroredCalls({ share, variantName, settings, writer, shadow: to, clock, random, newId });
       return [[fleetOf(generation, variantName), watch] as const];
     });
   }
@@ -92,8 +91,8 @@ export class EndpointMirrors {
 }
 
 /**
- * Returns the share of a production variant's requests that its shadow gets: its weight divided by the variant's, at
- * most 1.
+ * Returns the share of a production variant's requests that are copied to its shadow variant: the shadow's weight
+ * divided by the variant's weight, at most 1.
  */
 export function shadowShare(shadowWeight: number, productionWeight: number): number {
   return productionWeight <= 0 ? 0 : Math.min(1, shadowWeight / productionWeight);

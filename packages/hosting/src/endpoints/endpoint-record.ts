@@ -8,40 +8,40 @@ import type {
   VariantPlan,
 } from "../definitions/index.ts";
 import type { PlacementKey } from "./model-rank.ts";
-import { containerOwnBytes, guaranteedModelBytes } from "./planned-containers.ts";
+import { containerBaseBytes, guaranteedModelBytes } from "./planned-containers.ts";
 
-/** The desired or observed instances and traffic of a variant. */
+/** The size of a variant: its instance count, its weight in request routing, and its serverless concurrency. */
 export interface GroupSize {
   readonly instanceCount: number;
-  /** Relative to the other variants of its generation. */
+  /** Weight for request routing, relative to the other variants of the same generation. */
   readonly weight: number;
-  /** Only for a serverless variant, which has an instance while it is kept warm, and otherwise on demand. */
+  /** Concurrency of a serverless variant; absent for other variants. */
   readonly concurrency?: ServerlessConcurrency;
 }
 
-/** The instances of a variant that one configuration has created. */
+/** A variant of one generation, with its instances. */
 export interface VariantGroup {
   readonly plan: VariantPlan;
-  /** The size outside of transitions; the target of a rollback. */
+  /** The size after the last completed change, to which a rollback returns. */
   readonly settled: GroupSize;
-  /** The size that the last completed step has reached. */
+  /** The size after the last completed step of a change in progress. */
   readonly observed: GroupSize;
 }
 
-/** The result of an endpoint's creation or of one update. */
+/** A generation of an endpoint's instances: each creation and each update starts a new one from an endpoint configuration. */
 export interface Generation {
   readonly number: number;
   readonly configName: string;
-  /** Share of the endpoint's requests; the shares of all generations add up to 1. */
+  /** Share of the endpoint's requests, from 0 to 1. The shares of all generations add up to 1. */
   readonly trafficShare: number;
   readonly variants: readonly VariantGroup[];
-  /** Absent for synchronous endpoints. */
+  /** Present if the endpoint is asynchronous. */
   readonly asyncInference?: AsyncInferenceConfig;
-  /** Absent where the configuration does not set it. */
+  /** Present if the endpoint configuration has a DataCaptureConfig. */
   readonly dataCapture?: DataCaptureConfig;
 }
 
-/** The source of a generation: a configuration with its models. */
+/** An endpoint configuration with its models: the input of a new generation. */
 export interface PlannedConfig {
   readonly configName: string;
   readonly plans: readonly VariantPlan[];
@@ -49,7 +49,7 @@ export interface PlannedConfig {
   readonly dataCapture?: DataCaptureConfig;
 }
 
-/** A generation's sizes in a step, in the order of its variants. */
+/** The traffic share and the variant sizes of one generation in a step of a change. */
 export interface StepGeneration {
   readonly number: number;
   readonly trafficShare: number;
@@ -57,37 +57,37 @@ export interface StepGeneration {
 }
 
 /**
- * A step of a change. It begins by stopping the instances that the step before had in excess; once its additional
- * instances are in service its shares and weights apply, and then it bakes.
+ * A step of an endpoint change. First, instances that the step no longer contains are stopped. When the step's additional
+ * instances are in service, its traffic shares and weights are applied. Then the step bakes for `bakeMs`.
  */
 export interface ChangeStep {
-  /** Generations that are missing here are stopped when the step begins. */
+  /** The generations of the step. All other generations are stopped when the step begins. */
   readonly generations: readonly StepGeneration[];
   readonly bakeMs: number;
 }
 
-/** A change in progress: its steps, and the current one. */
-export interface Change {
+/** A change of an endpoint in progress: its steps, and the index of the current one. */
+export interface EndpointChange {
   readonly startedMs: number;
-  /** Time at which an unfinished change is rolled back; null for no limit. */
+  /** Epoch time at which an unfinished change is rolled back; null for no limit. */
   readonly deadlineMs: number | null;
   readonly steps: readonly ChangeStep[];
   readonly stepIndex: number;
-  /** Null until the step's instances are in service. */
+  /** Epoch time at which the step's baking period ends; null until the step's instances are in service. */
   readonly bakesUntilMs: number | null;
-  /** Alarms that roll the change back when in ALARM. */
+  /** Names of the CloudWatch alarms that cause a rollback when they are in ALARM. */
   readonly alarms: readonly string[];
 }
 
-/** SageMaker's endpoint statuses, each with its own fields. Statuses that an endpoint never enters here are missing. */
+/** The status of an endpoint, with SageMaker's status names in `at`. */
 export type EndpointState =
   | { readonly at: "Creating" }
   | { readonly at: "InService"; readonly lastFailure: string | null }
-  | { readonly at: "Updating"; readonly change: Change }
-  | { readonly at: "RollingBack"; readonly reason: string; readonly change: Change }
-  /** The instances that the rollback has reached still answer. */
+  | { readonly at: "Updating"; readonly change: EndpointChange }
+  | { readonly at: "RollingBack"; readonly reason: string; readonly change: EndpointChange }
+  /** A rollback has failed. The instances that are in service at this point continue to serve requests. */
   | { readonly at: "UpdateRollbackFailed"; readonly reason: string }
-  /** Stopped; no instance runs. */
+  /** The endpoint was stopped: no instance runs. */
   | { readonly at: "OutOfService" }
   | { readonly at: "Deleting" }
   | { readonly at: "Failed"; readonly reason: string };
@@ -98,17 +98,17 @@ export interface EndpointRecord {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly owner: Owner;
-  /** The key by which models are placed on instances; it is secret. */
+  /** Secret key of the hash that places models on instances. */
   readonly placementKey: PlacementKey;
   readonly state: EndpointState;
-  /** The first is the current generation, to which a rollback returns; others are being added or removed. */
+  /** The first generation is the current one, to which a rollback returns. The others are being added or removed. */
   readonly generations: readonly [Generation, ...Generation[]];
-  /** The configuration of the last deployment that had one. */
+  /** DeploymentConfig of the last update that had one; null if there is none. */
   readonly deploymentConfig: DeploymentConfig | null;
 }
 
-/** Returns the record of an endpoint without running instances. */
-export function newEndpoint(
+/** Returns the record of a new endpoint with status Creating, before any instance has started. */
+export function newEndpointRecord(
   made: Pick<EndpointRecord, "name" | "arn" | "owner" | "placementKey" | "deploymentConfig">,
   generation: Generation,
   nowMs: number,
@@ -116,16 +116,16 @@ export function newEndpoint(
   return { ...made, createdMs: nowMs, modifiedMs: nowMs, state: { at: "Creating" }, generations: [generation] };
 }
 
-/** Returns a change at its first step, without limit and alarms unless given. */
-export function beginChange(
+/** Returns a change at its first step. It has no deadline and no alarms unless they are given. */
+export function newEndpointChange(
   startedMs: number,
   steps: readonly ChangeStep[],
-  more: Partial<Pick<Change, "deadlineMs" | "alarms">> = {},
-): Change {
+  more: Partial<Pick<EndpointChange, "deadlineMs" | "alarms">> = {},
+): EndpointChange {
   return { startedMs, deadlineMs: null, steps, stepIndex: 0, bakesUntilMs: null, alarms: [], ...more };
 }
 
-/** Returns the generation of a configuration, without running instances. */
+/** Returns a new generation for a configuration, before any of its instances has started. */
 export function newGeneration(number: number, { plans, ...config }: PlannedConfig): Generation {
   const variants = plans.map((plan): VariantGroup => {
     const {
@@ -144,34 +144,34 @@ export function newGeneration(number: number, { plans, ...config }: PlannedConfi
   return { number, ...config, trafficShare: 0, variants };
 }
 
-/** Returns a generation whose observed sizes are its settled ones. */
+/** Returns a generation whose change has completed: the observed sizes equal the settled ones. */
 export function stableGeneration(generation: Generation, trafficShare = 1): Generation {
   const variants = generation.variants.map((group) => ({ ...group, observed: group.settled }));
   return { ...generation, trafficShare, variants };
 }
 
-/** Returns the key of a group among the groups of an endpoint. */
+/** Returns the key of a variant of a generation, which is unique within the endpoint. */
 export const groupKey = (generation: number, variantName: string) => `${generation} ${variantName}`;
 
-/** Returns whether a group's responses go to callers; a shadow's do not. */
-export const isProduction = ({ plan }: Pick<VariantGroup, "plan">): boolean => plan.isShadow !== true;
+/** Returns whether a variant serves callers; a shadow variant does not. */
+export const isProductionGroup = ({ plan }: Pick<VariantGroup, "plan">): boolean => plan.isShadow !== true;
 
-/** A row of the routing table: a group's share of the endpoint's requests. */
+/** A row of an endpoint's routing table: the share of requests that one variant of one generation gets. */
 export interface Route {
   readonly generation: number;
   readonly variantName: string;
-  /** Zero for a variant that gets only the requests that name it. */
+  /** Share of the requests that name no variant. Zero if the variant gets only requests that name it. */
   readonly weight: number;
-  /** Its generation's share of the requests that name the variant. */
+  /** Share of the requests that name the variant. */
   readonly trafficShare: number;
 }
 
-/** Returns the routing table of a record. */
-export function routesOf({ generations }: Pick<EndpointRecord, "generations">): readonly Route[] {
+/** Returns the routing table of an endpoint. */
+export function routingTable({ generations }: Pick<EndpointRecord, "generations">): readonly Route[] {
   return generations.flatMap(({ number, trafficShare, variants: all }) => {
     if (trafficShare === 0) return [];
-    const variants = all.filter(isProduction);
-    // Relative to the largest weight, because sums of very large weights are infinite.
+    const variants = all.filter(isProductionGroup);
+    // Weights are divided by the largest one, because a sum of very large weights would be infinite.
     const largest = Math.max(...variants.map(({ observed }) => observed.weight));
     const whole = variants.reduce((sum, { observed }) => sum + observed.weight / largest, 0);
     return variants.map(({ plan, observed }) => ({
@@ -184,22 +184,22 @@ export function routesOf({ generations }: Pick<EndpointRecord, "generations">): 
 }
 
 /**
- * The instances and memory that an endpoint or a transform job uses or is to use. Each container is a server with
- * processes of its own.
+ * The resources that an endpoint, a component or a transform job uses or will use. Each container is a separate server
+ * process.
  */
 export interface Footprint {
   readonly instanceCount: number;
-  /** Sum over all instances. */
+  /** Number of containers of all instances. */
   readonly containerCount: number;
-  /** Guaranteed bytes of memory of their models. */
+  /** Bytes of memory that are guaranteed to the models. */
   readonly modelBytes: number;
-  /** The number of instances, or of copies of a component, by the memory that each takes of its node; absent for none. */
+  /** Number of instances or component copies by the bytes of memory that each uses on its node; absent if there are none. */
   readonly countsByBytes?: ReadonlyMap<number, number>;
 }
 
-export const noFootprint: Footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
+export const emptyFootprint: Footprint = { instanceCount: 0, containerCount: 0, modelBytes: 0 };
 
-export function footprintOf(
+export function groupsFootprint(
   groups: readonly { readonly plan: VariantPlan; readonly instanceCount: number }[],
 ): Footprint {
   let [instances, containers, modelBytes] = [0, 0, 0];
@@ -215,11 +215,11 @@ export function footprintOf(
   return { instanceCount: instances, containerCount: containers, modelBytes, countsByBytes };
 }
 
-/** Returns the bytes that a footprint takes of the nodes' memory. */
+/** Returns the bytes of node memory that a footprint uses. */
 export const footprintBytes = ({ containerCount, modelBytes }: Omit<Footprint, "instanceCount">): number =>
-  containerCount * containerOwnBytes + modelBytes;
+  containerCount * containerBaseBytes + modelBytes;
 
-/** Returns how much larger one footprint is than another; zero where it is smaller. */
+/** Returns the difference of two footprints. Fields that would be negative are zero. */
 export function footprintDifference(one: Footprint, other: Footprint): Footprint {
   const more = [...(one.countsByBytes ?? [])].map(
     ([bytes, count]) => [bytes, count - (other.countsByBytes?.get(bytes) ?? 0)] as const,
@@ -250,7 +250,7 @@ export function failureReason(state: EndpointState): string | null {
   }
 }
 
-/** Returns whether a state ends by itself. */
-export function isTransient({ at }: Pick<EndpointState, "at">): boolean {
+/** Returns whether an endpoint is being changed: the reconciler will move it to another state. */
+export function isTransientState({ at }: Pick<EndpointState, "at">): boolean {
   return at === "Creating" || at === "Updating" || at === "RollingBack" || at === "Deleting";
 }

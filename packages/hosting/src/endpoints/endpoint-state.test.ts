@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { CapacitySize, DeploymentConfig, ModelRecord } from "../definitions/index.ts";
-import { stepsTo } from "./change-steps.ts";
+import { stepsToGeneration } from "./change-steps.ts";
 import {
-  beginChange,
+  newEndpointChange,
   failureReason,
-  isTransient,
+  isTransientState,
   newGeneration,
-  routesOf,
+  routingTable,
   stableGeneration,
   type EndpointRecord,
   type Generation,
 } from "./endpoint-record.ts";
-import { moveEndpoint, nextChangeAction, stepOf, type EndpointEvent, plannedFootprint } from "./endpoint-state.ts";
+import { applyEndpointEvent, nextChangeAction, currentStep, type EndpointEvent, peakFootprint } from "./endpoint-state.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
 
@@ -47,17 +47,17 @@ function serving(counts: readonly number[]): EndpointRecord {
 }
 
 function updated(record: EndpointRecord, next: Generation, config: DeploymentConfig | null): EndpointRecord {
-  const change = beginChange(0, stepsTo(record, next, config));
-  return moveEndpoint(record, { kind: "update", next, change, deploymentConfig: config });
+  const change = newEndpointChange(0, stepsToGeneration(record, next, config));
+  return applyEndpointEvent(record, { kind: "update", next, change, deploymentConfig: config });
 }
 
 /** The move that follows when all goes well; null at the end. */
 function goOn(record: EndpointRecord): EndpointRecord | null {
   const { state } = record;
-  if (state.at === "Creating") return moveEndpoint(record, { kind: "ready" });
+  if (state.at === "Creating") return applyEndpointEvent(record, { kind: "ready" });
   if (state.at !== "Updating" && state.at !== "RollingBack") return null;
   const action = nextChangeAction(state.change, Infinity);
-  return moveEndpoint(record, action.do === "bring-up" ? { kind: "reached", nowMs: 0 } : { kind: "advanced" });
+  return applyEndpointEvent(record, action.do === "bring-up" ? { kind: "reached", nowMs: 0 } : { kind: "advanced" });
 }
 
 function throughMoves(record: EndpointRecord, look: (record: EndpointRecord) => void): EndpointRecord {
@@ -96,12 +96,12 @@ const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLeng
 /** Asserts that all requests are routed, and that each generation with a share of them has an instance. */
 function assertServes(record: EndpointRecord): void {
   if (record.state.at === "Creating" || record.state.at === "Deleting") return;
-  const whole = routesOf(record).reduce((sum, { weight }) => sum + weight, 0);
+  const whole = routingTable(record).reduce((sum, { weight }) => sum + weight, 0);
   assert.ok(Math.abs(whole - 1) < 1e-9, `${whole} of the requests go somewhere`);
   const groups = record.generations.flatMap(({ trafficShare, variants }) =>
     variants.map(({ plan, observed }) => ({ trafficShare, name: plan.variant.VariantName, observed })),
   );
-  for (const { variantName } of routesOf(record)) {
+  for (const { variantName } of routingTable(record)) {
     const own = groups.filter(({ name, trafficShare }) => name === variantName && trafficShare > 0);
     assert.ok(
       own.some(({ observed }) => observed.instanceCount > 0),
@@ -115,7 +115,7 @@ const observedCounts = (record: EndpointRecord) =>
 
 /** Returns the number of concurrent instances: those of the step, and those that earlier transitions have left. */
 function instancesAtOnce(record: EndpointRecord): number {
-  const step = stepOf(record);
+  const step = currentStep(record);
   const wanted = new Map(step?.generations.map(({ number, sizes: each }) => [number, each]));
   const groups = record.generations.flatMap(({ number, variants }) =>
     variants.map(({ observed }, index) =>
@@ -129,10 +129,10 @@ function instancesAtOnce(record: EndpointRecord): number {
 function assertWithin(reserved: number): (record: EndpointRecord) => void {
   return (record) => {
     assertServes(record);
-    const planned = plannedFootprint(record).instanceCount;
+    const planned = peakFootprint(record).instanceCount;
     assert.ok(instancesAtOnce(record) <= planned, `${instancesAtOnce(record)} at once, ${planned} planned`);
     assert.ok(planned <= reserved, `${planned} planned, ${reserved} reserved`);
-    assert.ok(plannedFootprint({ ...record, state: { at: "Deleting" } }).instanceCount <= reserved);
+    assert.ok(peakFootprint({ ...record, state: { at: "Deleting" } }).instanceCount <= reserved);
   };
 }
 
@@ -140,7 +140,7 @@ test("every update comes to the new configuration and has instances for all requ
   fc.assert(
     fc.property(counts, counts, configs, (from, to, config) => {
       const begun = updated(serving(from), generation(2, to), config);
-      const done = throughMoves(begun, assertWithin(plannedFootprint(begun).instanceCount));
+      const done = throughMoves(begun, assertWithin(peakFootprint(begun).instanceCount));
       assert.deepEqual([done.state.at, failureReason(done.state)], ["InService", null]);
       assert.deepEqual([done.generations.length, done.generations[0].configName], [1, "c2"]);
       assert.deepEqual(observedCounts(done), [to]);
@@ -158,7 +158,7 @@ test("a rolling update with batches both ways reserves what it updates and one b
     },
   });
   const reservedBy = (from: readonly number[], to: readonly number[], config: DeploymentConfig | null) =>
-    plannedFootprint(updated(serving(from), generation(2, to), config)).instanceCount;
+    peakFootprint(updated(serving(from), generation(2, to), config)).instanceCount;
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 30 }), fc.nat(14), fc.nat(29), (count, forth, back) => {
       const [batch, backBatch] = [1 + (forth % Math.floor(count / 2)), 1 + (back % count)];
@@ -189,8 +189,8 @@ test("an update that fails at any move goes back to what was there, and one that
       }
       const turned = isSuperseded
         ? updated(record, generation(3, [2, 2]), config)
-        : moveEndpoint(record, { kind: "failed", reason: "broken" });
-      const reserved = plannedFootprint(isSuperseded ? turned : begun).instanceCount;
+        : applyEndpointEvent(record, { kind: "failed", reason: "broken" });
+      const reserved = peakFootprint(isSuperseded ? turned : begun).instanceCount;
       const done = throughMoves(turned, assertWithin(reserved));
       const expected = isSuperseded ? ["c3", null, [[2, 2]]] : ["c1", "broken", [from]];
       assert.deepEqual([done.generations[0].configName, failureReason(done.state), observedCounts(done)], expected);
@@ -204,25 +204,25 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
     RollingUpdatePolicy: { MaximumBatchSize: { Type: "INSTANCE_COUNT", Value: 1 }, WaitIntervalInSeconds: 0 },
   };
   let record = updated(serving([4]), generation(2, [4]), rolling as DeploymentConfig);
-  const reserved = plannedFootprint(record).instanceCount;
+  const reserved = peakFootprint(record).instanceCount;
   for (let count = 0; count < 5; count += 1) record = goOn(record) ?? assert.fail();
-  record = moveEndpoint(record, { kind: "failed", reason: "one" });
+  record = applyEndpointEvent(record, { kind: "failed", reason: "one" });
   assert.equal(record.state.at, "RollingBack");
-  record = moveEndpoint(record, { kind: "failed", reason: "two" });
+  record = applyEndpointEvent(record, { kind: "failed", reason: "two" });
   assert.deepEqual(
     [record.state.at, failureReason(record.state)],
     ["UpdateRollbackFailed", "one The roll-back failed: two"],
   );
   assertWithin(reserved)(record);
-  assert.equal(isTransient(record.state), false);
+  assert.equal(isTransientState(record.state), false);
   // The generation that could not be gone back to is not tried again.
   const left = observedCounts(record);
   const again = updated(record, generation(3, [2]), rolling as DeploymentConfig);
   assert.deepEqual(
-    stepOf(again)?.generations.map(({ sizes: each }) => each.map(({ instanceCount }) => instanceCount)),
+    currentStep(again)?.generations.map(({ sizes: each }) => each.map(({ instanceCount }) => instanceCount)),
     [...left, [2]],
   );
-  const unchanged = ["fail", "fail"].reduce((now, reason) => moveEndpoint(now, { kind: "failed", reason }), again);
+  const unchanged = ["fail", "fail"].reduce((now, reason) => applyEndpointEvent(now, { kind: "failed", reason }), again);
   assertServes(unchanged);
   assert.deepEqual([unchanged.state.at, observedCounts(unchanged)], ["UpdateRollbackFailed", [...left, [0]]]);
   for (const begun of [again, updated(unchanged, generation(4, [2]), null)]) {
@@ -234,16 +234,16 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
 
 test("a long reason is cut to what FailureReason may be, and an event out of turn is a bug", () => {
   const creating: EndpointRecord = { ...serving([1]), state: { at: "Creating" } };
-  const failed = moveEndpoint(creating, { kind: "failed", reason: "r".repeat(2000) });
+  const failed = applyEndpointEvent(creating, { kind: "failed", reason: "r".repeat(2000) });
   assert.deepEqual([failed.state.at, failureReason(failed.state)?.length], ["Failed", 1024]);
   const outOfTurn: [EndpointRecord, EndpointEvent, RegExp][] = [
     [failed, { kind: "ready" }, /bug: ready while Failed/],
     [failed, { kind: "start" }, /bug: start while Failed/],
     [creating, { kind: "stop" }, /bug: stop while Creating/],
-    [creating, { kind: "resize", change: beginChange(0, []) }, /bug: resize while Creating/],
+    [creating, { kind: "resize", change: newEndpointChange(0, []) }, /bug: resize while Creating/],
     [serving([1]), { kind: "advanced" }, /bug: a step while InService/],
     [serving([1]), { kind: "failed", reason: "" }, /bug: failed while InService/],
   ];
-  for (const [record, event, text] of outOfTurn) assert.throws(() => moveEndpoint(record, event), text);
-  assert.equal(moveEndpoint(failed, { kind: "delete" }).state.at, "Deleting");
+  for (const [record, event, text] of outOfTurn) assert.throws(() => applyEndpointEvent(record, event), text);
+  assert.equal(applyEndpointEvent(failed, { kind: "delete" }).state.at, "Deleting");
 });

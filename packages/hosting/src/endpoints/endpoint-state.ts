@@ -1,49 +1,49 @@
 import { assert, unreachable } from "@galatea/base";
 import type { DeploymentConfig } from "../definitions/index.ts";
 import {
-  beginChange,
+  newEndpointChange,
   footprintBytes,
-  footprintOf,
+  groupsFootprint,
   stableGeneration,
-  type Change,
+  type EndpointChange,
   type ChangeStep,
   type EndpointRecord,
   type Footprint,
   type Generation,
   type GroupSize,
 } from "./endpoint-record.ts";
-import { restoringSteps } from "./change-steps.ts";
+import { rollbackSteps } from "./change-steps.ts";
 
-/** An event in the life cycle of an endpoint. */
+/** An event that changes the state of an endpoint. */
 export type EndpointEvent =
-  /** The instances of a creation or a restart are in service. */
+  /** All instances of a created or restarted endpoint are in service. */
   | { readonly kind: "ready" }
   | { readonly kind: "failed"; readonly reason: string }
-  /** Starts an update to another generation with the given steps; it supersedes a change in progress. */
+  /** Starts an update to another generation with the given steps. A change in progress is superseded. */
   | {
       readonly kind: "update";
       readonly next: Generation;
-      readonly change: Change;
+      readonly change: EndpointChange;
       readonly deploymentConfig: DeploymentConfig | null;
     }
-  /** Starts a change of the current generation's sizes. */
-  | { readonly kind: "resize"; readonly change: Change }
+  /** Starts a change of the current generation's variant sizes. */
+  | { readonly kind: "resize"; readonly change: EndpointChange }
   /** The instances of the current step are in service. */
   | { readonly kind: "reached"; readonly nowMs: number }
-  /** The step has baked: the next one begins, or the change is complete. */
+  /** The current step has finished baking: the next step begins, or the change is complete. */
   | { readonly kind: "advanced" }
   | { readonly kind: "stop" }
   | { readonly kind: "start" }
   | { readonly kind: "delete" };
 
-/** FailureReason's length in SageMaker's model. */
+/** Maximum length of FailureReason in SageMaker's API. */
 const reasonLengthMax = 1024;
 
 /**
- * Returns the record after an event. Throws on an event that the state does not allow, which is a bug of the caller:
- * callers validate users' requests.
+ * Returns the record of an endpoint after an event. Throws if the event is not allowed in the current state. That is a
+ * bug of the caller, because requests of users are validated before.
  */
-export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): EndpointRecord {
+export function applyEndpointEvent(record: EndpointRecord, event: EndpointEvent): EndpointRecord {
   const { state, generations } = record;
   switch (event.kind) {
     case "delete":
@@ -58,7 +58,7 @@ export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): Endp
     case "failed":
       return failed(record, event.reason.slice(0, reasonLengthMax));
     case "update": {
-      assert(mayUpdate(state), `update while ${state.at}`);
+      assert(canUpdateEndpoint(state), `update while ${state.at}`);
       const { next, change, deploymentConfig } = event;
       return {
         ...record,
@@ -71,11 +71,11 @@ export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): Endp
       assert(state.at === "InService", `resize while ${state.at}`);
       return { ...record, state: { at: "Updating", change: event.change } };
     case "reached":
-      return reached(record, event.nowMs);
+      return stepReached(record, event.nowMs);
     case "advanced":
-      return advanced(record);
+      return stepAdvanced(record);
     case "stop":
-      assert(mayStop(state), `stop while ${state.at}`);
+      assert(canStopEndpoint(state), `stop while ${state.at}`);
       return { ...record, generations: [empty(generations[0])], state: { at: "OutOfService" } };
     case "start":
       assert(state.at === "OutOfService", `start while ${state.at}`);
@@ -86,19 +86,19 @@ export function moveEndpoint(record: EndpointRecord, event: EndpointEvent): Endp
 }
 
 /**
- * Returns whether an endpoint can be updated. An update supersedes one in progress, but there has to be a generation to
- * roll back to.
+ * Returns whether an endpoint can be updated. An update in progress is superseded. The endpoint must have been in service
+ * before, so that a rollback is possible.
  */
-export function mayUpdate({ at }: EndpointRecord["state"]): boolean {
+export function canUpdateEndpoint({ at }: EndpointRecord["state"]): boolean {
   return at === "InService" || at === "Updating" || at === "RollingBack" || at === "UpdateRollbackFailed";
 }
 
-export function mayStop({ at }: EndpointRecord["state"]): boolean {
+export function canStopEndpoint({ at }: EndpointRecord["state"]): boolean {
   return at === "InService" || at === "UpdateRollbackFailed";
 }
 
-/** Returns the current step of an endpoint; null outside of changes. */
-export function stepOf({ state }: Pick<EndpointRecord, "state">): ChangeStep | null {
+/** Returns the current step of an endpoint's change; null if no change is in progress. */
+export function currentStep({ state }: Pick<EndpointRecord, "state">): ChangeStep | null {
   if (state.at !== "Updating" && state.at !== "RollingBack") return null;
   const step = state.change.steps[state.change.stepIndex];
   assert(step !== undefined, "a change is at one of its steps");
@@ -111,8 +111,8 @@ function failed(record: EndpointRecord, reason: string): EndpointRecord {
     case "Creating":
       return { ...record, state: { at: "Failed", reason } };
     case "Updating": {
-      const steps = restoringSteps(record.generations, record.deploymentConfig);
-      const change = beginChange(state.change.startedMs, steps);
+      const steps = rollbackSteps(record.generations, record.deploymentConfig);
+      const change = newEndpointChange(state.change.startedMs, steps);
       return { ...record, state: { at: "RollingBack", reason, change } };
     }
     case "RollingBack": {
@@ -130,31 +130,31 @@ function failed(record: EndpointRecord, reason: string): EndpointRecord {
   }
 }
 
-function reached(record: EndpointRecord, nowMs: number): EndpointRecord {
+function stepReached(record: EndpointRecord, nowMs: number): EndpointRecord {
   const { state } = record;
-  const step = stepOf(record);
+  const step = currentStep(record);
   assert(step !== null && (state.at === "Updating" || state.at === "RollingBack"), `a step while ${state.at}`);
-  const generations = followed(record.generations, step, (_, size) => size, "shares of the step");
+  const generations = applyStep(record.generations, step, (_, size) => size, "shares of the step");
   const bakesUntilMs = nowMs + step.bakeMs;
   return { ...record, generations, state: { ...state, change: { ...state.change, bakesUntilMs } } };
 }
 
-function advanced(record: EndpointRecord): EndpointRecord {
+function stepAdvanced(record: EndpointRecord): EndpointRecord {
   const { state } = record;
   assert(state.at === "Updating" || state.at === "RollingBack", `a step while ${state.at}`);
   const { change } = state;
   const stepIndex = change.stepIndex + 1;
   const next = change.steps[stepIndex];
-  if (next === undefined) return settled(record);
-  // Instances that stop with the step are not started again after a restart in the middle of it.
+  if (next === undefined) return changeCompleted(record);
+  // Instances that the step stops are removed from the record first: a restart during the step must not start them again.
   const fewer = (observed: GroupSize, { instanceCount }: GroupSize) =>
     instanceCount < observed.instanceCount ? { ...observed, instanceCount } : observed;
-  const generations = followed(record.generations, next, fewer, "shares there are");
+  const generations = applyStep(record.generations, next, fewer, "shares there are");
   return { ...record, generations, state: { ...state, change: { ...change, stepIndex, bakesUntilMs: null } } };
 }
 
-/** Returns the record after a change: the generation with all requests is the only one. */
-function settled(record: EndpointRecord): EndpointRecord {
+/** Returns the record after a completed change: only the generation that gets all requests is left. */
+function changeCompleted(record: EndpointRecord): EndpointRecord {
   const { state, generations } = record;
   const serving = generations.find(({ trafficShare }) => trafficShare === 1);
   assert(serving !== undefined, "a change ends with all requests going to one generation");
@@ -163,7 +163,7 @@ function settled(record: EndpointRecord): EndpointRecord {
   return { ...record, generations: [{ ...serving, variants }], state: { at: "InService", lastFailure } };
 }
 
-function followed(
+function applyStep(
   generations: EndpointRecord["generations"],
   step: ChangeStep,
   observe: (observed: GroupSize, wanted: GroupSize) => GroupSize,
@@ -180,7 +180,7 @@ function followed(
     const trafficShare = shares === "shares of the step" ? wanted.trafficShare : generation.trafficShare;
     return { ...generation, trafficShare, variants };
   };
-  // The first generation stays as the target of a rollback, even without instances.
+  // The first generation stays in the record, even without instances, because a rollback returns to it.
   return [follow(first) ?? empty(first), ...others.flatMap((each) => follow(each) ?? [])];
 }
 
@@ -192,31 +192,31 @@ function empty(generation: Generation): Generation {
   return { ...generation, trafficShare: 0, variants };
 }
 
-/** The next action of a step of a deployment. */
+/** The next action of a change in progress. */
 export type ChangeAction =
-  /** Start the missing instances. */
+  /** Start the missing instances of the current step. */
   | { readonly do: "bring-up" }
   | { readonly do: "bake"; readonly untilMs: number }
-  /** Check that the instances are in service, and go on. */
+  /** Check that the instances are in service, and continue with the next step. */
   | { readonly do: "advance" };
 
 /**
- * Returns the next action of a change. It depends on the record only: after a restart the platform continues the same
- * change.
+ * Returns the next action of a change. The action depends only on the record, so that the change continues after a
+ * restart of the platform.
  */
-export function nextChangeAction({ bakesUntilMs }: Change, nowMs: number): ChangeAction {
+export function nextChangeAction({ bakesUntilMs }: EndpointChange, nowMs: number): ChangeAction {
   if (bakesUntilMs === null) return { do: "bring-up" };
   return nowMs < bakesUntilMs ? { do: "bake", untilMs: bakesUntilMs } : { do: "advance" };
 }
 
-/** The sizes of the variants of each generation. */
+/** The variant sizes of each generation, by generation number. */
 type Sizes = ReadonlyMap<number, readonly GroupSize[]>;
 
 /**
- * Returns the most that an endpoint has at once until it is stable, whether the change in progress succeeds or fails: at any step of the change,
- * and at any step of the roll-back from there. Draining instances are excluded.
+ * Returns the maximum resources that an endpoint uses at any time until it is stable: at each step of the change in progress, and at each step
+ * of a rollback from there. Draining instances are excluded.
  */
-export function plannedFootprint(record: EndpointRecord): Footprint {
+export function peakFootprint(record: EndpointRecord): Footprint {
   const most = { instanceCount: 0, containerCount: 0, modelBytes: 0, countsByBytes: new Map<number, number>() };
   const units = new Map(record.generations.map(({ number, variants }) => [number, variants.map(unitOf)]));
   for (const sizes of sizesToCome(record)) {
@@ -242,7 +242,7 @@ export function plannedFootprint(record: EndpointRecord): Footprint {
 }
 
 const unitOf = ({ plan }: Generation["variants"][number]) => {
-  const { containerCount, modelBytes } = footprintOf([{ plan, instanceCount: 1 }]);
+  const { containerCount, modelBytes } = groupsFootprint([{ plan, instanceCount: 1 }]);
   return { containerCount, modelBytes, bytes: footprintBytes({ containerCount, modelBytes }) };
 };
 
@@ -251,22 +251,22 @@ function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {
   const [first] = record.generations;
   yield new Map([[first.number, first.variants.map(({ settled }) => settled)]]);
   yield new Map(record.generations.map(({ number, variants }) => [number, variants.map(({ observed }) => observed)]));
-  for (let now = record, step = stepOf(now); step !== null; now = afterSuccess(now), step = stepOf(now)) {
+  for (let now = record, step = currentStep(now); step !== null; now = afterSuccess(now), step = currentStep(now)) {
     yield sizesOf(step);
-    // The change may fail before the step's instances are in service, and after.
+    // A rollback can start from both sides of this step: before and after its instances are in service.
     if (now.state.at === "Updating") {
-      const back = moveEndpoint(now, { kind: "failed", reason: "" }).state;
+      const back = applyEndpointEvent(now, { kind: "failed", reason: "" }).state;
       if (back.at === "RollingBack") yield* back.change.steps.map(sizesOf);
     }
   }
 }
 
-const sizesOf = ({ generations }: NonNullable<ReturnType<typeof stepOf>>): Sizes =>
+const sizesOf = ({ generations }: NonNullable<ReturnType<typeof currentStep>>): Sizes =>
   new Map(generations.map(({ number, sizes }) => [number, sizes]));
 
-/** Returns the record after the next transition, if that succeeds. */
+/** Returns the record after the next transition, assuming that it succeeds. */
 function afterSuccess(record: EndpointRecord): EndpointRecord {
   const { state } = record;
   const isBaking = (state.at === "Updating" || state.at === "RollingBack") && state.change.bakesUntilMs !== null;
-  return moveEndpoint(record, isBaking ? { kind: "advanced" } : { kind: "reached", nowMs: 0 });
+  return applyEndpointEvent(record, isBaking ? { kind: "advanced" } : { kind: "reached", nowMs: 0 });
 }

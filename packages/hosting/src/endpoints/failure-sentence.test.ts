@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
-import { failureSentence } from "./failure-sentence.ts";
+import { instanceFailureReason } from "./failure-sentence.ts";
 
 const begin =
   "The primary container for production variant v did not pass the ping health check. Please check CloudWatch logs for this endpoint. ";
 const told = (lastLines: readonly string[], containerName = "primary") =>
-  failureSentence(new InstanceFailure("it exited", { containerName, lastLines }), "v");
+  instanceFailureReason(new InstanceFailure("it exited", { containerName, lastLines }), "v");
 const error = (text: string) => `E1123 03:25:34.950000 27833 galatea] ${JSON.stringify(text)}`;
 
 test("the first error of a log is the cause, with where a traceback was raised; what follows from it is left out", () => {
@@ -37,6 +37,6 @@ test("a container's own files have the paths that it knows them by", () => {
 
 test("containers of a pipeline are called by their names, and what could not be brought says so itself", () => {
   assert.match(told([], "featurize"), /^The featurize for production variant v did not pass/);
-  assert.equal(failureSentence(new ModelDataError("Failed to download"), "v"), "Failed to download");
-  assert.equal(failureSentence(new Error("no room"), "v"), "Production variant v could not be started: no room");
+  assert.equal(instanceFailureReason(new ModelDataError("Failed to download"), "v"), "Failed to download");
+  assert.equal(instanceFailureReason(new Error("no room"), "v"), "Production variant v could not be started: no room");
 });

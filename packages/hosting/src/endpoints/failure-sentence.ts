@@ -1,30 +1,30 @@
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 
 const logLinesMax = 8;
-/** An error line in the format of Triton and of our own containers. */
+/** Matches an error line in Triton's log format, which the built-in containers also use. */
 const errorLine = /^E\d{4} [\d:.]+ \d+ \S+\] (.*)$/;
-/** The directory that is /opt/ml inside of a container. */
+/** Matches the host path of the directory that a container sees as /opt/ml. */
 const mlDirectory = /\/[^\s"'(]*\/instances\/i-[0-9a-f]+\/ml\//g;
 
-/** Returns a container's name in a sentence; SageMaker names the containers of a pipeline without a noun. */
-function whoOf({ containerName }: InstanceFailure): string {
+/** Returns the subject of SageMaker's sentence about a container. Only the container named "primary" is called a container in it. */
+function containerSubject({ containerName }: InstanceFailure): string {
   return containerName === "primary" ? "The primary container" : `The ${containerName}`;
 }
 
-/** Returns the FailureReason: SageMaker's sentence, then the cause, and the last line that the container printed. */
-export function failureSentence(error: unknown, variantName: string): string {
+/** Returns the FailureReason of a failed instance: SageMaker's sentence, followed by the cause and the container's last log line. */
+export function instanceFailureReason(error: unknown, variantName: string): string {
   if (error instanceof ModelDataError) return error.message;
   if (error instanceof InstanceFailure) {
     const printed = error.lastLines.map((line) => line.replaceAll(mlDirectory, "/opt/ml/"));
     const at = printed.findIndex((line) => errorLine.test(line));
     const cause = causeIn(printed[at] ?? "");
-    // Lines after the cause are its consequences.
+    // Lines after the error line are omitted: they only report its consequences.
     const lines = printed
       .slice(0, at < 0 ? undefined : at)
       .slice(-logLinesMax)
       .join("\n");
     return (
-      `${whoOf(error)} for production variant ${variantName} did not pass the ping health check. ` +
+      `${containerSubject(error)} for production variant ${variantName} did not pass the ping health check. ` +
       "Please check CloudWatch logs for this endpoint. " +
       `(${error.message}${cause === null ? "" : `: ${cause}`}${lines === "" ? "" : `; last lines:\n${lines}`})`
     );
@@ -32,7 +32,7 @@ export function failureSentence(error: unknown, variantName: string): string {
   return `Production variant ${variantName} could not be started: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** Returns the message of an error line. For a Python traceback: its last line, and the place that raised it. */
+/** Returns the message of an error line; for a Python traceback, its last line and the location that raised the exception. */
 function causeIn(line: string): string | null {
   const [, told] = errorLine.exec(line) ?? [];
   if (told === undefined) return null;

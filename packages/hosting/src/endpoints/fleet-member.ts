@@ -1,38 +1,38 @@
 import { assert, delay, retryWrite, TaskGroup, unreachable } from "@galatea/base";
 import type { AgentInstance, ContainerView, InstanceEvent } from "../instance-agent/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
-import type { InstanceUsage, Unconfined } from "../instances/index.ts";
-import { InstanceInvocations, type InvokedContainer } from "../invocations/index.ts";
-import { instanceSpec, openingOf, type ContainerOpening } from "./agent-spec.ts";
-import type { MemberOptions } from "./member-options.ts";
-import type { ModelHolder } from "./model-router.ts";
+import type { InstanceUsage, MissingIsolation } from "../instances/index.ts";
+import { InstanceInvocations, type InvocationTarget } from "../invocations/index.ts";
+import { instanceSpec, prepareContainer, type PreparedContainer } from "./agent-spec.ts";
+import type { VariantInstanceOptions } from "./member-options.ts";
+import type { MultiModelContainer } from "./model-router.ts";
 
-/** Pause between attempts to record the keys of an adopted instance. */
+/** Pause between attempts to record the access keys of an adopted instance, in milliseconds. */
 const recordRetryMs = 1000;
 
-/** One instance of a variant, which its node's agent runs: its spec, its metrics and log lines, and its invocations. */
-export class FleetMember implements AsyncDisposable {
-  readonly #options: MemberOptions;
-  readonly #openings: readonly ContainerOpening[];
+/** One instance of a variant. The agent of its node runs it; this object sends invocations to it and records its metrics and log lines. */
+export class VariantInstance implements AsyncDisposable {
+  readonly #options: VariantInstanceOptions;
+  readonly #openings: readonly PreparedContainer[];
   readonly #instance: AgentInstance;
   readonly #tasks: TaskGroup;
   #loadedCount = 0;
-  /** The containers that requests can go to. */
-  readonly invoked: readonly InvokedContainer[];
+  /** The containers to which requests can be sent. */
+  readonly invoked: readonly InvocationTarget[];
   readonly invocations: InstanceInvocations;
 
-  constructor(options: MemberOptions) {
+  constructor(options: VariantInstanceOptions) {
     this.#options = options;
     const { fleet, plan, placed } = options;
     this.#tasks = new TaskGroup((error) => {
       fleet.logger.error("failed to create an instance on its node", { instance: options.id, error: String(error) });
     });
-    const openings = options.containers.map((planned) => openingOf(planned, options));
+    const openings = options.containers.map((planned) => prepareContainer(planned, options));
     this.#openings = openings;
     this.#instance = fleet
       .agentOf(placed.node.id)
       .instance(instanceSpec(options, openings), (event) => this.#noted(event));
-    this.invoked = openings.map(({ planned, logStreamArn }, index): InvokedContainer => {
+    this.invoked = openings.map(({ planned, logStreamArn }, index): InvocationTarget => {
       const container = this.#instance.containers[index];
       assert(container !== undefined, "an instance has a container for each of its spec");
       return {
@@ -55,8 +55,8 @@ export class FleetMember implements AsyncDisposable {
     return this.#options.ordinal;
   }
 
-  holderOf(containerName: string | null): ModelHolder | null {
-    const named = ({ container: { name, view } }: InvokedContainer) =>
+  holderOf(containerName: string | null): MultiModelContainer | null {
+    const named = ({ container: { name, view } }: InvocationTarget) =>
       containerName === null ? view.models !== null : name === containerName;
     const container = this.invoked.find(named)?.container;
     const models = container?.view.models ?? null;
@@ -71,12 +71,12 @@ export class FleetMember implements AsyncDisposable {
     return this.#options.budget;
   }
 
-  /** Counts the instance as draining on its node. */
+  /** Marks the instance as draining in its node's reservation. */
   drains(): void {
     this.#options.placed.markDraining();
   }
 
-  /** Reports to its node the bytes that its containers use in addition to their reservation. */
+  /** Sets the bytes of memory that the instance's containers use above their reservation. */
   measured(beyondBytes: number): void {
     this.#options.placed.setExcessBytes(beyondBytes);
   }
@@ -85,43 +85,43 @@ export class FleetMember implements AsyncDisposable {
     return this.invocations.inFlightCount;
   }
 
-  /** True while all its containers are in service. */
+  /** True while all containers of the instance are in service. */
   get isInService(): boolean {
     return this.#instance.view.isInService;
   }
 
-  /** Returns whether it can take a request for a container, or, for null, for all containers. */
+  /** Returns whether the named container is in service; for null, whether all containers are. */
   serves(containerName: string | null): boolean {
     return this.#named(containerName).every((view) => view.isInService);
   }
 
-  /** Returns whether one of these containers may have models of the platform's previous run that are not known yet. */
+  /** Returns whether the named container (for null: any container) is being adopted after a restart, so that its loaded models are not known yet. */
   isAdopting(containerName: string | null): boolean {
     return this.#named(containerName).some((view) => view.isAdopting);
   }
 
-  /** Resolves when all models of these containers are known. */
+  /** Resolves when the loaded models of the named container (for null: of all containers) are known. */
   async adopted(containerName: string | null, signal: AbortSignal): Promise<void> {
     await Promise.all(this.#named(containerName).map((view) => view.adopted(signal)));
   }
 
-  /** False while one of its containers is known to end soon. */
+  /** False if a connection to one of the containers broke and no later response has arrived. */
   get isHealthy(): boolean {
     return this.#instance.view.containers.every((view) => view.isHealthy);
   }
 
-  get unconfined(): Unconfined {
-    return Object.assign({}, ...this.#instance.view.containers.map(({ unconfined }) => unconfined)) as Unconfined;
+  get unconfined(): MissingIsolation {
+    return Object.assign({}, ...this.#instance.view.containers.map(({ unconfined }) => unconfined)) as MissingIsolation;
   }
 
   get loadedCount(): number {
     return this.#instance.view.loadedCount;
   }
 
-  /** Downloads the models' data and starts all containers at once. On failure nothing is left of the instance. */
+  /** Downloads the model data and starts all containers concurrently. If one fails, the whole instance is removed. */
   async start(signal: AbortSignal): Promise<void> {
     try {
-      // The keys are recorded before code runs with them: the platform's next run has to know them.
+      // The access keys are recorded before code runs with them, so that they stay valid after a restart of the platform.
       const { clock, logger } = this.#options.fleet;
       await retryWrite(() => this.#recordKeys(), {
         clock,
@@ -140,7 +140,7 @@ export class FleetMember implements AsyncDisposable {
     }
   }
 
-  /** Starts an instance that was in service before the platform ended; retries until it is. */
+  /** Starts an instance that was in service before the platform stopped. Failed starts are retried until it is in service. */
   resume(): void {
     this.#tasks.run(async (closing) => {
       const { clock, logger } = this.#options.fleet;
@@ -149,7 +149,7 @@ export class FleetMember implements AsyncDisposable {
           await this.#recordKeys();
           isRecorded = true;
         } catch (error) {
-          logger.warning("an instance's keys could not be recorded", { instance: this.id, error: String(error) });
+          logger.warning("failed to record the access keys of an instance; retrying", { instance: this.id, error: String(error) });
           await delay(clock, recordRetryMs, closing);
         }
       }
@@ -158,17 +158,17 @@ export class FleetMember implements AsyncDisposable {
     });
   }
 
-  /** Resolves once the containers that a request is for are in service; rejects while their starts keep failing. */
+  /** Resolves when the named container (for null: all containers) is in service; rejects while its starts keep failing. */
   async ready(containerName: string | null, signal: AbortSignal): Promise<void> {
     await Promise.all(this.#named(containerName).map((view) => view.ready(signal)));
   }
 
-  /** Returns the usage of each container by its name; null for a container that does not run. */
+  /** Returns the resource usage of each container by name; null for a container that does not run. */
   async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
     return await this.#instance.usages();
   }
 
-  /** Stops everything when the platform ends; unpacked models stay for its next run. */
+  /** Stops the instance because the platform shuts down. Unpacked models stay on disk for the next start. */
   async shutDown(): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#instance.shutDown();

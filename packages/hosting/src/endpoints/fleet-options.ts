@@ -6,20 +6,21 @@ import type { InstanceCredentials, InstanceLimits, ModelHost } from "../instance
 import type { InvocationLimits } from "../invocations/index.ts";
 import type { OpenSeries } from "../series/index.ts";
 
-/** The options that all fleets of the platform share. */
+/** Options that are the same for all fleets of the platform. */
 export interface FleetOptions {
   readonly host: ModelHost;
-  /** The store of the models' versions; transform jobs read and write objects in it. */
+  /** The object store with model data, and with the inputs and outputs of transform jobs. */
   readonly store: Pick<ObjectStore, "head" | "get" | "put" | "list">;
   readonly openSeries: OpenSeries;
   /**
-   * Opens the sink for a container's output, whole lines with their ends; creates the stream and the group if absent.
+   * Opens a log stream for a container's output and returns a function that appends whole lines. Creates the log group
+   * and the stream if they do not exist.
    */
   readonly openLog: (group: string, stream: string) => (chunk: Uint8Array) => void;
   /** Returns the URL of a log group for error messages. */
   readonly logsLink: (group: string) => string;
   readonly credentials: InstanceCredentials;
-  /** Budget of bytes in flight in this process, shared with transform jobs. */
+  /** Budget for the bytes of requests in flight in this process. Transform jobs share it. */
   readonly requestMemory: ByteBudget;
   /** The nodes on which the host runs instances. */
   readonly nodes: Nodes;

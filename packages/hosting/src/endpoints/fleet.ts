@@ -7,106 +7,106 @@ import {
   type NodeId,
   type NodeReservation,
 } from "../nodes/index.ts";
-import type { KeptInstance, Unconfined } from "../instances/index.ts";
+import type { AdoptableInstance, MissingIsolation } from "../instances/index.ts";
 import {
   checkTargets,
   ContainerConnectionLost,
-  NotSent,
+  RequestNotSent,
   type InvocationSource,
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
 import { VariantMetrics, type ContainerUsageMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
-import { FleetMember } from "./fleet-member.ts";
+import { VariantInstance } from "./fleet-member.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
-import { MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
+import { MeasuredMemory, reservedBytesByContainer } from "./measured-memory.ts";
 import {
-  containerOwnBytes,
+  containerBaseBytes,
   namedContainers,
-  plannedContainers,
+  planContainers,
   guaranteedModelBytes,
   type NamedContainer,
 } from "./planned-containers.ts";
-import { SessionTable, sessionsMax, type RoutedSession } from "./session-table.ts";
+import { SessionTable, sessionsMax, type SessionReply } from "./session-table.ts";
 import { ModelRouter } from "./model-router.ts";
 import type { PlacementKey } from "./model-rank.ts";
-import { anyOf, leastBusy } from "./routing.ts";
-import type { DemandModels, FleetSize, VariantFleet } from "./variant-fleet.ts";
+import { chooseRandom, chooseLeastBusy } from "./routing.ts";
+import type { OnDemandModels, FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 const sampleIntervalMs = 20_000;
 
-export interface FleetNames {
+export interface FleetIdentity {
   readonly endpointName: string;
   readonly configName: string;
-  /** Key among the fleets of the endpoint, by which the platform's next run finds it. */
+  /** Key that is unique among the fleets of the endpoint. The platform finds the fleet's instances by it after a restart. */
   readonly fleetKey: string;
   readonly region: string;
   readonly accountId: string;
-  /** The key by which models are placed on instances. */
+  /** Secret key of the hash that places models on instances. */
   readonly placementKey: PlacementKey;
-  /** Set for the copies of an inference component: each copy's resources of the instance that it shares. */
-  readonly component?: ComponentFleetNames;
+  /** Present for the copies of an inference component: the resources of each copy. */
+  readonly component?: ComponentFleetIdentity;
 }
 
-export interface ComponentFleetNames {
+export interface ComponentFleetIdentity {
   readonly name: string;
   readonly budget: InstanceBudget;
   readonly claimBytes: number;
-  /** The node of the shared instances; null for any. */
+  /** The node of the shared instances; null if the copies may run on any node. */
   readonly node: NodeId | null;
 }
 
 /** The dependencies of an endpoint's fleets. */
 export interface FleetDependencies {
   readonly fleet: FleetOptions;
-  /** Returns a number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
   readonly newId: () => string;
   /**
-   * Claims capacity of the nodes for use without a record. Throws AwsError without capacity. The caller disposes the
-   * claim when the use has ended.
+   * Reserves node capacity for instances that no record contains. Throws AwsError if there is not enough capacity. The
+   * caller disposes the result when the instances have ended.
    */
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
-  /** Places the fleet's instances on nodes; by default they are accounted to no owner. */
+  /** Places the fleet's instances on nodes. Without a placer, the instances are counted for no owner. */
   readonly placer?: InstancePlacer;
   /**
-   * Reports the maximum memory of each container of an instance of a model, in their order; zero for those that were
-   * not measured.
+   * Records the maximum measured bytes of memory of each container of a model, in the order of the containers; zero for
+   * containers that were not measured.
    */
   readonly memorySeen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
 
-/** A fleet with instances of its own: it routes requests to them and records their metrics. */
+/** The instances of one variant. Routes requests to them and records their metrics. */
 export class Fleet implements VariantFleet {
   readonly #options: FleetOptions;
   readonly #plan: VariantPlan;
-  /** Members that get requests. */
-  readonly #members: FleetMember[] = [];
-  /** Members without new requests, which end after their pending ones. */
-  readonly #draining = new Set<FleetMember>();
-  /** Draining members whose models are still being loaded on others. */
-  readonly #movingModels = new Set<FleetMember>();
+  /** Instances that get requests. */
+  readonly #members: VariantInstance[] = [];
+  /** Instances that get no new requests and stop after the requests in flight. */
+  readonly #draining = new Set<VariantInstance>();
+  /** Draining instances whose models are still being loaded on other instances. */
+  readonly #movingModels = new Set<VariantInstance>();
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
-  readonly #names: FleetNames;
+  readonly #names: FleetIdentity;
   readonly #endpointName: string;
   readonly #dependencies: FleetDependencies;
-  readonly #sessions: SessionTable<FleetMember>;
-  readonly #openMember: (ordinal: number, kept: KeptInstance | null, placed: NodeReservation) => FleetMember;
+  readonly #sessions: SessionTable<VariantInstance>;
+  readonly #openMember: (ordinal: number, kept: AdoptableInstance | null, placed: NodeReservation) => VariantInstance;
   readonly #router: ModelRouter;
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
   readonly #memory = new MeasuredMemory();
   readonly #quiet = new ChangeNotifier();
-  /** Number of unfinished requests, including those that wait for an instance. */
+  /** Number of requests in flight, including those that wait for an instance. */
   #callCount = 0;
   #isSampled = false;
   readonly #concurrency: ConcurrencySampler;
 
-  constructor(plan: VariantPlan, names: FleetNames, parts: FleetDependencies) {
+  constructor(plan: VariantPlan, names: FleetIdentity, parts: FleetDependencies) {
     const options = parts.fleet;
     this.#options = options;
     this.#dependencies = parts;
@@ -133,7 +133,7 @@ export class Fleet implements VariantFleet {
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
     const { endpointName, fleetKey } = names;
-    const place = placeOf(names, options);
+    const place = invocationSource(names, options);
     const shared = { plan, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
     const modelOutdated = (name: string, target: string) => {
       for (const member of [...this.#members, ...this.#draining]) member.holderOf(name)?.container.recheck(target);
@@ -142,11 +142,11 @@ export class Fleet implements VariantFleet {
       const id = kept?.id ?? parts.newId();
       const logStream = `${plan.variant.VariantName}/${id}`;
       const budget = this.#budgetOn(placed);
-      const own = { budget, placed, containers: plannedContainers(plan, budget) };
-      return new FleetMember({ id, ordinal, fleetKey, logStream, modelOutdated, ...shared, ...own });
+      const own = { budget, placed, containers: planContainers(plan, budget) };
+      return new VariantInstance({ id, ordinal, fleetKey, logStream, modelOutdated, ...shared, ...own });
     };
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("the supervision of instances has stopped", { error: String(error) });
+      options.logger.error("bug: the supervision of a fleet's instances has stopped", { error: String(error) });
     });
     const { clock, logger, invocationLimits } = options;
     this.#concurrency = new ConcurrencySampler({
@@ -171,7 +171,7 @@ export class Fleet implements VariantFleet {
 
   get #instanceBytes(): number {
     const modelBytes = this.#names.component?.claimBytes ?? guaranteedModelBytes(this.#plan);
-    return this.#containers.length * containerOwnBytes + modelBytes;
+    return this.#containers.length * containerBaseBytes + modelBytes;
   }
 
   /** Returns a request for capacity on any node, or only on the given node. */
@@ -183,7 +183,7 @@ export class Fleet implements VariantFleet {
     return this.#dependencies.placer ?? this.#options.nodes;
   }
 
-  /** Places an instance; where no node has capacity it waits for draining instances of the same owner. */
+  /** Reserves node capacity for an instance. If no node has capacity, waits for draining instances of the same owner. */
   async #placed(signal: AbortSignal): Promise<NodeReservation> {
     for (;;) {
       const freed = this.#options.nodes.whenFreed();
@@ -197,10 +197,10 @@ export class Fleet implements VariantFleet {
   }
 
   /**
-   * Adopts an instance of the platform's previous run, with a reservation on the node that runs it; null where there is
-   * none.
+   * Adopts an instance that kept running while the platform restarted, and reserves its resources on its node. Returns
+   * null if there is no such instance.
    */
-  #claim(ordinal: number): { readonly kept: KeptInstance; readonly placed: NodeReservation } | null {
+  #claim(ordinal: number): { readonly kept: AdoptableInstance; readonly placed: NodeReservation } | null {
     const { endpointName, fleetKey } = this.#names;
     const kept = this.#options.host.claim({ endpointName, fleetKey, ordinal });
     return kept === null ? null : { kept, placed: this.#placer.restore(this.#request(kept.node)) };
@@ -210,11 +210,11 @@ export class Fleet implements VariantFleet {
     return this.#names.component?.budget ?? variantBudget(this.#plan.variant, (type) => instanceTypeBudget(type, node));
   }
 
-  /** Returns the reserved bytes by container, for each instance with a budget. */
+  /** Returns the reserved bytes of memory of each container of an instance with this budget. */
   #reservedBytes(budget: InstanceBudget): ReadonlyMap<string, number> {
     const isServerless = this.#plan.variant.ServerlessConfig !== undefined;
     const claimBytes = this.#names.component?.claimBytes ?? (isServerless ? budget.memoryBytes : null);
-    return reservedBytesOf(this.#plan, budget, claimBytes);
+    return reservedBytesByContainer(this.#plan, budget, claimBytes);
   }
 
   get metrics(): VariantMetrics {
@@ -225,7 +225,7 @@ export class Fleet implements VariantFleet {
     return this.#members.some((member) => member.isInService && !member.invocations.isFull);
   }
 
-  get models(): DemandModels | null {
+  get models(): OnDemandModels | null {
     if (this.#modelContainers.length === 0) return null;
     return { members: this.#members, warmFrom: (from, signal) => this.#warm(from.members, this.#members, signal) };
   }
@@ -240,19 +240,19 @@ export class Fleet implements VariantFleet {
     return count;
   }
 
-  get unconfined(): Unconfined {
-    return Object.assign({}, ...this.#members.map((member) => member.unconfined)) as Unconfined;
+  get unconfined(): MissingIsolation {
+    return Object.assign({}, ...this.#members.map((member) => member.unconfined)) as MissingIsolation;
   }
 
   get instanceCount(): number {
     return this.#members.length;
   }
 
-  /** Starts instances; when one of them does not start, none of the new ones is left. */
+  /** Starts additional instances. If one of them fails to start, all of the additional instances are removed. */
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     const presentCount = this.#members.length;
     const missingCount = Math.max(0, instanceCount - presentCount);
-    const added: FleetMember[] = [];
+    const added: VariantInstance[] = [];
     const start = async (_: unknown, index: number) => {
       const ordinal = presentCount + index;
       const claimed = this.#claim(ordinal);
@@ -281,8 +281,8 @@ export class Fleet implements VariantFleet {
     this.#add(added);
   }
 
-  /** Adds members and samples them at once, so that their metrics exist as soon as the endpoint is in service. */
-  #add(added: readonly FleetMember[]): void {
+  /** Adds instances and samples them immediately, so that their metrics exist when the endpoint is in service. */
+  #add(added: readonly VariantInstance[]): void {
     this.#members.push(...added);
     if (this.#isSampled || added.length === 0) return;
     this.#isSampled = true;
@@ -295,7 +295,7 @@ export class Fleet implements VariantFleet {
     await Promise.all(this.#members.map((member) => member.ready(null, signal)));
   }
 
-  async #warm(from: readonly FleetMember[], to: readonly FleetMember[], signal: AbortSignal): Promise<void> {
+  async #warm(from: readonly VariantInstance[], to: readonly VariantInstance[], signal: AbortSignal): Promise<void> {
     const containers = this.#modelContainers;
     if (containers.length === 0) return;
     const serving = to.filter((member) => member.isInService);
@@ -303,8 +303,9 @@ export class Fleet implements VariantFleet {
   }
 
   /**
-   * Drains the last members. They get no more requests, except for models that only they have loaded, until the models
-   * in use are loaded on others. Resolves when their requests have ended, or the signal aborts, and they are stopped.
+   * Drains the last instances until `instanceCount` are left. Models that only the draining instances have loaded are
+   * loaded on other instances first. Resolves when the drained instances are stopped: after their requests have ended or
+   * the signal has aborted.
    */
   async shrinkTo({ instanceCount }: FleetSize, signal: AbortSignal): Promise<void> {
     const draining = this.#members.splice(instanceCount);
@@ -327,7 +328,7 @@ export class Fleet implements VariantFleet {
     );
   }
 
-  /** Drains all members; requests that wait for an instance are still served. */
+  /** Drains all instances. Requests that already wait for an instance are still served. */
   async drain(signal: AbortSignal): Promise<void> {
     for (const member of this.#members) member.drains();
     while (this.#callCount > 0 && !signal.aborted)
@@ -353,12 +354,12 @@ export class Fleet implements VariantFleet {
     }
   }
 
-  /** `chosen`: the only member that may get the request, or null. */
+  /** `chosen` is the only instance that may get the request; null for any. */
   async #ask(
     request: InvocationRequest,
     peerCount: number,
-    chosen: FleetMember | null,
-  ): Promise<RoutedSession<FleetMember>> {
+    chosen: VariantInstance | null,
+  ): Promise<SessionReply<VariantInstance>> {
     const { targetModel, targetContainer, signal } = request;
     if (targetModel !== null && chosen === null) {
       await this.#router.located(this.#members, { targetModel, targetContainer }, signal);
@@ -382,9 +383,9 @@ export class Fleet implements VariantFleet {
     try {
       return { reply: await first.invocations.invoke(again, { mayGoElsewhere: true }), holder: first };
     } catch (error) {
-      if (!(error instanceof NotSent)) throw error;
+      if (!(error instanceof RequestNotSent)) throw error;
     }
-    // One retry only: a request that ends each container that it reaches must not reach all of them.
+    // Only one retry: a request that crashes every container that receives it must not reach all instances.
     const others = this.#candidatesFor(request).filter((member) => member !== first);
     const second = others.length === 0 ? first : this.#choose(others, request);
     return { reply: await second.invocations.invoke(again, { mayGoElsewhere: false }), holder: second };
@@ -393,15 +394,15 @@ export class Fleet implements VariantFleet {
   #unavailable(request: InvocationRequest): Error {
     const [member] = this.#members;
     if (member !== undefined) return member.invocations.unavailable(request);
-    const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service.`;
+    const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service. Retry later.`;
     return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerConnectionLost(text) });
   }
 
-  /** Returns the members that can serve a request; unhealthy ones, and those that would reject it, only if there are no others. */
-  #candidatesFor(request: InvocationRequest): readonly FleetMember[] {
+  /** Returns the instances that can serve a request. Unhealthy instances are included only if there are no healthy ones. */
+  #candidatesFor(request: InvocationRequest): readonly VariantInstance[] {
     const { targetModel, targetContainer } = request;
     if (targetModel !== null && this.#movingModels.size > 0) {
-      const has = (member: FleetMember) =>
+      const has = (member: VariantInstance) =>
         member.serves(targetContainer) && member.holderOf(targetContainer)?.models.copyOf(targetModel) === "loaded";
       const moving = this.#members.some(has) ? [] : [...this.#movingModels].filter(has);
       if (moving.length > 0) return moving;
@@ -411,14 +412,14 @@ export class Fleet implements VariantFleet {
     return preferred(healthy, ({ invocations }) => invocations.refusalOf(request) === null);
   }
 
-  #choose(candidates: readonly FleetMember[], { targetModel, targetContainer }: InvocationRequest): FleetMember {
+  #choose(candidates: readonly VariantInstance[], { targetModel, targetContainer }: InvocationRequest): VariantInstance {
     const [only, ...others] = candidates;
     assert(only !== undefined, "there is an instance to choose");
     if (others.length === 0) return only;
     if (targetModel !== null) return this.#router.choose([only, ...others], { targetModel, targetContainer });
     const chance = this.#dependencies.random();
     const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
-    return (isRandom ? anyOf : leastBusy)(candidates, chance) ?? only;
+    return (isRandom ? chooseRandom : chooseLeastBusy)(candidates, chance) ?? only;
   }
 
   async shutDown(): Promise<void> {
@@ -431,7 +432,7 @@ export class Fleet implements VariantFleet {
     await Promise.all([...this.#members, ...this.#draining].map((member) => member[Symbol.asyncDispose]()));
   }
 
-  /** Waits for a short while when all containers are being restarted, instead of failing the request. */
+  /** Waits for an instance if all containers are being restarted, instead of failing the request. The wait is limited. */
   async #waitForOne({ signal, targetContainer }: InvocationRequest): Promise<void> {
     const { invocationLimits, clock } = this.#options;
     using limit = openDeadline({ clock, afterMs: invocationLimits.restartWaitMsMax, signal });
@@ -476,16 +477,9 @@ export class Fleet implements VariantFleet {
   }
 }
 
-/** Returns the members that pass a test, or all if none passes. */
-function preferred(members: readonly FleetMember[], passes: (member: FleetMember) => boolean): readonly FleetMember[] {
-  if (members.length < 2 || members.every(passes)) return members;
-  const passing = members.filter(passes);
-  return passing.length === 0 ? members : passing;
-}
-
-/** Returns the source of output and errors of a fleet's containers, for messages. */
-function placeOf(
-  { endpointName, component, region, accountId }: FleetNames,
+/** Returns the location of a fleet's container logs, for error messages. */
+function invocationSource(
+  { endpointName, component, region, accountId }: FleetIdentity,
   { logsLink }: FleetOptions,
 ): Omit<InvocationSource, "containerName" | "logStreamArn"> {
   const logGroup =

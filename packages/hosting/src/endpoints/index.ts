@@ -1,21 +1,21 @@
 /**
- * Endpoints as state machines, and their running instances: a fleet for each variant of a generation, a member for each
- * instance.
+ * Endpoints as state machines, and their running instances. Each variant of a generation has a fleet, which contains the
+ * variant's instances.
  */
 export {
-  beginChange,
+  newEndpointChange,
   failureReason,
   footprintDifference,
   footprintBytes,
-  footprintOf,
+  groupsFootprint,
   groupKey,
-  isProduction,
-  isTransient,
-  newEndpoint,
+  isProductionGroup,
+  isTransientState,
+  newEndpointRecord,
   newGeneration,
-  noFootprint,
+  emptyFootprint,
   stableGeneration,
-  type Change,
+  type EndpointChange,
   type EndpointRecord,
   type EndpointState,
   type Footprint,
@@ -25,22 +25,22 @@ export {
   type VariantGroup,
 } from "./endpoint-record.ts";
 export {
-  mayStop,
-  mayUpdate,
-  moveEndpoint,
+  canStopEndpoint,
+  canUpdateEndpoint,
+  applyEndpointEvent,
   nextChangeAction,
-  plannedFootprint,
-  stepOf,
+  peakFootprint,
+  currentStep,
   type EndpointEvent,
 } from "./endpoint-state.ts";
-export { stateChangeOf, type StateChange } from "./state-change.ts";
-export { resizingSteps, stepsTo } from "./change-steps.ts";
-export { checkDeployment, serverlessDeploymentRefusal } from "./check-deployment.ts";
-export { FleetMember } from "./fleet-member.ts";
+export { detectStateChange, type StateChange } from "./state-change.ts";
+export { resizeSteps, stepsToGeneration } from "./change-steps.ts";
+export { deploymentConfigError, serverlessDeploymentError } from "./check-deployment.ts";
+export { VariantInstance } from "./fleet-member.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
-export { placementKeyOf, type PlacementKey } from "./model-rank.ts";
-export { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
-export { failureSentence } from "./failure-sentence.ts";
+export { derivePlacementKey, type PlacementKey } from "./model-rank.ts";
+export { containerBaseBytes, planContainers } from "./planned-containers.ts";
+export { instanceFailureReason } from "./failure-sentence.ts";
 export { Fleet, type FleetDependencies } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { RunningEndpoint, type RunningEndpointDependencies } from "./running-endpoint.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
 import type { InstanceUsage } from "../instances/index.ts";
-import type { FleetMember } from "./fleet-member.ts";
+import type { VariantInstance } from "./fleet-member.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 
 const budget = { vcpuCount: 1, memoryBytes: 100 };
@@ -11,7 +11,7 @@ const used: InstanceUsage = { cpuNs: 1, memoryBytes: 50, diskShare: 0.25, gpus: 
 async function sampled(usages: readonly (readonly [string, InstanceUsage | null])[]): Promise<string[]> {
   const told: string[] = [];
   const sampler = new InstanceSampler(systemClock);
-  const member = { id: "i", budget, usages: () => Promise.resolve(usages) } as unknown as FleetMember;
+  const member = { id: "i", budget, usages: () => Promise.resolve(usages) } as unknown as VariantInstance;
   await sampler.sample(member, {
     instance: (metric, value) => told.push(`${metric} ${value}`),
     container: (name) => (metric, value) => told.push(`${name} ${metric} ${value}`),
@@ -50,7 +50,7 @@ test("what is known of instances that are gone is forgotten", async () => {
   const usages = () => Promise.resolve([["a", used] as const, ["b", used] as const]);
   const sample = async () => {
     told.length = 0;
-    await sampler.sample({ id: "i", budget, usages } as unknown as FleetMember, to);
+    await sampler.sample({ id: "i", budget, usages } as unknown as VariantInstance, to);
     return told.filter((each) => each.includes("CPU"));
   };
   const all = ["a CPUUtilization", "b CPUUtilization", "CPUUtilization"];

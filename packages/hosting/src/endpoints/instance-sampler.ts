@@ -1,8 +1,8 @@
 import type { Clock } from "@galatea/base";
 import type { InstanceBudget } from "../definitions/index.ts";
-import type { GpuUse, InstanceUsage } from "../instances/index.ts";
+import type { GpuUsage, InstanceUsage } from "../instances/index.ts";
 import type { InstanceMetric } from "../series/index.ts";
-import type { FleetMember } from "./fleet-member.ts";
+import type { VariantInstance } from "./fleet-member.ts";
 
 interface CpuSample {
   readonly cpuNs: number;
@@ -11,10 +11,10 @@ interface CpuSample {
 
 type Record = (metric: Exclude<InstanceMetric, "LoadedModelCount">, value: number) => void;
 
-/** Measures the usage of instances and their containers between two samples. */
+/** Measures the CPU, memory, disk and GPU usage of instances and their containers. CPU usage is computed between two samples. */
 export class InstanceSampler {
   readonly #clock: Clock;
-  /** Previous samples by `id` of the instance, or `id/container`. */
+  /** Previous CPU samples, by instance id or by `id/container`. */
   readonly #before = new Map<string, CpuSample>();
 
   constructor(clock: Clock) {
@@ -22,11 +22,11 @@ export class InstanceSampler {
   }
 
   /**
-   * Samples an instance and returns the readings. Records nothing for the instance as a whole while one of its
-   * containers does not run.
+   * Samples an instance, records the metrics and returns the usage of its containers. While one of the containers does
+   * not run, no metrics are recorded for the instance as a whole.
    */
   async sample(
-    member: FleetMember,
+    member: VariantInstance,
     to: { readonly instance: Record; readonly container: (name: string) => Record },
   ): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
     const { id, budget } = member;
@@ -41,7 +41,7 @@ export class InstanceSampler {
     return usages;
   }
 
-  /** Forgets the samples of all other instances. */
+  /** Discards the samples of all instances that are not in `instanceIds`. */
   keep(instanceIds: ReadonlySet<string>): void {
     for (const key of this.#before.keys()) if (!instanceIds.has(key.split("/", 1)[0] ?? "")) this.#before.delete(key);
   }
@@ -52,7 +52,7 @@ export class InstanceSampler {
     const atNs = this.#clock.monotonicNs();
     const last = this.#before.get(key);
     this.#before.set(key, { cpuNs, atNs });
-    // A smaller value means that a container was restarted.
+    // A value below the previous one means that a container was restarted: there is no difference to record.
     if (last !== undefined && cpuNs >= last.cpuNs) {
       record("CPUUtilization", (100 * (cpuNs - last.cpuNs)) / (atNs - last.atNs));
     }
@@ -73,8 +73,8 @@ function sum(one: InstanceUsage, other: InstanceUsage): InstanceUsage {
   };
 }
 
-/** Adds the GPU use of containers. Containers on one GPU share its time; each reading is the whole GPU's. */
-function sumOfGpus(one: GpuUse | null, other: GpuUse | null): GpuUse | null {
+/** Combines the GPU usage of containers. Memory is added. The busy time of a GPU already includes all processes, so its maximum counts. */
+function sumOfGpus(one: GpuUsage | null, other: GpuUsage | null): GpuUsage | null {
   if (one === null || other === null) return one ?? other;
   return { busy: Math.max(one.busy, other.busy), memory: one.memory + other.memory };
 }

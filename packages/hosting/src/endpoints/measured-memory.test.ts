@@ -3,8 +3,8 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import type { ContainerDefinition, VariantPlan } from "../definitions/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
-import { footprintOf } from "./endpoint-record.ts";
-import { bytesOverReservation, MeasuredMemory, reservedBytesOf } from "./measured-memory.ts";
+import { groupsFootprint } from "./endpoint-record.ts";
+import { bytesOverReservation, MeasuredMemory, reservedBytesByContainer } from "./measured-memory.ts";
 
 const mebi = 2 ** 20;
 const budget = { vcpuCount: 2, memoryBytes: 8 * 2 ** 30 };
@@ -31,14 +31,14 @@ test("a single model is reserved what it is expected to take or what its variabl
     { ContainerHostname: "many", Mode: "MultiModel", ...saying(50 * mebi) },
   ] as const;
   const plan = planOf(containers, [300 * mebi, 300 * mebi, 10 * mebi, 0]);
-  assert.equal(footprintOf([{ plan, instanceCount: 2 }]).modelBytes, 2 * (300 + 300 + 100 + 50) * mebi);
-  const reserved = [...reservedBytesOf(plan, budget, null)].map(([name, bytes]) => [name, bytes / mebi]);
+  assert.equal(groupsFootprint([{ plan, instanceCount: 2 }]).modelBytes, 2 * (300 + 300 + 100 + 50) * mebi);
+  const reserved = [...reservedBytesByContainer(plan, budget, null)].map(([name, bytes]) => [name, bytes / mebi]);
   assert.deepEqual(reserved, [
     ["a", 428],
     ["b", 428],
     ["c", 228],
   ]);
-  assert.deepEqual([...reservedBytesOf(planOf([{}], []), budget, 1024 * mebi).values()], [1152 * mebi]);
+  assert.deepEqual([...reservedBytesByContainer(planOf([{}], []), budget, 1024 * mebi).values()], [1152 * mebi]);
 });
 
 test("property: what is reserved and what is taken beyond it are never less than what containers take", () => {

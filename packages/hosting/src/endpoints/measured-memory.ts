@@ -1,25 +1,25 @@
 import type { VariantPlan } from "../definitions/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
-import { containerOwnBytes, plannedContainers } from "./planned-containers.ts";
+import { containerBaseBytes, planContainers } from "./planned-containers.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
 
 /**
- * Returns the bytes that each container of an instance reserves of its node, by name. Multi-model containers are
- * excluded: their memory is accounted as models are loaded. `claimBytes`: the claim of an instance with one container,
- * or null.
+ * Returns the bytes of node memory that each container of an instance reserves, by container name. Multi-model
+ * containers are excluded, because their memory is counted when models are loaded. `claimBytes` is the memory claim of
+ * an inference component's copy; null for other instances.
  */
-export function reservedBytesOf(
+export function reservedBytesByContainer(
   plan: VariantPlan,
   budget: InstanceBudget,
   claimBytes: number | null,
 ): ReadonlyMap<string, number> {
-  const single = plannedContainers(plan, budget).filter(({ definition }) => definition.Mode !== "MultiModel");
+  const single = planContainers(plan, budget).filter(({ definition }) => definition.Mode !== "MultiModel");
   return new Map(
-    single.map(({ name, guaranteedBytes }) => [name, containerOwnBytes + (claimBytes ?? guaranteedBytes)]),
+    single.map(({ name, guaranteedBytes }) => [name, containerBaseBytes + (claimBytes ?? guaranteedBytes)]),
   );
 }
 
-/** Returns the bytes that containers use above their reservations. */
+/** Returns the sum of the bytes that containers use above their reservations. */
 export function bytesOverReservation(reserved: ReadonlyMap<string, number>, used: ReadonlyMap<string, number>): number {
   let bytes = 0;
   for (const [name, reservedBytes] of reserved) bytes += Math.max(0, (used.get(name) ?? 0) - reservedBytes);
@@ -30,12 +30,12 @@ export function bytesOverReservation(reserved: ReadonlyMap<string, number>, used
 export class MeasuredMemory {
   readonly #most = new Map<string, number>();
 
-  /** Bytes in the order of the containers, without multi-model ones; zero for those never measured. */
+  /** Maximum measured bytes by container name, without multi-model containers; zero for containers never measured. */
   get mostBytes(): ReadonlyMap<string, number> {
     return this.#most;
   }
 
-  /** Returns how much an instance's containers take in addition to what they are `reserved`. Containers that do not run take nothing. */
+  /** Records a measurement of an instance's containers. Returns the bytes that they use above their reservations; a container that does not run uses none. */
   seen(
     reserved: ReadonlyMap<string, number>,
     usages: readonly (readonly [name: string, usage: InstanceUsage | null])[],

@@ -5,28 +5,28 @@ import type { NodeReservation } from "../nodes/index.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import type { PlannedContainer } from "./planned-containers.ts";
 
-/** The options that the containers of one instance share. */
-export interface MemberOptions {
+/** The options of one instance of a variant. */
+export interface VariantInstanceOptions {
   readonly id: string;
-  /** Number among the instances of its fleet. */
+  /** Ordinal of the instance in its fleet, from 0. */
   readonly ordinal: number;
-  /** Its fleet, by which the platform's next run adopts the instance; null for instances that are not adopted. */
+  /** Key of the instance's fleet, by which the platform adopts the instance after a restart; null for instances that are not adopted. */
   readonly fleetKey: string | null;
   /**
-   * The endpoint or job that the instance is started for: shown in lists of processes, and the owner of its
-   * credentials.
+   * Name of the endpoint or transform job that the instance belongs to. It is shown in process lists and identifies the
+   * instance's access keys.
    */
   readonly ownerName: string;
-  /** Log stream of a single container; with several, a container's name is appended. */
+  /** Name of the instance's log stream. If the instance has several containers, each container's name is appended. */
   readonly logStream: string;
   readonly plan: VariantPlan;
-  /** Its reservation on its node, disposed when the instance ends. */
+  /** The reservation on the instance's node. The instance disposes it when it ends. */
   readonly placed: NodeReservation;
   readonly budget: InstanceBudget;
   readonly containers: readonly PlannedContainer[];
   readonly fleet: FleetOptions;
   readonly metrics: VariantMetrics;
   readonly place: Omit<InvocationSource, "containerName" | "logStreamArn">;
-  /** Called when a multi-model container finds another object for a model than before, or none. */
+  /** Called when a multi-model container notices that the S3 object of a model was replaced or deleted. */
   readonly modelOutdated: (containerName: string, target: string) => void;
 }

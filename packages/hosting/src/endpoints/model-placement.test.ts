@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { ModelCopy } from "../instance-agent/index.ts";
+import type { ModelCopyState } from "../instance-agent/index.ts";
 import {
-  copiesMax,
-  firstInRank,
-  placeModel,
-  placementLimits,
-  queueBound,
-  type PlacementCandidate,
+  modelCopiesMax,
+  highestRanked,
+  routeModelRequest,
+  modelRoutingLimits,
+  busyThreshold,
+  type RoutingCandidate,
 } from "./model-placement.ts";
-import { placementKeyOf } from "./model-rank.ts";
+import { derivePlacementKey } from "./model-rank.ts";
 
-const key = placementKeyOf("an endpoint");
+const key = derivePlacementKey("an endpoint");
 
-interface Candidate extends PlacementCandidate {
+interface Candidate extends RoutingCandidate {
   inFlightCount: number;
-  readonly copy: ModelCopy;
+  readonly copy: ModelCopyState;
   readonly isBusyWith: boolean;
   readonly hasRoom: boolean;
 }
@@ -32,7 +32,7 @@ const empty = (ordinal: number): Candidate => ({
 });
 const candidatesOf = (count: number) => Array.from({ length: count }, (_, ordinal) => empty(ordinal)) as Candidates;
 const place = (candidates: readonly Candidate[], target: string) =>
-  placeModel(
+  routeModelRequest(
     candidates as Candidates,
     {
       target,
@@ -41,7 +41,7 @@ const place = (candidates: readonly Candidate[], target: string) =>
       isBusyWith: ({ isBusyWith }) => isBusyWith,
       hasRoomOn: ({ hasRoom }) => hasRoom,
     },
-    placementLimits,
+    modelRoutingLimits,
   );
 const targets = Array.from({ length: 4000 }, (_, index) => `tenants/${index}.tar.gz`);
 
@@ -51,7 +51,7 @@ const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 
       fc.record({
         ordinal: fc.constant(ordinal),
         inFlightCount: fc.nat(60),
-        copy: fc.constantFrom<ModelCopy>("loaded", "coming", "absent"),
+        copy: fc.constantFrom<ModelCopyState>("loaded", "coming", "absent"),
         isBusyWith: fc.boolean(),
         hasRoom: fc.boolean(),
       }),
@@ -93,10 +93,10 @@ test("an instance is given more than its part only where no other one that has t
   fc.assert(
     fc.property(anyCandidates, fc.string(), (candidates, target) => {
       const { serve, bring } = place(candidates, target);
-      const bound = queueBound(
+      const bound = busyThreshold(
         candidates.reduce((sum, { inFlightCount }) => sum + inFlightCount, 0),
         candidates.length,
-        placementLimits,
+        modelRoutingLimits,
       );
       const having = candidates.filter(({ copy }) => copy !== "absent");
       const loaded = candidates.filter(({ copy }) => copy === "loaded");
@@ -105,17 +105,17 @@ test("an instance is given more than its part only where no other one that has t
       else if (having.length > 0) assert.equal(serve.copy, "coming");
       if (bring !== null) {
         assert.deepEqual([bring.copy, bring.hasRoom, bring.inFlightCount < bound], ["absent", true, true]);
-        assert.ok(having.length < copiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0);
+        assert.ok(having.length < modelCopiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0);
       }
       if (serve.inFlightCount < bound) return;
       assert.ok(having.length > 0);
       assert.ok(loaded.every(({ inFlightCount }) => inFlightCount >= serve.inFlightCount));
       const mayBring =
-        having.length === loaded.length && having.length < copiesMax(candidates.length) && loaded.length > 0;
+        having.length === loaded.length && having.length < modelCopiesMax(candidates.length) && loaded.length > 0;
       const free = candidates.filter(({ copy, inFlightCount }) => copy === "absent" && inFlightCount < bound);
       if (!serve.isBusyWith) assert.equal(bring, null);
       else if (bring === null && mayBring && free.length > 0) {
-        assert.equal(firstInRank(free as Candidates, { key, target }).hasRoom, false);
+        assert.equal(highestRanked(free as Candidates, { key, target }).hasRoom, false);
       }
     }),
     { numRuns: 3000 },
@@ -174,7 +174,7 @@ class Simulated {
     assert(first !== undefined);
     const isBusyWith = ({ asked }: typeof first) =>
       asked.filter((each) => each === target).length * new Set(asked).size >= asked.length;
-    const { serve, bring } = placeModel(
+    const { serve, bring } = routeModelRequest(
       [first, ...more],
       {
         target,
@@ -183,7 +183,7 @@ class Simulated {
         isBusyWith,
         hasRoomOn: () => true,
       },
-      placementLimits,
+      modelRoutingLimits,
     );
     for (const each of new Set([serve, bring])) {
       if (each === null) continue;
@@ -209,7 +209,7 @@ class Simulated {
     const having = this.#instances.filter(({ models }) => models.has(target));
     const [first, ...more] = having;
     if (first === undefined) return;
-    const stays = firstInRank([first, ...more], { key, target });
+    const stays = highestRanked([first, ...more], { key, target });
     for (const each of having)
       if (each !== stays && (each.models.get(target) ?? 0) < sinceTick) each.models.delete(target);
   }
@@ -219,7 +219,7 @@ test("a model that is asked for alone stays on one instance; a hot one gets copi
   const simulated = new Simulated(6);
   for (let index = 0; index < 200; index += 1) {
     simulated.ask("hot");
-    simulated.answer(placementLimits.queueMin - 1);
+    simulated.answer(modelRoutingLimits.queueMin - 1);
   }
   assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [1, 1]);
   for (let index = 0; index < 400; index += 1) {
@@ -249,15 +249,15 @@ test("of many models' requests only so many are given to an instance beyond its 
         let beyondCount = 0;
         for (const model of asked) {
           const target = targets[model] ?? "";
-          const mayHaveMore = simulated.copies(target) < copiesMax(count);
+          const mayHaveMore = simulated.copies(target) < modelCopiesMax(count);
           const { before } = simulated.ask(target);
           const sum = before.all.reduce((all, each) => all + each, 0);
-          if (mayHaveMore && before.isBusyWith && before.chosen >= queueBound(sum, count, placementLimits))
+          if (mayHaveMore && before.isBusyWith && before.chosen >= busyThreshold(sum, count, modelRoutingLimits))
             beyondCount += 1;
           simulated.answer(10 * count);
         }
         assert.ok(beyondCount <= simulated.loadCount - new Set(asked).size);
-        assert.ok(simulated.loadCount <= 41 * copiesMax(count));
+        assert.ok(simulated.loadCount <= 41 * modelCopiesMax(count));
       },
     ),
     { numRuns: 100 },

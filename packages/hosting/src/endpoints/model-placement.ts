@@ -1,93 +1,93 @@
-import type { ModelCopy } from "../instance-agent/index.ts";
+import type { ModelCopyState } from "../instance-agent/index.ts";
 import { ModelRank, type PlacementKey } from "./model-rank.ts";
 
 /** An instance that can serve a request for a model. */
-export interface PlacementCandidate {
-  /** Number among the instances of its fleet: a replacement has the same number, and so the same models. */
+export interface RoutingCandidate {
+  /** Ordinal of the instance in its fleet. A replacement has the same ordinal and therefore gets the same models. */
   readonly ordinal: number;
   readonly inFlightCount: number;
 }
 
-/** A model with its present copies on the instances. */
-export interface PlacedModel<Instance> {
+/** A model for which a request is routed, and the state of its copies on the instances. */
+export interface RoutableModel<Instance> {
   readonly target: string;
-  /** The key of the endpoint. */
+  /** The endpoint's key for the hash that ranks the instances. */
   readonly key: PlacementKey;
-  readonly copyOn: (instance: Instance) => ModelCopy;
-  /** Returns whether most requests of an instance are for the model. */
+  readonly copyOn: (instance: Instance) => ModelCopyState;
+  /** Returns whether the model causes at least an average share of an instance's requests. */
   readonly isBusyWith: (instance: Instance) => boolean;
   /**
-   * Returns whether the instance can load the model without evicting a recently used one. Called for one instance at
-   * most.
+   * Returns whether the instance can load the model without evicting a recently used one. It is called for at most one
+   * instance per request.
    */
   readonly hasRoomOn: (instance: Instance) => boolean;
 }
 
-export interface PlacementLimits {
-  /** Maximum ratio of an instance's requests in flight to the average. */
+export interface ModelRoutingLimits {
+  /** Maximum ratio of an instance's requests in flight to the average of all instances; above it, the instance is too busy. */
   readonly loadRatioMax: number;
-  /** Number of requests in flight up to which an instance is never too busy, whatever the average. */
+  /** Number of requests in flight up to which an instance is never considered too busy. */
   readonly queueMin: number;
 }
 
-export const placementLimits: PlacementLimits = { loadRatioMax: 1.5, queueMin: 8 };
+export const modelRoutingLimits: ModelRoutingLimits = { loadRatioMax: 1.5, queueMin: 8 };
 
-export interface PlacedRequest<Instance> {
+export interface RoutingDecision<Instance> {
   /** The instance for the request. */
   readonly serve: Instance;
-  /** An instance that is to load a further copy; it gets requests once the copy is loaded. */
+  /** An instance that must load an additional copy of the model, for later requests; null if none is needed. */
   readonly bring: Instance | null;
 }
 
-/** Returns the maximum number of copies of one model, so that no model is on all instances. */
-export function copiesMax(instanceCount: number): number {
+/** Returns the maximum number of copies of one model. It is below the number of instances, so that no model occupies all of them. */
+export function modelCopiesMax(instanceCount: number): number {
   return Math.min(instanceCount, Math.max(2, Math.ceil(instanceCount / 2)));
 }
 
-/** Returns the number of requests in flight above which an instance gets no more while another one can serve them. */
-export function queueBound(inFlightSum: number, instanceCount: number, limits: PlacementLimits): number {
+/** Returns the number of requests in flight above which an instance is too busy for another request. */
+export function busyThreshold(inFlightSum: number, instanceCount: number, limits: ModelRoutingLimits): number {
   return Math.max(limits.queueMin, Math.ceil((limits.loadRatioMax * (inFlightSum + 1)) / instanceCount));
 }
 
 /**
- * Returns the instance for a request. Each model ranks the instances by a keyed hash of its name and their ordinals
- * (rendezvous hashing), so that adding or removing an instance changes the first rank only of the models that it gains
- * or had. A request goes to the first in rank that has the model and is not too busy. If none has it, it is loaded on
- * the first that is not too busy. If those that have it are too busy, a copy is loaded on the next one; if the first in
- * rank is new or has returned, a copy is loaded there. No request waits for an additional copy. The result depends only
- * on the arguments and takes a few passes over the instances.
+ * Returns the instance for a request. A keyed hash of the model's name and the ordinals ranks the instances for each model
+ * (rendezvous hashing). An added or removed instance changes only the ranking of the models that it gains or had. The
+ * request goes to the highest-ranked instance that has the model and is not too busy. If no instance has the model, it is
+ * loaded on the highest-ranked one that is not too busy. If all instances with the model are too busy, an additional copy
+ * is loaded on the next one. If the highest-ranked instance lacks the model, a copy is loaded there, too. The request
+ * itself never waits for an additional copy.
  */
-export function placeModel<Instance extends PlacementCandidate>(
+export function routeModelRequest<Instance extends RoutingCandidate>(
   instances: readonly [Instance, ...Instance[]],
-  model: PlacedModel<Instance>,
-  limits: PlacementLimits,
-): PlacedRequest<Instance> {
+  model: RoutableModel<Instance>,
+  limits: ModelRoutingLimits,
+): RoutingDecision<Instance> {
   const [only] = instances;
   if (instances.length === 1) return { serve: only, bring: null };
-  const bound = boundOf(instances, limits);
+  const bound = busyThresholdOf(instances, limits);
   const ranked = rankedBy(model, instances);
   const isFree = ({ inFlightCount }: Instance) => inFlightCount < bound;
   const isLoaded = (instance: Instance) => model.copyOn(instance) === "loaded";
   const top = first(ranked, () => true) ?? only;
   const mayHave = (instance: Instance | null) =>
-    instance !== null && isFree(instance) && mayBring(instances, model, instance) ? instance : null;
+    instance !== null && isFree(instance) && canAddCopy(instances, model, instance) ? instance : null;
 
   const loaded = first(ranked, (each) => isLoaded(each) && isFree(each));
   if (loaded !== null) return { serve: loaded, bring: loaded === top ? null : mayHave(top) };
   const idlest = idlestOf(ranked, isLoaded);
   if (idlest !== null) {
-    // Only the model that causes the load gets a copy, not the others on the same instance.
+    // Only the model that causes most of the instance's requests gets an additional copy, not the other models on it.
     if (!model.isBusyWith(idlest)) return { serve: idlest, bring: null };
     const next = first(ranked, (each) => model.copyOn(each) === "absent" && isFree(each));
     return { serve: idlest, bring: mayHave(next) };
   }
-  // The memory of a model that is being loaded for the first time is not known yet: no further copy before that.
+  // The first load of the model is in progress: its memory is not known yet, so no additional copy is loaded.
   const coming = first(ranked, (each) => model.copyOn(each) === "coming");
   return { serve: coming ?? first(ranked, isFree) ?? top, bring: null };
 }
 
-/** Returns whether a model may get a further copy on an instance; one at a time. */
-function mayBring<Instance>(instances: readonly Instance[], model: PlacedModel<Instance>, to: Instance): boolean {
+/** Returns whether an additional copy of the model may be loaded on an instance. Additional copies are loaded one at a time. */
+function canAddCopy<Instance>(instances: readonly Instance[], model: RoutableModel<Instance>, to: Instance): boolean {
   if (model.copyOn(to) !== "absent") return false;
   let copyCount = 0;
   for (const instance of instances) {
@@ -95,23 +95,23 @@ function mayBring<Instance>(instances: readonly Instance[], model: PlacedModel<I
     if (copy === "coming") return false;
     if (copy === "loaded") copyCount += 1;
   }
-  return copyCount < copiesMax(instances.length) && model.hasRoomOn(to);
+  return copyCount < modelCopiesMax(instances.length) && model.hasRoomOn(to);
 }
 
-function boundOf(instances: readonly PlacementCandidate[], limits: PlacementLimits): number {
+function busyThresholdOf(instances: readonly RoutingCandidate[], limits: ModelRoutingLimits): number {
   let inFlightSum = 0;
   for (const { inFlightCount } of instances) inFlightSum += inFlightCount;
-  return queueBound(inFlightSum, instances.length, limits);
+  return busyThreshold(inFlightSum, instances.length, limits);
 }
 
-/** An instance and its score for a model. */
+/** An instance with its hash score for a model. */
 interface Ranked<Instance> {
   readonly instance: Instance;
   readonly score: number;
 }
 
-function rankedBy<Instance extends Pick<PlacementCandidate, "ordinal">>(
-  { key, target }: Pick<PlacedModel<Instance>, "key" | "target">,
+function rankedBy<Instance extends Pick<RoutingCandidate, "ordinal">>(
+  { key, target }: Pick<RoutableModel<Instance>, "key" | "target">,
   instances: readonly Instance[],
 ): readonly Ranked<Instance>[] {
   const rank = new ModelRank(key, target);
@@ -119,10 +119,10 @@ function rankedBy<Instance extends Pick<PlacementCandidate, "ordinal">>(
 }
 
 /**
- * Returns the first in a model's rank that satisfies the condition; null for none. For equal scores the lower ordinal
- * is first.
+ * Returns the highest-ranked instance that satisfies the condition; null if there is none. For equal scores, the lower
+ * ordinal wins.
  */
-function first<Instance extends Pick<PlacementCandidate, "ordinal">>(
+function first<Instance extends Pick<RoutingCandidate, "ordinal">>(
   ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
 ): Instance | null {
@@ -139,10 +139,10 @@ function first<Instance extends Pick<PlacementCandidate, "ordinal">>(
 }
 
 /**
- * Returns the instance with the fewest requests that satisfies the condition, in doubt the first in rank; null for
- * none.
+ * Returns the instance with the fewest requests in flight that satisfies the condition; null if there is none. For equal
+ * numbers, the higher-ranked instance wins.
  */
-function idlestOf<Instance extends PlacementCandidate>(
+function idlestOf<Instance extends RoutingCandidate>(
   ranked: readonly Ranked<Instance>[],
   isSo: (instance: Instance) => boolean,
 ): Instance | null {
@@ -153,8 +153,8 @@ function idlestOf<Instance extends PlacementCandidate>(
   return first(ranked, (each) => each.inFlightCount === fewest && isSo(each));
 }
 
-/** Returns the first in rank of the instances that have a model: its copy stays when the others are unloaded. */
-export function firstInRank<Instance extends Pick<PlacementCandidate, "ordinal">>(
+/** Returns the highest-ranked of the instances that have a model. Its copy stays loaded when unused copies are unloaded. */
+export function highestRanked<Instance extends Pick<RoutingCandidate, "ordinal">>(
   instances: readonly [Instance, ...Instance[]],
   model: { readonly key: PlacementKey; readonly target: string },
 ): Instance {

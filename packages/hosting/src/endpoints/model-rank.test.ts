@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ModelRank, placementKeyOf } from "./model-rank.ts";
+import { ModelRank, derivePlacementKey } from "./model-rank.ts";
 
 const mask = 0xffffffffn;
 const rotated = (word: bigint, bits: bigint) => ((word << bits) | (word >> (32n - bits))) & mask;
@@ -75,7 +75,7 @@ test("names that all prefer one instance of an endpoint are spread over the inst
     const rank = new ModelRank(key, target);
     return [0, 1, 2, 3].toSorted((a, b) => rank.scoreOf(b) - rank.scoreOf(a))[0];
   };
-  const [known, other] = [placementKeyOf("one"), placementKeyOf("another")];
+  const [known, other] = [derivePlacementKey("one"), derivePlacementKey("another")];
   const aimed = Array.from({ length: 8000 }, (_, index) => `m${index}`).filter((target) => best(known, target) === 0);
   const counts = [0, 0, 0, 0];
   for (const target of aimed) counts[best(other, target) ?? 0] = (counts[best(other, target) ?? 0] ?? 0) + 1;

@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 
-/** 64 bits in sixteen hexadecimal digits. Without the key a caller cannot predict the instance for a model's name. */
+/** A secret 64-bit key in hexadecimal. Without the key, callers cannot predict the instance that serves a model name. */
 export type PlacementKey = string;
 
-/** Returns a key for an owner without one; the same text gives the same key. */
-export function placementKeyOf(text: string): PlacementKey {
+/** Derives a key from a text, for owners without a random key. */
+export function derivePlacementKey(text: string): PlacementKey {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
 /**
- * A model's order of preference of the instances: a score for each ordinal, by HalfSipHash-2-4 with 64 bits (J.-P.
- * Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", 2012) over the model's name in UTF-16, padded to
- * words of four bytes, its length and the ordinal. Without the key nobody can find names that prefer the same instance.
- * Names are hashed once for all ordinals.
+ * The ranking of instances for one model: a score for each ordinal. The score is HalfSipHash-2-4 with 64 bits (J.-P.
+ * Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", 2012) of the model's name in UTF-16, padded to words
+ * of four bytes, its length and the ordinal. The hash is keyed so that callers cannot construct names that all prefer one
+ * instance. The name is hashed once for all ordinals.
  */
 export class ModelRank {
   #v0 = 0;

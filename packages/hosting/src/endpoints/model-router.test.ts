@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { coldCopies } from "./model-router.ts";
-import { placementKeyOf } from "./model-rank.ts";
+import { unusedCopies } from "./model-router.ts";
+import { derivePlacementKey } from "./model-rank.ts";
 
 const copy = fc.record({ target: fc.constantFrom("a", "b", "c"), pinCount: fc.nat(1), usedNs: fc.nat(20) });
 const instances = fc.array(fc.uniqueArray(copy, { selector: ({ target }) => target, maxLength: 3 }), { maxLength: 5 });
@@ -16,7 +16,7 @@ test("of copies those go that no request holds and nobody has used since, and on
         models: each.map((model) => ({ ...model, id: `${ordinal} ${model.target}` })),
       }));
       const gone = new Set(
-        coldCopies(held, { sinceNs: 10, key: placementKeyOf("e") }).map(({ holder, id }) => `${holder} ${id}`),
+        unusedCopies(held, { sinceNs: 10, key: derivePlacementKey("e") }).map(({ holder, id }) => `${holder} ${id}`),
       );
       const left = (target: string) =>
         held.flatMap(({ ordinal, models: all }) =>

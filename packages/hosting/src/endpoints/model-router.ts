@@ -1,39 +1,39 @@
 import { assert, delay, openDeadline, type Clock, type Logger, type TaskGroup } from "@galatea/base";
 import type { AgentContainer, ModelsView, ModelState } from "../instance-agent/index.ts";
-import { firstInRank, placeModel, placementLimits, type PlacementCandidate } from "./model-placement.ts";
+import { highestRanked, routeModelRequest, modelRoutingLimits, type RoutingCandidate } from "./model-placement.ts";
 import type { PlacementKey } from "./model-rank.ts";
-import { warmingsOf } from "./model-warming.ts";
+import { modelsToPreload } from "./model-warming.ts";
 
-/** A multi-model container. */
-export interface ModelHolder {
+/** A multi-model container of an instance, with the view of its loaded models. */
+export interface MultiModelContainer {
   readonly container: Pick<AgentContainer, "acquire" | "release" | "recheck">;
   readonly models: ModelsView;
 }
 
-/** An instance with multi-model containers; in Direct mode each of its containers may have models of its own. */
-export interface ModelInstance extends PlacementCandidate {
+/** An instance with at least one multi-model container. With Mode Direct, each of its containers can be one. */
+export interface ModelInstance extends RoutingCandidate {
   readonly id: string;
-  /** Returns the named container, or for null the only multi-model one; null for a container with a single model. */
-  holderOf(containerName: string | null): ModelHolder | null;
+  /** Returns the named multi-model container, or for null the only one of the instance; null if the named container has a single model. */
+  holderOf(containerName: string | null): MultiModelContainer | null;
 }
 
-/** An instance that may be of a previous run of the platform. */
+/** An instance that may have been adopted after a restart of the platform. */
 export interface AdoptedInstance extends ModelInstance {
   serves(containerName: string | null): boolean;
-  /** Returns whether its models are not known yet. */
+  /** Returns whether the instance is being adopted, so that its loaded models are not known yet. */
   isAdopting(containerName: string | null): boolean;
-  /** Resolves when they are known. */
+  /** Resolves when the instance's loaded models are known. */
   adopted(containerName: string | null, signal: AbortSignal): Promise<void>;
 }
 
 export interface ModelRouterOptions {
-  /** The tasks of the fleet, which closes them. */
+  /** Task group for background loads. The fleet owns and closes it. */
   readonly tasks: TaskGroup;
   /** The endpoint's key for the placement of models. */
   readonly key: PlacementKey;
-  /** Idle time after which a copy is unloaded. */
+  /** Idle time after which an additional copy is unloaded, in milliseconds. */
   readonly coldMs: number;
-  /** Maximum wait of requests for the models of adopted instances, from the platform's start. */
+  /** Time after the platform's start during which requests wait for the models of adopted instances, in milliseconds. */
   readonly adoptionMsMax: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -44,19 +44,19 @@ export interface RequestedModel {
   readonly targetContainer: string | null;
 }
 
-/** Maximum number of concurrent additional loads on one instance: requests that wait for models load there, too. */
-const bringsMax = 2;
-/** Maximum number of remembered failed copies, which are not retried at once; above this the oldest are forgotten. */
+/** Maximum number of concurrent loads of additional copies on one instance. Loads for waiting requests are not limited by it. */
+const additionalLoadsMax = 2;
+/** Maximum number of failed loads that are remembered, so that they are not retried immediately. */
 const failuresMax = 1000;
 
-/** Maximum duration of loading models on an instance before requests go there. */
+/** Maximum time for loading models on new instances before requests are routed to them, in milliseconds. */
 const warmMsMax = 60_000;
 
-/** Routes the requests for models to a fleet's instances, and loads and unloads copies of the models. */
+/** Routes requests for models to a fleet's instances, and loads and unloads additional copies of models. */
 export class ModelRouter {
   readonly #options: ModelRouterOptions;
   readonly #bringCounts = new Map<string, number>();
-  /** Time from which a copy may be tried again, by instance and model. */
+  /** Monotonic time until which a failed load is not retried, by instance and model. */
   readonly #failedUntilNs = new Map<string, number>();
   #adoptsUntilNs = -Infinity;
 
@@ -64,16 +64,16 @@ export class ModelRouter {
     this.#options = options;
   }
 
-  /** Starts the time in which requests wait for the models of adopted instances. */
+  /** Starts the period in which requests wait for the models of adopted instances. */
   adopts(): void {
     const { clock, adoptionMsMax } = this.#options;
     this.#adoptsUntilNs = clock.monotonicNs() + adoptionMsMax * 1e6;
   }
 
   /**
-   * Resolves when an instance in service has the model, when the models of all adopted instances are known, or after a
-   * time limit. Without this wait, a request soon after the platform's start would load a model that another instance
-   * has in memory.
+   * Resolves when an instance in service is known to have the model, when the models of all adopted instances are known,
+   * or after a time limit. Without this wait, a request soon after a restart of the platform would load a model that
+   * another instance has in memory.
    */
   async located(places: readonly AdoptedInstance[], asked: RequestedModel, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
@@ -92,8 +92,8 @@ export class ModelRouter {
   }
 
   /**
-   * Returns the instance for a request, among those that can serve it. Starts loading a further copy where the model is
-   * to have one, without waiting for it.
+   * Returns the instance for a request, among those that can serve it. If the model needs an additional copy, starts to
+   * load it without waiting.
    */
   choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], asked: RequestedModel): Place {
     const { targetModel: target, targetContainer: name } = asked;
@@ -104,16 +104,16 @@ export class ModelRouter {
       isBusyWith: (place: Place) => place.holderOf(name)?.models.isBusyWith(target) ?? true,
       hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.holderOf(name), place, places, name }),
     };
-    const { serve, bring } = placeModel(places, model, placementLimits);
+    const { serve, bring } = routeModelRequest(places, model, modelRoutingLimits);
     const holder = bring?.holderOf(name) ?? null;
     if (bring !== null && holder !== null) this.#bring(bring, holder, target);
     return serve;
   }
 
   /**
-   * Loads the models that some instances have in use on the instances that will get their requests, so that no request
-   * waits for a load. Resolves when that is done, has taken too long, or the signal aborts; models that fail to load,
-   * or would evict a model in use, are left to requests.
+   * Loads models that are in use on some instances onto the instances that will get their requests, so that no request
+   * waits for a load. Resolves when the loads have ended, a time limit has expired, or the signal aborts. Models that fail
+   * to load, or that would evict a model in use, are loaded by the first request for them.
    */
   async warm(
     from: readonly ModelInstance[],
@@ -134,7 +134,7 @@ export class ModelRouter {
         const { id, ordinal } = place;
         return [{ id, ordinal, holder, has: (target: string) => holder.models.copyOf(target) !== "absent" }];
       });
-      return warmingsOf(sources, places, { sinceNs, key });
+      return modelsToPreload(sources, places, { sinceNs, key });
     });
     const left = warmings.values();
     const work = async () => {
@@ -143,10 +143,10 @@ export class ModelRouter {
         if (place.holder.models.hasRoomFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
       }
     };
-    await Promise.all(Array.from({ length: bringsMax * to.length }, work));
+    await Promise.all(Array.from({ length: additionalLoadsMax * to.length }, work));
   }
 
-  /** Periodically unloads unused copies of models with several copies, until it rejects with the signal's reason. */
+  /** Periodically unloads unused additional copies. Runs until the signal aborts, and then rejects with its reason. */
   async dropCold(
     places: readonly ModelInstance[],
     containers: readonly string[],
@@ -161,7 +161,7 @@ export class ModelRouter {
           const holder = place.holderOf(name);
           return holder === null ? [] : [{ ordinal: place.ordinal, holder, models: holder.models.loadedModels() }];
         });
-        for (const { holder, id } of coldCopies(held, { sinceNs, key })) holder.container.release(id);
+        for (const { holder, id } of unusedCopies(held, { sinceNs, key })) holder.container.release(id);
       }
     }
   }
@@ -170,14 +170,14 @@ export class ModelRouter {
     target: string,
     on: {
       readonly place: ModelInstance;
-      readonly to: ModelHolder | null;
+      readonly to: MultiModelContainer | null;
       readonly places: readonly ModelInstance[];
       readonly name: string | null;
     },
   ): boolean {
     const { clock, coldMs } = this.#options;
     const { place, to, places, name } = on;
-    if (to === null || !to.models.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= bringsMax) return false;
+    if (to === null || !to.models.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= additionalLoadsMax) return false;
     const nowNs = clock.monotonicNs();
     if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
     let bytes = 0;
@@ -185,9 +185,9 @@ export class ModelRouter {
     return to.models.hasRoomFor(bytes, nowNs - coldMs * 1e6);
   }
 
-  /** Returns whether a copy that no request waits for was loaded. */
+  /** Loads a copy for which no request waits. Resolves with whether it was loaded. */
   async #acquire(
-    to: { readonly id: string; readonly holder: ModelHolder },
+    to: { readonly id: string; readonly holder: MultiModelContainer },
     target: string,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -196,7 +196,7 @@ export class ModelRouter {
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      this.#options.logger.info("an additional copy of a model could not be loaded", {
+      this.#options.logger.info("failed to load an additional copy of a model; requests continue on the existing copies", {
         instance: to.id,
         target,
         error: String(error),
@@ -205,7 +205,7 @@ export class ModelRouter {
     }
   }
 
-  #bring(place: ModelInstance, holder: ModelHolder, target: string): void {
+  #bring(place: ModelInstance, holder: MultiModelContainer, target: string): void {
     const { tasks, clock, coldMs } = this.#options;
     this.#bringCounts.set(place.id, (this.#bringCounts.get(place.id) ?? 0) + 1);
     tasks.run(async (closing) => {
@@ -227,23 +227,23 @@ export class ModelRouter {
 
 const keyOf = ({ id }: ModelInstance, target: string) => `${id} ${target}`;
 
-export interface LoadedModels<Holder> {
+export interface InstanceModels<Holder> {
   readonly ordinal: number;
   readonly holder: Holder;
   readonly models: readonly Pick<ModelState, "id" | "target" | "pinCount" | "usedNs">[];
 }
 
 /**
- * Returns the copies to unload: for a model on several instances, all but the first in rank that no request uses or has
- * used recently.
+ * Returns the copies to unload: for each model on several instances, the unused copies except the one on the
+ * highest-ranked instance.
  */
-export function coldCopies<Holder>(
-  held: readonly LoadedModels<Holder>[],
+export function unusedCopies<Holder>(
+  held: readonly InstanceModels<Holder>[],
   { sinceNs, key }: { readonly sinceNs: number; readonly key: PlacementKey },
 ): readonly { readonly holder: Holder; readonly id: string }[] {
   const byTarget = new Map<
     string,
-    { readonly from: LoadedModels<Holder>; readonly model: LoadedModels<Holder>["models"][number] }[]
+    { readonly from: InstanceModels<Holder>; readonly model: InstanceModels<Holder>["models"][number] }[]
   >();
   for (const from of held) {
     for (const model of from.models) {
@@ -256,7 +256,7 @@ export function coldCopies<Holder>(
     const [first, ...more] = copies.map(({ from }) => from);
     assert(first !== undefined, "a model that is loaded is loaded somewhere");
     if (more.length === 0) return [];
-    const stays = firstInRank([first, ...more], { key, target });
+    const stays = highestRanked([first, ...more], { key, target });
     return copies.flatMap(({ from, model: { id, pinCount, usedNs } }) =>
       from === stays || pinCount > 0 || usedNs > sinceNs ? [] : [{ holder: from.holder, id }],
     );

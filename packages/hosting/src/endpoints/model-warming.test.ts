@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { firstInRank } from "./model-placement.ts";
-import { placementKeyOf } from "./model-rank.ts";
-import { warmingsOf } from "./model-warming.ts";
+import { highestRanked } from "./model-placement.ts";
+import { derivePlacementKey } from "./model-rank.ts";
+import { modelsToPreload } from "./model-warming.ts";
 
-const key = placementKeyOf("e");
+const key = derivePlacementKey("e");
 const names = ["a", "b", "c", "d", "e", "f"] as const;
 const model = fc.record({
   target: fc.constantFrom(...names),
@@ -32,7 +32,7 @@ const places = fc
 test("property: what is in use and nowhere yet is loaded once, where it is preferred, what was used last first; nothing else is", () => {
   fc.assert(
     fc.property(sources, places, (from, to) => {
-      const warmings = warmingsOf(from, to, { sinceNs: 10, key });
+      const warmings = modelsToPreload(from, to, { sinceNs: 10, key });
       const inUse = new Map<string, number>();
       for (const { target, pinCount, usedNs } of from.flatMap(({ models }) => models)) {
         if (pinCount === 0 && usedNs <= 10) continue;
@@ -48,7 +48,7 @@ test("property: what is in use and nowhere yet is loaded once, where it is prefe
       const [first, ...more] = to;
       for (const { target, to: place, bytes } of warmings) {
         assert(first !== undefined);
-        assert.equal(place, firstInRank([first, ...more], { key, target }));
+        assert.equal(place, highestRanked([first, ...more], { key, target }));
         const weights = from.flatMap(({ models }) => models.filter((each) => each.target === target));
         assert.ok(weights.some(({ wholeBytes }) => wholeBytes === bytes));
       }

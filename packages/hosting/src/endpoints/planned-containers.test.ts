@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ContainerDefinition, ModelContainers } from "../definitions/index.ts";
-import { plannedContainers, sharesOf } from "./planned-containers.ts";
+import { planContainers, divideFairly } from "./planned-containers.ts";
 
 const gibi = 2 ** 30;
 
@@ -16,15 +16,15 @@ function planned(containers: readonly ContainerDefinition[], executionMode: "Ser
     InitialVariantWeight: 1,
   };
   const plan = { variant, model: { ...model, containers: containers as ModelContainers } };
-  return plannedContainers(plan, { vcpuCount: 2, memoryBytes: 10 * gibi });
+  return planContainers(plan, { vcpuCount: 2, memoryBytes: 10 * gibi });
 }
 
 test("shares are equal, and what one does not want goes to the others", () => {
-  assert.deepEqual(sharesOf(90, [Infinity, Infinity, Infinity]), [30, 30, 30]);
-  assert.deepEqual(sharesOf(90, [Infinity, 10, Infinity]), [40, 10, 40]);
-  assert.deepEqual(sharesOf(90, [50, 50]), [45, 45]);
-  assert.deepEqual(sharesOf(90, [80, 10]), [80, 10]);
-  assert.deepEqual(sharesOf(90, [0, Infinity, 0]), [0, 90, 0]);
+  assert.deepEqual(divideFairly(90, [Infinity, Infinity, Infinity]), [30, 30, 30]);
+  assert.deepEqual(divideFairly(90, [Infinity, 10, Infinity]), [40, 10, 40]);
+  assert.deepEqual(divideFairly(90, [50, 50]), [45, 45]);
+  assert.deepEqual(divideFairly(90, [80, 10]), [80, 10]);
+  assert.deepEqual(divideFairly(90, [0, Infinity, 0]), [0, 90, 0]);
 });
 
 test("containers share the instance's memory, and those with many models its disk", () => {

@@ -1,5 +1,5 @@
-/** Returns the instance with the fewest requests in flight; one of several equal ones by `chance` in [0, 1). */
-export function leastBusy<Instance extends { readonly inFlightCount: number }>(
+/** Returns the instance with the fewest requests in flight. The random number `chance` in [0, 1) chooses among equal ones. */
+export function chooseLeastBusy<Instance extends { readonly inFlightCount: number }>(
   instances: readonly Instance[],
   chance: number,
 ): Instance | null {
@@ -12,7 +12,7 @@ export function leastBusy<Instance extends { readonly inFlightCount: number }>(
   return least;
 }
 
-/** Returns one of the instances by `chance` in [0, 1). */
-export function anyOf<Instance>(instances: readonly Instance[], chance: number): Instance | null {
+/** Returns a random instance; `chance` is a random number in [0, 1). Returns null if there are no instances. */
+export function chooseRandom<Instance>(instances: readonly Instance[], chance: number): Instance | null {
   return instances[Math.floor(chance * instances.length)] ?? null;
 }

@@ -1,22 +1,22 @@
 import { AwsError } from "@galatea/base";
 import type { AsyncInferenceConfig } from "../definitions/index.ts";
-import { newSession, sessionNotFound, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
-import type { CallWatch, Mirrors } from "../mirrors/index.ts";
+import { newSessionId, sessionNotFound, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
+import type { MirroredCalls, Mirrors } from "../mirrors/index.ts";
 import { EndpointMirrors } from "./endpoint-mirrors.ts";
 import {
   footprintBytes,
   groupKey,
-  isTransient,
-  routesOf,
+  isTransientState,
+  routingTable,
   type EndpointRecord,
   type Generation,
   type Route,
   type VariantGroup,
 } from "./endpoint-record.ts";
-import { plannedFootprint, stepOf } from "./endpoint-state.ts";
+import { peakFootprint, currentStep } from "./endpoint-state.ts";
 import { isComponentVariant } from "../definitions/index.ts";
-import { failureSentence } from "./failure-sentence.ts";
-import { Fleet, type FleetNames, type FleetDependencies } from "./fleet.ts";
+import { instanceFailureReason } from "./failure-sentence.ts";
+import { Fleet, type FleetIdentity, type FleetDependencies } from "./fleet.ts";
 import { OwnerLedger } from "../nodes/index.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
@@ -24,7 +24,7 @@ import { SharedInstances } from "./shared-instances.ts";
 import type { VariantFleet } from "./variant-fleet.ts";
 import { WeightedRotation } from "./weighted-rotation.ts";
 
-/** A row of the routing table with its fleet. */
+/** A row of the routing table with the fleet that serves it. */
 interface FleetRoute extends Route {
   readonly fleet: VariantFleet;
 }
@@ -33,7 +33,7 @@ export interface RunningEndpointDependencies extends FleetDependencies {
   readonly mirrors: Mirrors;
 }
 
-/** The fleets of an endpoint's generations. Its record determines the routing of requests. */
+/** A running endpoint: the fleets of all its generations. Routes requests to them as its record says. */
 export class RunningEndpoint implements AsyncDisposable {
   readonly #name: string;
   readonly #owner: EndpointRecord["owner"];
@@ -42,14 +42,14 @@ export class RunningEndpoint implements AsyncDisposable {
   readonly #mirrors: EndpointMirrors;
   readonly #fleets = new Map<string, VariantFleet>();
   readonly #ledger: OwnerLedger;
-  /** Identifies the endpoint: its name and its time of creation. */
+  /** Identity of the endpoint. The creation time distinguishes it from a later endpoint with the same name. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
   #asyncInference: AsyncInferenceConfig | null = null;
   #routes: readonly FleetRoute[] = [];
   #rotation = new WeightedRotation<FleetRoute>([]);
   #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: VariantFleet }>>();
-  /** Undefined while no calls are copied. */
-  #watches: ReadonlyMap<VariantFleet, CallWatch> | undefined;
+  /** Objects that copy requests, by fleet; undefined while no requests are copied. */
+  #watches: ReadonlyMap<VariantFleet, MirroredCalls> | undefined;
 
   constructor({ name, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointDependencies) {
     this.#name = name;
@@ -66,27 +66,27 @@ export class RunningEndpoint implements AsyncDisposable {
     return this.#fleets.values();
   }
 
-  /** Number of instances in service by key of the group. */
+  /** Number of instances in service of each variant, by `groupKey`. */
   get inServiceCounts(): ReadonlyMap<string, number> {
     return new Map([...this.#fleets].map(([key, { inServiceCount }]) => [key, inServiceCount]));
   }
 
-  /** Settings of its request queue; null for a synchronous endpoint. */
+  /** Settings of an asynchronous endpoint; null for a synchronous one. */
   get asyncInference(): AsyncInferenceConfig | null {
     return this.#asyncInference;
   }
 
-  /** Number of instances in service that get requests. */
+  /** Number of instances in service to which requests are routed. */
   get inServiceCount(): number {
     return this.#routes.reduce((sum, { fleet }) => sum + fleet.inServiceCount, 0);
   }
 
-  /** The first variant that gets requests. */
+  /** Name of the first variant to which requests are routed. */
   get variantName(): string {
     return this.#routes[0]?.variantName ?? "";
   }
 
-  /** Starts the instances that were in service before the platform ended; retries until they are. */
+  /** Starts the instances that were in service before the platform stopped. Failed starts are retried until they are in service. */
   resume(record: EndpointRecord): void {
     for (const generation of record.generations) {
       for (const { plan, observed } of generation.variants) {
@@ -98,12 +98,12 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /**
-   * Starts the instances of the record's current step, or of its settled sizes. Rejects with SageMaker's failure
-   * sentence.
+   * Starts the instances of the record's current step, or of its settled sizes if no change is in progress. Rejects with
+   * SageMaker's failure reason.
    */
   async bringUp(record: EndpointRecord, signal: AbortSignal): Promise<void> {
     this.countBy(record);
-    const step = stepOf(record);
+    const step = currentStep(record);
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
     const grown = record.generations.flatMap((generation) => {
@@ -115,7 +115,7 @@ export class RunningEndpoint implements AsyncDisposable {
           const fleet = this.#fleetOf(generation, name);
           if ((await fleet.growTo(instanceCount, either)) > 0) await this.#warm(fleet, either);
         } catch (error) {
-          if (!either.aborted) failed.abort(new Error(failureSentence(error, name), { cause: error }));
+          if (!either.aborted) failed.abort(new Error(instanceFailureReason(error, name), { cause: error }));
         }
       });
     });
@@ -124,22 +124,23 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /**
-   * Counts the endpoint's record: it reserves the memory of its running instances; draining instances above that are
-   * counted on their nodes.
+   * Sets the memory that the endpoint reserves to that of its record. Draining instances that are no longer in the record
+   * are counted separately on their nodes.
    */
   countBy(record: EndpointRecord): void {
-    const isMoving = record.state.at !== "Deleting" && isTransient(record.state);
-    this.#ledger.setReservation(footprintBytes(plannedFootprint(record)), isMoving);
+    const isMoving = record.state.at !== "Deleting" && isTransientState(record.state);
+    this.#ledger.setReservation(footprintBytes(peakFootprint(record)), isMoving);
   }
 
   /**
-   * Resolves when the nodes have capacity for the record, or after the endpoint's own draining instances have ended.
+   * Resolves when the nodes have free memory for the record's instances, or when the endpoint's own draining instances
+   * have ended.
    */
   untilCapacity(signal: AbortSignal): Promise<void> {
     return this.#ledger.waitForCapacity(signal);
   }
 
-  /** Loads the models that the variant's other fleets have in use, before requests move to this fleet. */
+  /** Loads the models that are in use in the variant's other fleets, before requests are routed to this fleet. */
   async #warm(fleet: VariantFleet, signal: AbortSignal): Promise<void> {
     for (const other of this.#fleets.values()) {
       if (other === fleet || other.variantName !== fleet.variantName || other.models === null) continue;
@@ -147,7 +148,7 @@ export class RunningEndpoint implements AsyncDisposable {
     }
   }
 
-  /** Resolves when all fleets with requests are in service; rejects where an instance fails to start again. */
+  /** Resolves when all fleets that get requests are in service; rejects if an instance keeps failing to start. */
   async inService(signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#routes.map(async ({ fleet, variantName }) => {
@@ -155,15 +156,15 @@ export class RunningEndpoint implements AsyncDisposable {
           await fleet.inService(signal);
         } catch (error) {
           signal.throwIfAborted();
-          throw new Error(failureSentence(error, variantName), { cause: error });
+          throw new Error(instanceFailureReason(error, variantName), { cause: error });
         }
       }),
     );
   }
 
   /**
-   * Routes requests by the record from now on, and drains surplus instances. Resolves when these have ended, or the
-   * signal aborts.
+   * Routes requests as the record says, and drains the instances that are no longer in it. Resolves when the drained
+   * instances have ended, or the signal aborts.
    */
   async follow(record: EndpointRecord, signal: AbortSignal): Promise<void> {
     this.#route(record);
@@ -183,10 +184,10 @@ export class RunningEndpoint implements AsyncDisposable {
     );
   }
 
-  /** Throws AwsError with the codes and messages of SageMaker's runtime. */
+  /** Invokes the endpoint. Throws AwsError with the error codes and messages of SageMaker Runtime. */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { session } = request;
-    if (session !== undefined && session !== newSession) return await this.#inSession(request, session);
+    if (session !== undefined && session !== newSessionId) return await this.#inSession(request, session);
     const chosen = this.#choose(request.targetVariant);
     const { variantName } = chosen;
     let peerCount = 0;
@@ -196,7 +197,7 @@ export class RunningEndpoint implements AsyncDisposable {
       peerCount += fleet.inServiceCount;
       if (fleet.canServe) instead ??= fleet;
     }
-    // During an update both fleets of a variant can serve a request for it.
+    // During an update, a variant has two fleets, and both can serve requests that name the variant.
     const fleet = chosen.canServe ? chosen : (instead ?? chosen);
     return await this.#ask(fleet, request, peerCount);
   }
@@ -207,7 +208,7 @@ export class RunningEndpoint implements AsyncDisposable {
     return watch.invoke(request, (watched) => fleet.invoke(watched, peerCount));
   }
 
-  /** Sends a request to the fleet with its session, even while an update moves all other requests away from it. */
+  /** Sends a request to the fleet that has its session, even if an update routes all other requests to another fleet. */
   async #inSession(request: InvocationRequest, id: string): Promise<InvocationReply> {
     const { targetVariant } = request;
     const fleet = [...this.#fleets.values()].find((each) => each.holdsSession(id));
@@ -220,8 +221,8 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 
   /**
-   * Drains an endpoint that gets no more requests: those in flight may finish until the signal aborts; then everything
-   * is stopped.
+   * Drains an endpoint that gets no new requests, and then stops all its instances. Requests in flight may finish until
+   * the signal aborts.
    */
   async drain(signal: AbortSignal): Promise<void> {
     this.#ledger.markEnding();
@@ -232,7 +233,7 @@ export class RunningEndpoint implements AsyncDisposable {
     this.#mirrors.flush();
   }
 
-  /** Stops everything when the platform ends; unpacked models stay for its next run. */
+  /** Stops all instances because the platform shuts down. Unpacked models stay on disk for the next start. */
   async shutDown(): Promise<void> {
     this.#ledger[Symbol.dispose]();
     await this.#mirrors.leaveAll();
@@ -265,23 +266,23 @@ export class RunningEndpoint implements AsyncDisposable {
     return fleet;
   }
 
-  #newFleet({ plan, settled }: VariantGroup, names: FleetNames): VariantFleet {
+  #newFleet({ plan, settled }: VariantGroup, names: FleetIdentity): VariantFleet {
     const { concurrency } = settled;
     if (isComponentVariant(plan.variant)) return new SharedInstances(plan, names);
     if (concurrency !== undefined) return new ServerlessFleet(plan, { names, concurrency }, this.#dependencies);
     const parts = { ...this.#dependencies, placer: this.#ledger };
-    return new Fleet(plan, names, plan.isShadow === true ? withoutCallers(parts) : parts);
+    return new Fleet(plan, names, plan.isShadow === true ? shadowDependencies(parts) : parts);
   }
 
   #route(record: EndpointRecord): void {
     this.#asyncInference = record.generations[0].asyncInference ?? null;
     const byNumber = new Map(record.generations.map((generation) => [generation.number, generation]));
-    const routes = routesOf(record).flatMap((route) => {
+    const routes = routingTable(record).flatMap((route) => {
       const generation = byNumber.get(route.generation);
       return generation === undefined ? [] : [{ ...route, fleet: this.#fleetOf(generation, route.variantName) }];
     });
     this.#watches = this.#mirrors.watchesOf(record, (generation, variant) => this.#fleetOf(generation, variant));
-    // Rotations with unchanged weights keep their credits: a record may change often.
+    // Unchanged rotations are kept, because a new rotation starts without credits and would distribute requests unevenly.
     if (isSameRouting(routes, this.#routes)) return;
     this.#routes = routes;
     this.#rotation = new WeightedRotation(routes);
@@ -309,10 +310,10 @@ export class RunningEndpoint implements AsyncDisposable {
   }
 }
 
-/** The stop time-out of a shadow variant's containers, in milliseconds: no caller waits for their executions. */
+/** Time between SIGTERM and SIGKILL for the containers of a shadow variant, in milliseconds. It is short because no caller waits for them. */
 const shadowStopGraceMs = 3000;
 
-function withoutCallers(parts: FleetDependencies): FleetDependencies {
+function shadowDependencies(parts: FleetDependencies): FleetDependencies {
   const { instanceLimits } = parts.fleet;
   const stopGraceMs = Math.min(instanceLimits.stopGraceMs, shadowStopGraceMs);
   return { ...parts, fleet: { ...parts.fleet, instanceLimits: { ...instanceLimits, stopGraceMs } } };

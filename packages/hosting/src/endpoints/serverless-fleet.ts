@@ -1,23 +1,23 @@
 import type { Readable } from "node:stream";
 import { AwsError, ChangeNotifier, TaskGroup, delay, openDeadline, rejectOnAbort, unreachable } from "@galatea/base";
 import type { ServerlessConcurrency, VariantPlan } from "../definitions/index.ts";
-import type { Unconfined } from "../instances/index.ts";
+import type { MissingIsolation } from "../instances/index.ts";
 import {
   containerError,
   recordRefusal,
-  tooLong,
+  payloadTooLarge,
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
-import { footprintOf, noFootprint, type Footprint } from "./endpoint-record.ts";
-import { failureSentence } from "./failure-sentence.ts";
-import { Fleet, type FleetNames, type FleetDependencies } from "./fleet.ts";
+import { groupsFootprint, emptyFootprint, type Footprint } from "./endpoint-record.ts";
+import { instanceFailureReason } from "./failure-sentence.ts";
+import { Fleet, type FleetIdentity, type FleetDependencies } from "./fleet.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 import {
   coldState,
   nextServerlessState,
-  requestStep,
-  msUntilIdle,
+  nextRequestStep,
+  msUntilIdleStop,
   type ServerlessState,
   type ServerlessEvent,
 } from "./serverless-state.ts";
@@ -29,16 +29,16 @@ const startMsMax = 180_000;
 const startWaitMsMax = 55_000;
 
 /**
- * A variant whose one instance is started by the first request, which waits for it, and stopped after an idle time. One
- * instance serves all requests at once, up to the variant's concurrency: its container is a server. While it is cold it
- * uses nothing of the nodes; with provisioned concurrency it is never cold.
+ * The single instance of a serverless variant. The first request starts the instance and waits for it; after an idle time
+ * the instance is stopped. It serves all requests up to the variant's maximum concurrency. A cold instance uses no node
+ * resources. With provisioned concurrency, the instance is always running.
  */
 export class ServerlessFleet implements VariantFleet {
   /** Null: the fleet claims its memory while the instance runs. */
   readonly models = null;
   readonly #fleet: Fleet;
   readonly #dependencies: FleetDependencies;
-  readonly #names: FleetNames;
+  readonly #names: FleetIdentity;
   readonly #tasks: TaskGroup;
   readonly #changed = new ChangeNotifier();
   #concurrency: ServerlessConcurrency;
@@ -52,7 +52,7 @@ export class ServerlessFleet implements VariantFleet {
 
   constructor(
     plan: VariantPlan,
-    { names, concurrency }: { readonly names: FleetNames; readonly concurrency: ServerlessConcurrency },
+    { names, concurrency }: { readonly names: FleetIdentity; readonly concurrency: ServerlessConcurrency },
     parts: FleetDependencies,
   ) {
     const { instanceLimits, invocationLimits, logger } = parts.fleet;
@@ -81,16 +81,16 @@ export class ServerlessFleet implements VariantFleet {
     return this.#fleet.inServiceCount;
   }
 
-  get unconfined(): Unconfined {
+  get unconfined(): MissingIsolation {
     return this.#fleet.unconfined;
   }
 
-  /** A request that waits for the instance's start is not faster elsewhere. */
+  /** Always true: a request can wait for the instance's start here as well as in any other fleet. */
   get canServe(): boolean {
     return !this.#isDraining;
   }
 
-  /** Starts the instance and keeps it running. */
+  /** Starts the instance and keeps it running, for provisioned concurrency. */
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     if (instanceCount === 0) return 0;
     const wasKept = this.#isKept;
@@ -121,7 +121,7 @@ export class ServerlessFleet implements VariantFleet {
     if (this.#isKept) await this.#fleet.inService(signal);
   }
 
-  /** Stops keeping the instance: it is stopped after the idle time. */
+  /** Ends provisioned concurrency: the instance is stopped after the idle time. */
   shrinkTo({ instanceCount, concurrency }: FleetSize): Promise<void> {
     this.#concurrency = concurrency ?? this.#concurrency;
     this.#isKept = instanceCount > 0;
@@ -140,7 +140,7 @@ export class ServerlessFleet implements VariantFleet {
     const { max, provisioned } = this.#concurrency;
     try {
       if (this.#callCount >= max) throw this.#throttled(max);
-      if ((request.declaredBytes ?? 0) > payloadBytesMax) throw tooLong(payloadBytesMax);
+      if ((request.declaredBytes ?? 0) > payloadBytesMax) throw payloadTooLarge(payloadBytesMax);
     } catch (error) {
       if (error instanceof AwsError) {
         recordRefusal(metrics, request, { error, nowNs: clock.monotonicNs() });
@@ -201,14 +201,14 @@ export class ServerlessFleet implements VariantFleet {
     return this.#fleet.plan.variant.InstanceType;
   }
 
-  /** Use without a record: an instance that is kept running is in its endpoint's record. */
+  /** Footprint of the running instance. It is empty with provisioned concurrency, because the endpoint's record contains the instance then. */
   get #footprint(): Footprint {
     const { plan } = this.#fleet;
-    return this.#isKept ? noFootprint : footprintOf([{ plan, instanceCount: 1 }]);
+    return this.#isKept ? emptyFootprint : groupsFootprint([{ plan, instanceCount: 1 }]);
   }
 
   async #invoke(request: InvocationRequest): Promise<InvocationReply> {
-    const body = async () => limited(await request.body());
+    const body = async () => limitPayload(await request.body());
     if (this.#state.at === "running") return await this.#fleet.invoke({ ...request, body }, 1);
     const { clock, invocationLimits } = this.#dependencies.fleet;
     const { metrics } = this.#fleet;
@@ -231,15 +231,15 @@ export class ServerlessFleet implements VariantFleet {
   }
 
   /**
-   * Resolves when the instance is running, after starting it if it is cold. With "insists" it retries soon after a
-   * failed start, too.
+   * Resolves when the instance is running; starts it if it is cold. With "insists", a failed start is retried after a
+   * pause.
    */
   async #untilRunning(signal: AbortSignal, how: "asks" | "insists"): Promise<void> {
     for (let hasWaited = false; ; hasWaited = true) {
       signal.throwIfAborted();
       const changed = this.#changed.nextChange();
       const nowMs = how === "insists" && !hasWaited ? Infinity : this.#dependencies.fleet.clock.epochMs();
-      const step = requestStep(this.#state, { nowMs, hasWaited });
+      const step = nextRequestStep(this.#state, { nowMs, hasWaited });
       switch (step.do) {
         case "go":
           return;
@@ -288,7 +288,7 @@ export class ServerlessFleet implements VariantFleet {
       for (;;) {
         const changed = this.#changed.nextChange();
         const calls = { isKept: this.#isKept, callCount: this.#callCount, quietSinceMs: this.#quietSinceMs };
-        const restMs = msUntilIdle(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
+        const restMs = msUntilIdleStop(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
         if (restMs === 0) break;
         if (restMs === null) await rejectOnAbort(changed, closing);
         else await delay(clock, restMs, closing);
@@ -326,7 +326,7 @@ export class ServerlessFleet implements VariantFleet {
   }
 
   #ended(): AwsError {
-    return new AwsError("ServiceUnavailable", "its instances end", { statusFallback: 503 });
+    return new AwsError("ServiceUnavailable", "the endpoint's instances are being stopped", { statusFallback: 503 });
   }
 
   #notReady(): AwsError {
@@ -345,12 +345,12 @@ export class ServerlessFleet implements VariantFleet {
       return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause });
     }
     const when = againInMs === 0 ? "the next request" : `a request in ${Math.ceil(againInMs / 1000)} s or later`;
-    const text = `${failureSentence(cause, this.variantName)} It is started again by ${when}.`;
+    const text = `${instanceFailureReason(cause, this.variantName)} It is started again by ${when}.`;
     return containerError(503, text, this.#place);
   }
 }
 
-/** The failure of a start that a request waited for, with its cause. */
+/** The failure of an instance's start for which a request has waited. */
 class StartFailure extends Error {
   readonly againInMs: number;
 
@@ -361,8 +361,8 @@ class StartFailure extends Error {
   }
 }
 
-function limited(body: Buffer | Readable): Buffer | Readable {
-  if (Buffer.isBuffer(body) && body.length > payloadBytesMax) throw tooLong(payloadBytesMax);
+function limitPayload(body: Buffer | Readable): Buffer | Readable {
+  if (Buffer.isBuffer(body) && body.length > payloadBytesMax) throw payloadTooLarge(payloadBytesMax);
   return body;
 }
 

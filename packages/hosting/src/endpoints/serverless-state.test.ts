@@ -5,8 +5,8 @@ import * as fc from "fast-check";
 import {
   coldState,
   nextServerlessState,
-  requestStep,
-  msUntilIdle,
+  nextRequestStep,
+  msUntilIdleStop,
   type ServerlessState,
   type ServerlessEvent,
 } from "./serverless-state.ts";
@@ -45,7 +45,7 @@ test("whatever happens there is one instance at most, every request is taken on,
           assert.throws(() => nextServerlessState(state, wrong), new RegExp(`while ${state.at}`));
         }
         for (const hasWaited of [false, true]) {
-          const { do: step } = requestStep(state, { nowMs, hasWaited });
+          const { do: step } = nextRequestStep(state, { nowMs, hasWaited });
           const allowed = {
             cold: ["start"],
             starting: ["wait"],
@@ -67,9 +67,9 @@ test("whatever happens there is one instance at most, every request is taken on,
           const rest = state.untilMs - nowMs;
           assert.ok(rest >= Math.min(30_000, restMs * 2) && rest >= 1000 && rest <= 30_000);
           restMs = rest;
-          const early = requestStep(state, { nowMs: state.untilMs - 1, hasWaited: false });
+          const early = nextRequestStep(state, { nowMs: state.untilMs - 1, hasWaited: false });
           assert.deepEqual(
-            [early.do, requestStep(state, { nowMs: state.untilMs, hasWaited: false }).do],
+            [early.do, nextRequestStep(state, { nowMs: state.untilMs, hasWaited: false }).do],
             ["fail", "start"],
           );
         }
@@ -82,10 +82,10 @@ test("whatever happens there is one instance at most, every request is taken on,
 test("it sleeps when nobody has asked for the whole of its time, and never while it is kept or asked", () => {
   const quiet = { isKept: false, callCount: 0, quietSinceMs: 1000 };
   const at = (nowMs: number) => ({ nowMs, idleMs: 500 });
-  assert.equal(msUntilIdle(quiet, at(1000)), 500);
-  assert.equal(msUntilIdle(quiet, at(1499)), 1);
-  assert.equal(msUntilIdle(quiet, at(1500)), 0);
-  assert.equal(msUntilIdle(quiet, at(9000)), 0);
-  assert.equal(msUntilIdle({ ...quiet, callCount: 1 }, at(9000)), null);
-  assert.equal(msUntilIdle({ ...quiet, isKept: true }, at(9000)), null);
+  assert.equal(msUntilIdleStop(quiet, at(1000)), 500);
+  assert.equal(msUntilIdleStop(quiet, at(1499)), 1);
+  assert.equal(msUntilIdleStop(quiet, at(1500)), 0);
+  assert.equal(msUntilIdleStop(quiet, at(9000)), 0);
+  assert.equal(msUntilIdleStop({ ...quiet, callCount: 1 }, at(9000)), null);
+  assert.equal(msUntilIdleStop({ ...quiet, isKept: true }, at(9000)), null);
 });

@@ -1,14 +1,14 @@
 import { assert, unreachable } from "@galatea/base";
 
-/** The states of an instance that runs on demand. Requests that wait for it check again at each transition. */
+/** The state of a serverless instance. */
 export type ServerlessState =
   /** The instance does not run and uses nothing of a node. */
   | { readonly at: "cold" }
   | { readonly at: "starting"; readonly failureCount: number }
   | { readonly at: "running" }
-  /** The instance gets no more requests; its memory is not free until it has ended. */
+  /** The instance is being stopped. It gets no requests, and its memory is not free yet. */
   | { readonly at: "stopping" }
-  /** The start has failed: requests fail with its error, and a new start is allowed after a pause. */
+  /** The start has failed. Requests fail with its error until `untilMs`, when a new start is allowed. */
   | { readonly at: "failed"; readonly error: unknown; readonly failureCount: number; readonly untilMs: number };
 
 export type ServerlessEvent =
@@ -23,7 +23,7 @@ const retryMsMax = 30_000;
 
 export const coldState: ServerlessState = { at: "cold" };
 
-/** Returns the state after an event. Throws on an event that the state does not allow, which is a bug of the caller. */
+/** Returns the state after an event. Throws if the event is not allowed in the state, which is a bug of the caller. */
 export function nextServerlessState(state: ServerlessState, event: ServerlessEvent): ServerlessState {
   switch (event.kind) {
     case "start": {
@@ -50,17 +50,17 @@ export function nextServerlessState(state: ServerlessState, event: ServerlessEve
   }
 }
 
-/** The next step of a request; `hasWaited` is true for a request that waited for the failed start. */
-export type RequestStep =
+/** The next step of a request to a serverless variant. `hasWaited` is true for a request that waited for a start that has failed. */
+export type ServerlessRequestStep =
   | { readonly do: "go" }
   | { readonly do: "start" }
   | { readonly do: "wait" }
   | { readonly do: "fail"; readonly error: unknown; readonly againInMs: number };
 
-export function requestStep(
+export function nextRequestStep(
   state: ServerlessState,
   { nowMs, hasWaited }: { readonly nowMs: number; readonly hasWaited: boolean },
-): RequestStep {
+): ServerlessRequestStep {
   switch (state.at) {
     case "running":
       return { do: "go" };
@@ -80,9 +80,9 @@ export function requestStep(
 }
 
 /**
- * Returns the milliseconds until the instance is idle for too long; 0 to stop it now, null while nothing can stop it.
+ * Returns the milliseconds until an idle instance must be stopped: 0 if it must be stopped now, null if it is not idle.
  */
-export function msUntilIdle(
+export function msUntilIdleStop(
   {
     isKept,
     callCount,

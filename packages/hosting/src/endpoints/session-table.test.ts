@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
-import { readOpenedSession, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
+import { parseOpenedSession, type InvocationReply, type InvocationRequest } from "../invocations/index.ts";
 import { SessionTable } from "./session-table.ts";
 
 let nowMs = Date.parse("2026-01-01T00:00:00Z");
@@ -22,7 +22,7 @@ const asks = (session: string): InvocationRequest => ({
 });
 
 function says(opened: string | null, closedSession: string | null = null, done = () => {}): InvocationReply {
-  const openedSession = opened === null ? null : readOpenedSession(opened);
+  const openedSession = opened === null ? null : parseOpenedSession(opened);
   const told = {
     contentType: null,
     customAttributes: null,
@@ -112,4 +112,4 @@ for (const text of [
   "s1; Expires=2026-13-01T00:00:00Z",
   "s1; Expires=soon",
 ])
-  test(`'${text}' opens no session`, () => assert.equal(readOpenedSession(text), null));
+  test(`'${text}' opens no session`, () => assert.equal(parseOpenedSession(text), null));

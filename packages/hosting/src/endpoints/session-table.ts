@@ -1,12 +1,12 @@
 import { AwsError, type Clock } from "@galatea/base";
 import type { InvocationReply, InvocationRequest, OpenedSession } from "../invocations/index.ts";
-import { newSession, sessionNotFound } from "../invocations/index.ts";
+import { newSessionId, sessionNotFound } from "../invocations/index.ts";
 
 /** Maximum number of open sessions of one variant. */
 export const sessionsMax = 10_000;
 
-/** A response, and the instance that sent it. */
-export interface RoutedSession<Holder> {
+/** A response and the instance that has sent it. */
+export interface SessionReply<Holder> {
   readonly reply: InvocationReply;
   readonly holder: Holder;
 }
@@ -15,7 +15,7 @@ export interface SessionTableOptions<Holder> {
   readonly endpointName: string;
   readonly sessionsMax: number;
   readonly clock: Clock;
-  /** Returns whether the instance still gets requests. */
+  /** Returns whether requests are still routed to the instance. */
   readonly isServing: (holder: Holder) => boolean;
 }
 
@@ -25,8 +25,8 @@ interface OpenSession<Holder> {
 }
 
 /**
- * The instance of each stateful session of a variant. The model chooses a session's id and duration, and keeps its
- * state.
+ * Maps the stateful sessions of a variant to the instances that hold their state. The model chooses the id and the
+ * duration of a session.
  */
 export class SessionTable<Holder> {
   readonly #options: SessionTableOptions<Holder>;
@@ -37,7 +37,7 @@ export class SessionTable<Holder> {
     this.#options = options;
   }
 
-  /** Returns the instance of a session; null for one that is unknown or closed. */
+  /** Returns the instance of a session; null if the session is unknown, expired or closed. */
   holderOf(id: string): Holder | null {
     const session = this.#open.get(id);
     if (session === undefined) return null;
@@ -46,21 +46,21 @@ export class SessionTable<Holder> {
     return null;
   }
 
-  /** Forgets the sessions of instances that get no more requests. */
+  /** Removes the sessions of instances to which requests are no longer routed. */
   drop(holders: ReadonlySet<Holder>): void {
     for (const [id, { holder }] of this.#open) if (holders.has(holder)) this.#open.delete(id);
   }
 
   /**
-   * Sends a request to the instance of its session, or to any for a new one, and applies the session headers of the
-   * response. Throws AwsError for an unknown session, and where no more can be opened.
+   * Sends a request to the instance of its session, or to any instance for a new session. Opens or closes the session as
+   * the response's headers say. Throws AwsError for an unknown session, and if the maximum number of sessions is open.
    */
   async serve(
     request: InvocationRequest,
-    ask: (holder: Holder | null) => Promise<RoutedSession<Holder>>,
+    ask: (holder: Holder | null) => Promise<SessionReply<Holder>>,
   ): Promise<InvocationReply> {
-    const { session: id = newSession } = request;
-    if (id === newSession) return await this.#opened(ask);
+    const { session: id = newSessionId } = request;
+    if (id === newSessionId) return await this.#opened(ask);
     const holder = this.holderOf(id);
     if (holder === null) throw sessionNotFound(id, this.#options.endpointName);
     const { reply } = await ask(holder);
@@ -69,7 +69,7 @@ export class SessionTable<Holder> {
     return { ...reply, openedSession: null, closedSession: isClosed ? id : null };
   }
 
-  async #opened(ask: (holder: null) => Promise<RoutedSession<Holder>>): Promise<InvocationReply> {
+  async #opened(ask: (holder: null) => Promise<SessionReply<Holder>>): Promise<InvocationReply> {
     this.#makeRoom();
     this.#openingCount += 1;
     try {
@@ -85,7 +85,7 @@ export class SessionTable<Holder> {
     if (this.holderOf(id) !== null) {
       if (!Buffer.isBuffer(reply.body)) reply.body.destroy();
       reply.done();
-      const text = `The model opened a session with the id ${id}, which another session has.`;
+      const text = `The model opened a session with id ${id}, but another open session has the same id.`;
       throw new AwsError("ModelError", text, { statusFallback: 424 });
     }
     if (this.#options.isServing(holder)) this.#open.set(id, { holder, expiresMs });
@@ -97,7 +97,7 @@ export class SessionTable<Holder> {
     const nowMs = clock.epochMs();
     for (const [id, { expiresMs }] of this.#open) if (expiresMs <= nowMs) this.#open.delete(id);
     if (this.#open.size + this.#openingCount < max) return;
-    const text = `${max} sessions are open on this variant, which is the maximum`;
+    const text = `Cannot open a session: the variant has ${max} open sessions, which is the maximum. Close a session or retry later.`;
     throw new AwsError("ServiceUnavailable", text, { statusFallback: 503 });
   }
 }

@@ -1,13 +1,12 @@
 import { AwsError } from "@galatea/base";
 import type { VariantPlan } from "../definitions/index.ts";
-import type { Unconfined } from "../instances/index.ts";
+import type { MissingIsolation } from "../instances/index.ts";
 import type { InvocationReply } from "../invocations/index.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 /**
- * The instances of a variant that inference components share. Each is a claim of a node's capacity without a process:
- * each copy of a component runs in a container of its own. So they are in service at once, and a restart has nothing to
- * start.
+ * The instances of a variant for inference components. An instance only groups copies of components: it has no process,
+ * because each copy runs in its own container. Therefore, instances are in service immediately, also after a restart.
  */
 export class SharedInstances implements VariantFleet {
   readonly models = null;
@@ -32,7 +31,7 @@ export class SharedInstances implements VariantFleet {
     return false;
   }
 
-  get unconfined(): Unconfined {
+  get unconfined(): MissingIsolation {
     return {};
   }
 

@@ -1,16 +1,16 @@
 import type { Owner } from "../definitions/index.ts";
 import { failureReason, type EndpointRecord, type EndpointState } from "./endpoint-record.ts";
 
-/** A change of an endpoint's state, which is logged and counted even after the endpoint's deletion. */
+/** A change of an endpoint's state. It contains all data for log lines and notifications, even after the endpoint's deletion. */
 export interface StateChange {
   readonly timeMs: number;
   readonly endpointName: string;
   readonly endpointArn: string;
   readonly owner: Owner;
   readonly configName: string;
-  /** Null at its creation. */
+  /** The previous state; null if the endpoint was just created. */
   readonly before: EndpointState["at"] | null;
-  /** `Deleted`: its record was deleted. */
+  /** The new state; `Deleted` if the endpoint's record was deleted. */
   readonly status: EndpointState["at"] | "Deleted";
   readonly reason: string | null;
   readonly createdMs: number;
@@ -21,8 +21,8 @@ export interface StateChange {
   }[];
 }
 
-/** Returns the change between two records of an endpoint; null where the state stays the same. */
-export function stateChangeOf(
+/** Returns the change between two records of an endpoint; null if the state is the same. */
+export function detectStateChange(
   before: EndpointRecord | null,
   after: EndpointRecord | null,
   timeMs: number,

@@ -1,51 +1,51 @@
-import type { Unconfined } from "../instances/index.ts";
+import type { MissingIsolation } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import type { GroupSize } from "./endpoint-record.ts";
-import type { FleetMember } from "./fleet-member.ts";
+import type { VariantInstance } from "./fleet-member.ts";
 
 /** The target size of a fleet. */
 export type FleetSize = Pick<GroupSize, "instanceCount" | "concurrency">;
 
-/** Models that the instances of a fleet load on demand. */
-export interface DemandModels {
-  readonly members: readonly FleetMember[];
-  /** Loads the models that another fleet of the variant has in use, before its requests move here. */
-  warmFrom(other: DemandModels, signal: AbortSignal): Promise<void>;
+/** The models that multi-model instances of a fleet load on demand. */
+export interface OnDemandModels {
+  readonly members: readonly VariantInstance[];
+  /** Loads the models that are in use in another fleet of the variant, before its requests are routed here. */
+  warmFrom(other: OnDemandModels, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * The instances of one variant that one configuration has created: its own instances, one on demand, or those that
- * components share.
+ * The instances of one variant of a generation. Implementations: `Fleet` for ordinary instances, `ServerlessFleet` for
+ * one on-demand instance, and `SharedInstances` for instances with inference components.
  */
 export interface VariantFleet extends AsyncDisposable {
   readonly variantName: string;
   readonly inServiceCount: number;
-  /** True where a request need not wait for an instance, or waits here no longer than elsewhere. */
+  /** True if the fleet can serve a request now, or if waiting for its instance is not slower than using another fleet. */
   readonly canServe: boolean;
-  /** Parts of their tenants' confinement that the instances lack on their nodes, with reasons. */
-  readonly unconfined: Unconfined;
-  /** Null where each instance serves the models that it started with. */
-  readonly models: DemandModels | null;
-  /** Resolves with the number of new instances once all are in service; there may be more already. Rejects when one does not start. */
+  /** Kinds of tenant isolation that the nodes cannot apply to the instances, with the reasons. */
+  readonly unconfined: MissingIsolation;
+  /** Null if the instances load all their models at start. */
+  readonly models: OnDemandModels | null;
+  /** Starts instances until there are at least `instanceCount`. Resolves with the number of new ones when all are in service; rejects if one fails to start. */
   growTo(instanceCount: number, signal: AbortSignal): Promise<number>;
-  /** Starts instances that were in service when the platform ended; retries until they are in service again. */
+  /** Starts instances that were in service when the platform stopped. Failed starts are retried until they are in service. */
   resume(instanceCount: number): void;
-  /** Resolves when every instance is in service; rejects where one keeps failing to start. */
+  /** Resolves when all instances are in service; rejects if one keeps failing to start. */
   inService(signal: AbortSignal): Promise<void>;
-  /** Keeps at most the size, from now on. Resolves when the surplus has drained, or the signal has aborted, and is gone. */
+  /** Reduces the fleet to a size. Resolves when the surplus instances are stopped: after they have drained or the signal has aborted. */
   shrinkTo(size: FleetSize, signal: AbortSignal): Promise<void>;
-  /** Returns whether one of the instances has the session. */
+  /** Returns whether one of the instances holds the stateful session. */
   holdsSession(id: string): boolean;
   /**
-   * `peerCount`: instances of the variant in service, including those of other fleets. Throws AwsError with SageMaker's
-   * codes and messages.
+   * Sends a request to an instance. `peerCount` is the number of the variant's instances in service, including those of
+   * other fleets. Throws AwsError with SageMaker's codes and messages.
    */
   invoke(request: InvocationRequest, peerCount: number): Promise<InvocationReply>;
   /**
-   * Drains a fleet without new requests. Resolves when requests in flight and waiting have ended, or the signal has
-   * aborted, and nothing is left.
+   * Drains all instances and stops them. Resolves when they are stopped: after all requests have ended or the signal has
+   * aborted.
    */
   drain(signal: AbortSignal): Promise<void>;
-  /** Stops everything when the platform ends; unpacked models stay for the next start. */
+  /** Stops all instances because the platform shuts down. Unpacked models stay on disk for the next start. */
   shutDown(): Promise<void>;
 }

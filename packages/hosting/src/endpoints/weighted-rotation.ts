@@ -1,38 +1,38 @@
 /** An item of a rotation. */
-export interface Weighted {
-  /** Zero: the item gets nothing. */
+export interface WeightedItem {
+  /** Weight of the item; an item with weight 0 is never chosen. */
   readonly weight: number;
 }
 
 interface Entry<Item> {
   readonly item: Item;
   readonly share: number;
-  /** Requests due to the item so far, less those it got. */
+  /** Number of requests that the item's share entitles it to, minus the number of times it was chosen. */
   credit: number;
 }
 
 /**
- * Distributes requests by weight in a fixed order. After any number of requests each item has got its share to within
- * less than one request (the chairman assignment of R. Tijdeman, "The chairman assignment problem", 1980): of the items
- * with enough credit it always chooses the one that would be a whole request behind first. The smooth round robin of
- * web servers chooses the item with the most credit, and is off by more than one for many unequal weights. A choice
- * takes time in proportion to the items.
+ * Distributes requests over items by weight, deterministically. After any number of requests, each item has been chosen
+ * within less than one request of its share (R. Tijdeman, "The chairman assignment problem", 1980). Of the items with
+ * enough credit, the one is chosen that would otherwise fall behind by a whole request first. The smooth weighted round
+ * robin of web servers chooses the item with the most credit, and deviates by more than one request for many unequal
+ * weights. A choice takes time proportional to the number of items.
  */
-export class WeightedRotation<Item extends Weighted> {
+export class WeightedRotation<Item extends WeightedItem> {
   readonly #entries: Entry<Item>[];
-  /** Minimum credit of an item that can be chosen. */
+  /** Minimum credit that an item must have to be chosen. */
   readonly #owedMin: number;
 
   constructor(items: readonly Item[]) {
     const sharing = items.filter(({ weight }) => weight > 0);
-    // Relative to the largest weight, because sums of very large weights are infinite.
+    // Weights are divided by the largest one, because a sum of very large weights would be infinite.
     const largest = sharing.reduce((most, { weight }) => Math.max(most, weight), 0);
     const whole = sharing.reduce((sum, { weight }) => sum + weight / largest, 0);
     this.#entries = sharing.map((item) => ({ item, share: item.weight / largest / whole, credit: 0 }));
     this.#owedMin = sharing.length < 2 ? 0 : 1 / (2 * sharing.length - 2);
   }
 
-  /** Returns the next item; null when every weight is zero. */
+  /** Returns the next item; null if all weights are zero. */
   next(): Item | null {
     const entries = this.#entries;
     const [only] = entries;
@@ -44,7 +44,7 @@ export class WeightedRotation<Item extends Weighted> {
       entry.credit += entry.share;
       // Rounding errors of doubles are tolerated.
       if (entry.credit < this.#owedMin - 1e-9) continue;
-      // Number of requests after which the item would be too far behind.
+      // Number of further requests after which the item would be a whole request behind its share.
       const left = (1 - this.#owedMin - entry.credit) / entry.share;
       if (left < chosenLeft) [chosen, chosenLeft] = [entry, left];
     }

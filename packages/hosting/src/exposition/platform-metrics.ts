@@ -1,5 +1,5 @@
 import { MetricRegistry, type CounterRow } from "@galatea/base/metrics";
-import { mirrorLosses, type EndpointState, type Hosting } from "../index.ts";
+import { mirrorDropReasons, type EndpointState, type Hosting } from "../index.ts";
 
 export interface PlatformMetrics {
   /** Counts a request that has ended. `status` is the HTTP status, or 0 if the client disconnected before the response. */
@@ -57,7 +57,7 @@ export function createPlatformMetrics(
   const mirrored = registry.gauge("galatea_mirrored_bytes", "Bytes of copies for shadow variants and data capture.");
   mirrored.readFrom({}, () => hosting.mirrorStatistics.bytes);
   const lost = registry.gauge("galatea_mirrors_lost", "Copies for shadow variants or data capture that were dropped.");
-  for (const reason of mirrorLosses) lost.readFrom({ reason }, () => hosting.mirrorStatistics.lost[reason]);
+  for (const reason of mirrorDropReasons) lost.readFrom({ reason }, () => hosting.mirrorStatistics.lost[reason]);
   const gaps = registry.gauge(
     "galatea_tenants_unconfined",
     "1 if a node lacks a kind of isolation between tenants; /health has the reason.",

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
-import { ContainerConnectionLost, errorText } from "../instance-agent/index.ts";
-import { AgentProtocolError, errorFromWire, headers, protocolVersion, type AgentErrorBody } from "./agent-protocol.ts";
+import { ContainerConnectionLost, readErrorText } from "../instance-agent/index.ts";
+import { AgentProtocolError, errorFromWire, agentHeaders, agentProtocolVersion, type AgentErrorBody } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 
 /** The certificates that a client accepts from an agent that listens with TLS. */
@@ -20,7 +20,7 @@ export interface AgentConnectionOptions {
   readonly connectMsMax: number;
 }
 
-export interface AgentExchange {
+export interface AgentHttpRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
   readonly headers?: Record<string, string>;
@@ -63,7 +63,7 @@ export class AgentConnection implements AsyncDisposable {
     this.#options = options;
     this.#pool = openPool(options);
     this.#headers = {
-      [headers.protocol]: protocolVersion,
+      [agentHeaders.protocol]: agentProtocolVersion,
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     };
   }
@@ -75,7 +75,7 @@ export class AgentConnection implements AsyncDisposable {
     signal,
     body: sent,
     ...exchange
-  }: AgentExchange): Promise<AgentResponse> {
+  }: AgentHttpRequest): Promise<AgentResponse> {
     let response: Dispatcher.ResponseData;
     try {
       response = await this.#pool.request({
@@ -93,16 +93,16 @@ export class AgentConnection implements AsyncDisposable {
     const { headers: received, body, statusCode } = response;
     // Without this listener, a connection that breaks after the body was dropped would be an uncaught error.
     body.on("error", () => {});
-    if (statusCode === 200 && received[headers.protocol] === protocolVersion) return { headers: received, body };
-    const text = await errorText(body);
-    if (received[headers.error] !== undefined) throw errorFromWire(JSON.parse(text) as AgentErrorBody);
-    const agentVersion = String(received[headers.protocol] ?? "none");
+    if (statusCode === 200 && received[agentHeaders.protocol] === agentProtocolVersion) return { headers: received, body };
+    const text = await readErrorText(body);
+    if (received[agentHeaders.error] !== undefined) throw errorFromWire(JSON.parse(text) as AgentErrorBody);
+    const agentVersion = String(received[agentHeaders.protocol] ?? "none");
     throw new AgentProtocolError(
-      `The client speaks version ${protocolVersion} of the agent's protocol, and the agent ${agentVersion}: run the same version of Galatea on both`,
+      `The client speaks version ${agentProtocolVersion} of the agent's protocol, and the agent ${agentVersion}: run the same version of Galatea on both`,
     );
   }
 
-  async json<Value>(exchange: AgentExchange): Promise<Value> {
+  async json<Value>(exchange: AgentHttpRequest): Promise<Value> {
     const { body } = await this.send(exchange);
     const chunks: Buffer[] = [];
     try {

@@ -6,7 +6,7 @@ import {
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
-  NotSent,
+  RequestNotSent,
   UnknownInstance,
   type AgentEvent,
   type AgentState,
@@ -15,10 +15,10 @@ import {
 } from "../instance-agent/index.ts";
 
 /** Sent by both sides with every exchange; each side rejects another version. */
-export const protocolVersion = "1";
+export const agentProtocolVersion = "1";
 
 /** Headers of the protocol. Headers of a container are sent with `containerPrefix` before their names. */
-export const headers = {
+export const agentHeaders = {
   protocol: "x-agent-protocol",
   /** Response: the code of an error; the body is an `AgentErrorBody`. */
   error: "x-agent-error",
@@ -36,10 +36,10 @@ export const headers = {
   waitedUs: "x-agent-waited-us",
 } as const;
 
-export const containerPrefix = "x-container-";
+export const containerHeaderPrefix = "x-container-";
 
 /** Interval of heartbeats in the stream of events. */
-export const heartbeatMs = 500;
+export const eventHeartbeatMs = 500;
 
 export interface AgentErrorBody {
   readonly code: string;
@@ -67,7 +67,7 @@ interface ErrorRow {
 
 /** Subclasses come before their base classes. */
 const rows: readonly ErrorRow[] = [
-  { code: "not-sent", is: (error) => error instanceof NotSent, make: () => new NotSent() },
+  { code: "not-sent", is: (error) => error instanceof RequestNotSent, make: () => new RequestNotSent() },
   { code: "container-late", is: (error) => error instanceof ContainerTimeout, make: () => new ContainerTimeout() },
   {
     code: "container-gone",
@@ -142,7 +142,7 @@ export function eventToLine(event: AgentEvent | LostEvents, atNs: number): Event
 }
 
 /** Converts times to the reader's clock. `clockOffsetNs`: the reader's monotonic clock minus the agent's. */
-export function eventOfLine(
+export function eventFromLine(
   line: Exclude<EventLine, { readonly kind: "beat" } | LostEvents>,
   clockOffsetNs: number,
 ): InstanceEvent {

@@ -18,13 +18,13 @@ import {
 } from "../instance-agent/index.ts";
 import {
   AgentProtocolError,
-  containerPrefix,
+  containerHeaderPrefix,
   errorToWire,
-  headers,
-  protocolVersion,
+  agentHeaders,
+  agentProtocolVersion,
   type WireState,
 } from "./agent-protocol.ts";
-import { writeEvents } from "./event-stream.ts";
+import { writeEventStream } from "./event-stream.ts";
 
 export type AgentAddress =
   | { readonly kind: "socket"; readonly path: string }
@@ -131,7 +131,7 @@ export class AgentServer implements AsyncDisposable {
     response.on("error", () => {});
     const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://agent");
     const path = pathname.split("/").slice(1).map(decodeURIComponent);
-    response.setHeader(headers.protocol, protocolVersion);
+    response.setHeader(agentHeaders.protocol, agentProtocolVersion);
     this.#requestCount += 1;
     try {
       this.#admit(request);
@@ -149,9 +149,9 @@ export class AgentServer implements AsyncDisposable {
     if (token !== null && !isToken(sent.authorization ?? "", token)) {
       throw new AgentProtocolError("The token of this client is not valid");
     }
-    const version = sent[headers.protocol];
-    if (version !== protocolVersion) {
-      const text = `The agent speaks version ${protocolVersion} of its protocol, and the client ${String(version ?? "none")}: run the same version of Galatea on both`;
+    const version = sent[agentHeaders.protocol];
+    if (version !== agentProtocolVersion) {
+      const text = `The agent speaks version ${agentProtocolVersion} of its protocol, and the client ${String(version ?? "none")}: run the same version of Galatea on both`;
       throw new AgentProtocolError(text);
     }
     if (this.#requestCount > limits.requestsMax) {
@@ -171,7 +171,7 @@ export class AgentServer implements AsyncDisposable {
       }
       case "GET events": {
         const after = query.get("after");
-        return await writeEvents(response, { agent, clock, after: after === null ? undefined : Number(after), signal });
+        return await writeEventStream(response, { agent, clock, after: after === null ? undefined : Number(after), signal });
       }
       case "PUT instances/id":
         return sendJson(response, { wasThere: await this.#put(exchange) });
@@ -219,23 +219,23 @@ export class AgentServer implements AsyncDisposable {
 
   async #invoke({ request, response, signal }: Exchange, container: AgentContainer): Promise<void> {
     const { headers: sent } = request;
-    const number = sent[headers.lease];
+    const number = sent[agentHeaders.lease];
     const invoked = number === undefined ? container : this.#leases.get(String(number));
     if (invoked === undefined) throw new ContainerConnectionLost("the model is no longer leased");
-    const isWhole = sent[headers.isWhole] !== undefined;
+    const isWhole = sent[agentHeaders.isWhole] !== undefined;
     const bytesMax = this.#options.limits.wholeBytesMax;
     const tooLong = () => new AgentProtocolError(`A whole body has at most ${bytesMax} bytes`);
     const reply = await invoked.invoke({
-      containerPath: sent[headers.path] as string | undefined,
+      containerPath: sent[agentHeaders.path] as string | undefined,
       headers: containerHeaders(sent),
       body: isWhole ? await readToBuffer(request, bytesMax, tooLong) : request,
-      isStreamed: sent[headers.isStreamed] !== undefined,
-      mayGoElsewhere: sent[headers.mayGoElsewhere] !== undefined,
+      isStreamed: sent[agentHeaders.isStreamed] !== undefined,
+      mayGoElsewhere: sent[agentHeaders.mayGoElsewhere] !== undefined,
       signal,
     });
-    response.setHeader(headers.status, reply.status);
+    response.setHeader(agentHeaders.status, reply.status);
     for (const [name, value] of Object.entries(reply.headers)) {
-      if (value !== undefined) response.setHeader(`${containerPrefix}${name}`, value);
+      if (value !== undefined) response.setHeader(`${containerHeaderPrefix}${name}`, value);
     }
     response.writeHead(200);
     response.flushHeaders();
@@ -250,9 +250,9 @@ export class AgentServer implements AsyncDisposable {
     try {
       const { cacheHit, waitedUs } = model;
       response.writeHead(200, {
-        [headers.lease]: number,
-        [headers.cacheHit]: String(cacheHit),
-        [headers.waitedUs]: String(waitedUs),
+        [agentHeaders.lease]: number,
+        [agentHeaders.cacheHit]: String(cacheHit),
+        [agentHeaders.waitedUs]: String(waitedUs),
       });
       response.flushHeaders();
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
@@ -300,8 +300,8 @@ const isLoopback = (host: string) => host === "::1" || host.startsWith("127.");
 function containerHeaders(sent: IncomingMessage["headers"]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, value] of Object.entries(sent)) {
-    if (typeof value === "string" && name.startsWith(containerPrefix))
-      found[name.slice(containerPrefix.length)] = value;
+    if (typeof value === "string" && name.startsWith(containerHeaderPrefix))
+      found[name.slice(containerHeaderPrefix.length)] = value;
   }
   return found;
 }
@@ -321,7 +321,7 @@ function sendJson(response: ServerResponse, value: unknown): void {
 function sendError(response: ServerResponse, error: unknown): void {
   const wire = errorToWire(error);
   response.statusCode = wire.code === "protocol" ? 400 : 503;
-  response.setHeader(headers.error, wire.code);
+  response.setHeader(agentHeaders.error, wire.code);
   response.setHeader("connection", "close");
   sendJson(response, wire);
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { delay, waitForDrain, type Clock } from "@galatea/base";
 import type { InstanceAgent } from "../instance-agent/index.ts";
-import { heartbeatMs, eventToLine, type EventLine } from "./agent-protocol.ts";
+import { eventHeartbeatMs, eventToLine, type EventLine } from "./agent-protocol.ts";
 
 export interface EventStreamOptions {
   readonly agent: InstanceAgent;
@@ -12,7 +12,7 @@ export interface EventStreamOptions {
 }
 
 /** Writes events as JSON lines until the client disconnects. Events that a slow client does not read are overwritten in the agent's event log. */
-export async function writeEvents(
+export async function writeEventStream(
   response: ServerResponse,
   { agent, clock, after, signal }: EventStreamOptions,
 ): Promise<void> {
@@ -27,7 +27,7 @@ export async function writeEvents(
   await write({ kind: "beat", atNs: clock.monotonicNs() });
   for (;;) {
     const quiet = new AbortController();
-    const heartbeat = delay(clock, heartbeatMs, AbortSignal.any([quiet.signal, signal])).then(
+    const heartbeat = delay(clock, eventHeartbeatMs, AbortSignal.any([quiet.signal, signal])).then(
       () => null,
       () => null,
     );

@@ -4,17 +4,17 @@ import {
   type AgentEvent,
   type AgentInstanceSpec,
   type AgentState,
-  type EventReading,
+  type EventReadOptions,
   type InstanceAgent,
   type InstanceEvent,
   type ListedInstance,
   type LostEvents,
 } from "../instance-agent/index.ts";
 import { AgentConnection, AgentConnectionLost, type AgentTrust } from "./agent-connection.ts";
-import { heartbeatMs, eventOfLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
+import { eventHeartbeatMs, eventFromLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
-import { jsonLines } from "./json-lines.ts";
+import { readJsonLines } from "./json-lines.ts";
 
 export interface HttpAgentOptions {
   readonly address: AgentAddress;
@@ -37,7 +37,7 @@ export interface AgentClientLimits {
 
 export const agentClientLimits: AgentClientLimits = {
   connectMsMax: 500,
-  silenceMsMax: 2 * heartbeatMs,
+  silenceMsMax: 2 * eventHeartbeatMs,
   stallMsMax: 30_000,
 };
 
@@ -87,11 +87,11 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     return stateFromWire(state, this.#options.clock.monotonicNs());
   }
 
-  async *events({ after, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
+  async *events({ after, signal }: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void> {
     for await (const { line, clockOffsetNs } of this.#lines(after, signal)) {
       if (line.kind === "beat") continue;
       if (line.kind === "lost") yield { kind: "lost", seq: line.seq };
-      else yield { ...eventOfLine(line, clockOffsetNs), seq: line.seq, instanceId: line.instanceId };
+      else yield { ...eventFromLine(line, clockOffsetNs), seq: line.seq, instanceId: line.instanceId };
     }
   }
 
@@ -169,7 +169,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     const ended = AbortSignal.any([signal, silence.signal]);
     const { body } = await this.connection.send({ method: "GET", path, signal: ended });
     try {
-      for await (const line of jsonLines<EventLine>(body)) {
+      for await (const line of readJsonLines<EventLine>(body)) {
         // The time that the reader takes for a line is not silence of the agent.
         silence.stop();
         yield { line, clockOffsetNs: clock.monotonicNs() - line.atNs };
@@ -183,7 +183,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   #apply(line: Exclude<NumberedLine, LostEvents>, clockOffsetNs: number): void {
     const clients = this.#followed.get(line.instanceId);
     if (clients === undefined) return;
-    const event = eventOfLine(line, clockOffsetNs);
+    const event = eventFromLine(line, clockOffsetNs);
     for (const client of clients) client.apply(event, line.seq);
     if (event.kind === "ended") this.#followed.delete(line.instanceId);
   }

@@ -2,7 +2,7 @@ import type { InstanceUsage, BufferedReply } from "../instances/index.ts";
 import {
   ContainerConnectionLost,
   InstanceView,
-  NotSent,
+  RequestNotSent,
   type AcquiredModel,
   type AgentContainer,
   type AgentInstance,
@@ -10,13 +10,13 @@ import {
   type AgentReply,
   type AgentRequest,
   type ContainerView,
-  type GatheredRequest,
+  type BufferedAgentRequest,
   type InstanceEvent,
   type ListedInstance,
   type OnStartFailure,
 } from "../instance-agent/index.ts";
 import { AgentConnectionLost, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
-import { containerPrefix, headers, type WireUsages } from "./agent-protocol.ts";
+import { containerHeaderPrefix, agentHeaders, type WireUsages } from "./agent-protocol.ts";
 
 /** The part of `HttpInstanceAgent` that clients of instances use. */
 export interface InstanceFollower {
@@ -140,7 +140,7 @@ class HttpContainer implements AgentContainer {
     return await this.#invoke(request, {});
   }
 
-  async invokeBuffered({ headers: sent, body, admit, signal }: GatheredRequest): Promise<BufferedReply> {
+  async invokeBuffered({ headers: sent, body, admit, signal }: BufferedAgentRequest): Promise<BufferedReply> {
     const request = { headers: sent, body, isStreamed: false, mayGoElsewhere: false, signal };
     const reply = await this.#invoke(request, {});
     const chunks: Buffer[] = [];
@@ -167,10 +167,10 @@ class HttpContainer implements AgentContainer {
     try {
       const path = `${this.#path}/models?target=${encodeURIComponent(target)}`;
       const response = await this.#agent.connection.send({ method: "POST", path, signal });
-      const lease = { [headers.lease]: textOf(response, headers.lease) };
+      const lease = { [agentHeaders.lease]: textOf(response, agentHeaders.lease) };
       return {
-        cacheHit: textOf(response, headers.cacheHit) === "true",
-        waitedUs: Number(textOf(response, headers.waitedUs)),
+        cacheHit: textOf(response, agentHeaders.cacheHit) === "true",
+        waitedUs: Number(textOf(response, agentHeaders.waitedUs)),
         invoke: (request) => this.#invoke(request, lease),
         [Symbol.dispose]: () => {
           demand?.[Symbol.dispose]();
@@ -194,22 +194,22 @@ class HttpContainer implements AgentContainer {
   async #invoke(request: AgentRequest, lease: Record<string, string>): Promise<AgentReply> {
     const { containerPath, body, isStreamed, mayGoElsewhere, signal } = request;
     const sent: Record<string, string> = { ...lease };
-    for (const [name, value] of Object.entries(request.headers)) sent[`${containerPrefix}${name}`] = value;
-    if (containerPath !== undefined) sent[headers.path] = containerPath;
-    if (isStreamed) sent[headers.isStreamed] = "1";
-    if (mayGoElsewhere) sent[headers.mayGoElsewhere] = "1";
-    if (Buffer.isBuffer(body)) sent[headers.isWhole] = "1";
+    for (const [name, value] of Object.entries(request.headers)) sent[`${containerHeaderPrefix}${name}`] = value;
+    if (containerPath !== undefined) sent[agentHeaders.path] = containerPath;
+    if (isStreamed) sent[agentHeaders.isStreamed] = "1";
+    if (mayGoElsewhere) sent[agentHeaders.mayGoElsewhere] = "1";
+    if (Buffer.isBuffer(body)) sent[agentHeaders.isWhole] = "1";
     try {
       const path = `${this.#path}/invocations`;
       const response = await this.#agent.connection.send({ method: "POST", path, headers: sent, body, signal });
       return {
-        status: Number(textOf(response, headers.status)),
+        status: Number(textOf(response, agentHeaders.status)),
         headers: containerHeaders(response),
         body: response.body,
       };
     } catch (error) {
       if (error instanceof AgentConnectionLost && error.wasNotSent && mayGoElsewhere)
-        throw new NotSent({ cause: error });
+        throw new RequestNotSent({ cause: error });
       throw error;
     }
   }
@@ -230,7 +230,7 @@ function textOf({ headers: received }: AgentResponse, name: string): string {
 function containerHeaders({ headers: received }: AgentResponse): AgentReply["headers"] {
   const found: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(received)) {
-    if (value !== undefined && name.startsWith(containerPrefix)) found[name.slice(containerPrefix.length)] = value;
+    if (value !== undefined && name.startsWith(containerHeaderPrefix)) found[name.slice(containerHeaderPrefix.length)] = value;
   }
   return found;
 }

@@ -4,7 +4,7 @@ import type { Readable } from "node:stream";
 const lineBytesMax = 4 * 2 ** 20;
 
 /** Yields the values of a body with one JSON value on each line. Throws when a line is longer than 4 MiB. */
-export async function* jsonLines<Value>(body: Readable): AsyncGenerator<Value, void> {
+export async function* readJsonLines<Value>(body: Readable): AsyncGenerator<Value, void> {
   let rest: Buffer[] = [];
   let restBytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {

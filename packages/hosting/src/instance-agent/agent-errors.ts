@@ -1,5 +1,5 @@
 /** The container did not receive the whole request: it is safe to send the request to another instance. */
-export class NotSent extends Error {
+export class RequestNotSent extends Error {
   constructor(options?: ErrorOptions) {
     super("the container did not receive the request", options);
     this.name = "NotSent";

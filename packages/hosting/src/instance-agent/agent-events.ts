@@ -1,5 +1,5 @@
 import type { ModelsMemory, ModelState } from "../model-cache/index.ts";
-import type { Unconfined } from "../instances/index.ts";
+import type { MissingIsolation } from "../instances/index.ts";
 import type { AgentInstanceSpec } from "./agent-spec.ts";
 
 /** The state of a container, for routing and for errors. */
@@ -15,7 +15,7 @@ export interface ContainerHealth {
   /** True if a connection broke and no response has arrived since: the container may be ending. */
   readonly isUnhealthy: boolean;
   /** The kinds of isolation between tenants that it cannot apply, with reasons; null where it reports none. */
-  readonly unconfined: Unconfined | null;
+  readonly unconfined: MissingIsolation | null;
 }
 
 export type ModelTiming = "downloaded" | "loaded" | "unloaded";

@@ -1,7 +1,7 @@
 import { ChangeNotifier, rejectOnAbort, unreachable } from "@galatea/base";
 import { InstanceFailure } from "../instances/index.ts";
 import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
-import type { EventReading } from "./instance-agent.ts";
+import type { EventReadOptions } from "./instance-agent.ts";
 
 /** Bounds of the events that are kept for all readers together. */
 export interface EventLogLimits {
@@ -55,7 +55,7 @@ export class EventLog {
     this.#appended.notify();
   }
 
-  async *read({ after = this.#seq, signal }: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
+  async *read({ after = this.#seq, signal }: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void> {
     this.#isRead = true;
     // A number from the future is another agent's: the reader gets `lost`.
     let seq = after > this.#seq ? 0 : after;

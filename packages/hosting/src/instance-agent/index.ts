@@ -4,12 +4,12 @@ export {
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
-  type ModelCopy,
+  type ModelCopyState,
   type ModelState,
   type ModelsView,
 } from "../model-cache/index.ts";
-export { errorText, errorTextBytesMax, InstanceFailure, NotAdmitted } from "../instances/index.ts";
-export { ContainerConnectionLost, ContainerTimeout, NotSent, UnknownInstance } from "./agent-errors.ts";
+export { readErrorText, errorTextBytesMax, InstanceFailure, ResponseRejected } from "../instances/index.ts";
+export { ContainerConnectionLost, ContainerTimeout, RequestNotSent, UnknownInstance } from "./agent-errors.ts";
 export type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 export type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec, OnStartFailure } from "./agent-spec.ts";
 export type {
@@ -19,8 +19,8 @@ export type {
   AgentReply,
   AgentRequest,
   AgentState,
-  EventReading,
-  GatheredRequest,
+  EventReadOptions,
+  BufferedAgentRequest,
   InstanceAgent,
 } from "./instance-agent.ts";
 export { InstanceView, type ContainerView } from "./instance-view.ts";

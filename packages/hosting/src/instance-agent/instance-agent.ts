@@ -47,7 +47,7 @@ export interface AcquiredModel extends Invocable, Disposable {
 }
 
 /** A request whose response is buffered. */
-export interface GatheredRequest extends BufferedReplyOptions {
+export interface BufferedAgentRequest extends BufferedReplyOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
@@ -56,7 +56,7 @@ export interface AgentContainer extends Invocable {
   readonly name: string;
   readonly view: ContainerView;
   /** Invokes the container and buffers the response. Rejects like `invoke`, or with the error that `admit` throws. */
-  invokeBuffered(request: GatheredRequest): Promise<BufferedReply>;
+  invokeBuffered(request: BufferedAgentRequest): Promise<BufferedReply>;
   /** Resolves with the body of `/execution-parameters` once the container is in service; null where it has none. */
   executionParameters(signal: AbortSignal): Promise<string | null>;
   /** Loads the model unless it is loaded, and pins it. Rejects with ModelMissingError, ModelLoadError, ModelNotReadyError or InstanceFailure. */
@@ -92,7 +92,7 @@ export interface AgentState {
   readonly instances: readonly ListedInstance[];
 }
 
-export interface EventReading {
+export interface EventReadOptions {
   /** The number of the last known event: reading starts after it. By default, after the newest event. */
   readonly after?: number | undefined;
   readonly signal: AbortSignal;
@@ -112,5 +112,5 @@ export interface InstanceAgent extends AsyncDisposable {
    * Yields every event of every instance in order, until it rejects with the signal's reason. A slow reader gets `lost` instead of the
    * events that it missed.
    */
-  events(options: EventReading): AsyncGenerator<AgentEvent | LostEvents, void>;
+  events(options: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void>;
 }

@@ -1,6 +1,6 @@
 import { assert, ChangeNotifier, rejectOnAbort, unreachable } from "@galatea/base";
 import { ModelsView } from "../model-cache/index.ts";
-import { InstanceFailure, type Unconfined } from "../instances/index.ts";
+import { InstanceFailure, type MissingIsolation } from "../instances/index.ts";
 import type { ContainerHealth, InstanceEvent, ListedInstance } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec } from "./agent-spec.ts";
 
@@ -49,7 +49,7 @@ export class ContainerView {
     while (this.isAdopting) await rejectOnAbort(this.#changed.nextChange(), signal);
   }
 
-  get unconfined(): Unconfined | null {
+  get unconfined(): MissingIsolation | null {
     return this.isInService ? this.#health.unconfined : null;
   }
 

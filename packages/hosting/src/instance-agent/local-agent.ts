@@ -3,11 +3,11 @@ import type { HostedInstance, InstanceUsage, ModelHost } from "../instances/inde
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
 import { EventLog, eventLogLimits, type EventLogLimits } from "./event-log.ts";
-import type { AgentInstance, AgentState, EventReading, InstanceAgent } from "./instance-agent.ts";
+import type { AgentInstance, AgentState, EventReadOptions, InstanceAgent } from "./instance-agent.ts";
 import { InstanceView } from "./instance-view.ts";
-import { LocalContainer, RunningContainer, type RunningDependencies } from "./running-container.ts";
+import { LocalContainer, RunningContainer, type ContainerDependencies } from "./running-container.ts";
 
-export interface LocalAgentOptions extends RunningDependencies {
+export interface LocalAgentOptions extends ContainerDependencies {
   readonly host: ModelHost;
   readonly events?: EventLogLimits;
 }
@@ -85,7 +85,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     return Promise.resolve({ seq: this.#log.seq, node, instances });
   }
 
-  events(options: EventReading): AsyncGenerator<AgentEvent | LostEvents, void> {
+  events(options: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void> {
     return this.#log.read(options);
   }
 
@@ -151,7 +151,7 @@ export class LocalInstanceAgent implements InstanceAgent {
   }
 }
 
-interface RunningInstanceOptions extends RunningDependencies {
+interface RunningInstanceOptions extends ContainerDependencies {
   readonly host: ModelHost;
   readonly spec: AgentInstanceSpec;
   readonly emit: (event: InstanceEvent) => void;

@@ -6,28 +6,28 @@ import {
   ModelMissingError,
   ModelNotReadyError,
   type ModelCacheLease,
-  type ModelTrees,
+  type UnpackedModels,
 } from "../model-cache/index.ts";
 import type { NodeDescription, NodeMemory } from "../nodes/index.ts";
 import {
-  errorText,
+  readErrorText,
   InstanceContainer,
   InstanceFailure,
-  NotAdmitted,
+  ResponseRejected,
   type ContainerClient,
   type ContainerReply,
   type ContainerSlot,
   type InstanceUsage,
   type BufferedReply,
 } from "../instances/index.ts";
-import { ContainerConnectionLost, ContainerTimeout, NotSent, UnknownInstance } from "./agent-errors.ts";
+import { ContainerConnectionLost, ContainerTimeout, RequestNotSent, UnknownInstance } from "./agent-errors.ts";
 import type { ContainerHealth, InstanceEvent, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
-import type { AcquiredModel, AgentContainer, AgentReply, AgentRequest, GatheredRequest } from "./instance-agent.ts";
+import type { AcquiredModel, AgentContainer, AgentReply, AgentRequest, BufferedAgentRequest } from "./instance-agent.ts";
 import type { ContainerView } from "./instance-view.ts";
 
 /** Dependencies that all containers of an agent share. */
-export interface RunningDependencies {
+export interface ContainerDependencies {
   readonly node: NodeDescription;
   /** The memory of the node that model caches share. */
   readonly memory: NodeMemory;
@@ -35,7 +35,7 @@ export interface RunningDependencies {
   readonly logger: Logger;
 }
 
-export interface RunningContainerOptions extends RunningDependencies {
+export interface RunningContainerOptions extends ContainerDependencies {
   readonly instance: AgentInstanceSpec;
   readonly spec: AgentContainerSpec;
   /** Its index in the instance, from 0. */
@@ -89,14 +89,14 @@ export class RunningContainer implements AsyncDisposable {
   }
 
   /** Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once, as in `invoke`. */
-  async invokeBuffered(request: GatheredRequest): Promise<BufferedReply> {
+  async invokeBuffered(request: BufferedAgentRequest): Promise<BufferedReply> {
     const { signal } = request;
     const send = (to: ContainerClient) => to.invokeBuffered({ ...request, path: "/invocations" });
     try {
       const client = this.#healthyClient ?? (await this.#waitForClient(signal));
       return await this.#withSuccessor({ client, mayRepeat: true, signal }, send);
     } catch (error) {
-      throw reported(error, signal);
+      throw toConnectionError(error, signal);
     }
   }
 
@@ -110,7 +110,7 @@ export class RunningContainer implements AsyncDisposable {
     { headers, body, signal, mayGoElsewhere, isStreamed }: AgentRequest,
   ): Promise<ContainerReply> {
     const healthy = this.#healthyClient;
-    if (healthy === null && mayGoElsewhere) throw new NotSent();
+    if (healthy === null && mayGoElsewhere) throw new RequestNotSent();
     try {
       const client = healthy ?? (await this.#waitForClient(signal));
       const sent = { path, headers, body, isStreamed, signal };
@@ -121,11 +121,11 @@ export class RunningContainer implements AsyncDisposable {
       try {
         return await client.invoke(sent);
       } catch (error) {
-        if (client.wasNotSent(error)) throw new NotSent({ cause: error });
+        if (client.wasNotSent(error)) throw new RequestNotSent({ cause: error });
         throw error;
       }
     } catch (error) {
-      throw reported(error, signal);
+      throw toConnectionError(error, signal);
     }
   }
 
@@ -200,7 +200,7 @@ export class RunningContainer implements AsyncDisposable {
     emit({ kind: "health", position, health: this.#health });
   }
 
-  #openModels(trees: ModelTrees, { limits, guaranteedBytes }: ModelCacheSpec): ModelCache {
+  #openModels(trees: UnpackedModels, { limits, guaranteedBytes }: ModelCacheSpec): ModelCache {
     const { position, memory, clock, logger, emit } = this.#options;
     const timed = (what: "downloaded" | "loaded" | "unloaded") => (target: string, durationUs: number) =>
       emit({ kind: "model-timed", position, what, target, durationUs });
@@ -241,7 +241,7 @@ export class LocalContainer implements AgentContainer {
     return await this.#started.invoke(request);
   }
 
-  async invokeBuffered(request: GatheredRequest): Promise<BufferedReply> {
+  async invokeBuffered(request: BufferedAgentRequest): Promise<BufferedReply> {
     return await this.#started.invokeBuffered(request);
   }
 
@@ -256,7 +256,7 @@ export class LocalContainer implements AgentContainer {
     const demand = this.view.models.demand.begin(target);
     try {
       const lease = await models.acquire(target, signal);
-      return new RunningLease(running, { models, target, lease, demand });
+      return new LocalModelLease(running, { models, target, lease, demand });
     } catch (error) {
       demand[Symbol.dispose]();
       throw error;
@@ -278,7 +278,7 @@ export class LocalContainer implements AgentContainer {
 }
 
 /** A loaded model of a container in this process. */
-class RunningLease implements AcquiredModel {
+class LocalModelLease implements AcquiredModel {
   readonly cacheHit: boolean;
   readonly waitedUs: number;
   readonly #running: RunningContainer;
@@ -316,7 +316,7 @@ class RunningLease implements AcquiredModel {
     const reply = await this.#running.post(path, request);
     if (reply.status !== 404 && reply.status !== 507) return reply;
     const isWhole = Buffer.isBuffer(request.body);
-    const text = await errorText(reply.body);
+    const text = await readErrorText(reply.body);
     const unchanged = { ...reply, body: Readable.from([Buffer.from(text)]) };
     if (reply.status === 507) {
       if (!isWhole || !(await models.evictIdleModel())) return unchanged;
@@ -352,12 +352,12 @@ const contractErrors = [
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
-  NotAdmitted,
-  NotSent,
+  ResponseRejected,
+  RequestNotSent,
 ];
 
 /** Converts an error of the connection to ContainerConnectionLost; returns errors of the contract unchanged. */
-function reported(error: unknown, signal: AbortSignal): unknown {
+function toConnectionError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || contractErrors.some((kind) => error instanceof kind)) return error;
   return new ContainerConnectionLost(error instanceof Error ? error.message : String(error), { cause: error });
 }

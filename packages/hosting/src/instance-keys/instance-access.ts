@@ -1,6 +1,6 @@
 import { unreachable } from "@galatea/base";
 import { isPlatformsNamespace } from "../definitions/index.ts";
-import type { InstanceIdentity, ModelDataReach } from "../instances/index.ts";
+import type { InstanceIdentity, ModelDataAccess } from "../instances/index.ts";
 
 /** An access that code in an instance requests. */
 export type InstanceAccess =
@@ -15,7 +15,7 @@ export interface ObjectName {
 }
 
 /** Facts about the platform that decide an access, in addition to the identity of the instance. */
-export interface AccessFacts {
+export interface AccessContext {
   /** Names of endpoints that the code of every instance may invoke; `*` for all. */
   readonly invokableEndpoints: readonly string[];
   /** Returns whether an object is model data of any model. */
@@ -27,23 +27,23 @@ export interface AccessFacts {
 }
 
 /** Returns whether code in an instance has an access. */
-export function mayAccess(identity: InstanceIdentity, access: InstanceAccess, facts: AccessFacts): boolean {
+export function isAccessAllowed(identity: InstanceIdentity, access: InstanceAccess, facts: AccessContext): boolean {
   switch (access.to) {
     case "endpoint":
-      return mayInvoke(access.name, identity, facts);
+      return isInvocationAllowed(access.name, identity, facts);
     case "log-group":
       return !isOthersLog(access.name, identity);
     case "metric-namespace":
       return !isPlatformsNamespace(access.name);
     case "object":
-      return mayReach(access, identity, facts);
+      return isObjectAccessAllowed(access, identity, facts);
     default:
       return unreachable(access);
   }
 }
 
 /** Allows the instance's own endpoint, and endpoints that its model's Environment or the operator names. */
-function mayInvoke(endpointName: string, identity: InstanceIdentity, { invokableEndpoints }: AccessFacts): boolean {
+function isInvocationAllowed(endpointName: string, identity: InstanceIdentity, { invokableEndpoints }: AccessContext): boolean {
   const name = endpointName.toLowerCase();
   const named = [identity.endpointName, ...identity.invokableEndpoints, ...invokableEndpoints];
   return named.some((each) => each === "*" || each.toLowerCase() === name);
@@ -56,10 +56,10 @@ function mayInvoke(endpointName: string, identity: InstanceIdentity, { invokable
  * the object, the longer one decides: a prefix around another endpoint's outputs grants no access to them. Nobody may write model data,
  * because its writer could run code as another endpoint.
  */
-function mayReach(
+function isObjectAccessAllowed(
   { object, writes }: Extract<InstanceAccess, { readonly to: "object" }>,
   { modelData, endpointName, objectPrefixes }: InstanceIdentity,
-  { isModelData, outputPlace }: AccessFacts,
+  { isModelData, outputPlace }: AccessContext,
 ): boolean {
   if (modelData !== null && isPartOf(object, modelData)) return !writes && modelData.kind !== "tenants";
   if (isModelData(object)) return false;
@@ -80,7 +80,7 @@ function isOthersLog(group: string, { logGroup, endpointName }: InstanceIdentity
 }
 
 /** Returns whether an object is this model data, or below its prefix. */
-function isPartOf(object: ObjectName, place: ModelDataReach): boolean {
+function isPartOf(object: ObjectName, place: ModelDataAccess): boolean {
   return place.kind === "object" ? object.bucket === place.bucket && object.key === place.key : isBelow(object, place);
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { asDiskError, KeyedLock, type Logger } from "@galatea/base";
 import type { InstanceCredentials, InstanceIdentity, IssuedCredentials } from "../instances/index.ts";
-import { allJson, type Documents } from "../records/index.ts";
+import { readAllJson, type Documents } from "../records/index.ts";
 
 export interface InstanceKeysOptions {
   readonly documents: Documents;
@@ -41,7 +41,7 @@ export class InstanceKeys implements InstanceCredentials {
   /** Reads the keys that previous runs issued. */
   static async open(options: InstanceKeysOptions): Promise<InstanceKeys> {
     const keys = new InstanceKeys(options);
-    for await (const { key: name, value } of allJson<InstanceKey>(options.documents, kind, options))
+    for await (const { key: name, value } of readAllJson<InstanceKey>(options.documents, kind, options))
       keys.#add(name, { key: value, record: "kept" });
     return keys;
   }

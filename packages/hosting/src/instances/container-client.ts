@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "@galatea/base";
-import { ContainerLostError, type ContainedModel, type LoadReply, type ModelContainer } from "../model-cache/index.ts";
+import { ContainerEndedError, type ListedModel, type ModelLoadReply, type ModelContainer } from "../model-cache/index.ts";
 import { BufferedReplyHandler, type BufferedReply, type BufferedReplyOptions } from "./buffered-reply.ts";
 import type { InstanceAddress } from "./model-host.ts";
 
@@ -53,7 +53,7 @@ export interface BufferedRequest extends BufferedReplyOptions {
 }
 
 /** The error with which `admit` rejects a response; the connection is healthy. */
-export class NotAdmitted extends Error {
+export class ResponseRejected extends Error {
   constructor(message: string) {
     super(message);
     this.name = "NotAdmitted";
@@ -79,7 +79,7 @@ const neverSent = new Set(["ECONNREFUSED", "ENOENT", "EPIPE"]);
 const droppedCode = "UND_ERR_ABORTED";
 
 /** Reasons by the kind of isolation that is missing. */
-export type Unconfined = Readonly<Record<string, string>>;
+export type MissingIsolation = Readonly<Record<string, string>>;
 
 /** A client of the container contract over persistent connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
@@ -95,7 +95,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   #isUnhealthy = false;
   #answerCount = 0;
   #toldUnconfined = "";
-  #unconfined: Unconfined | null = null;
+  #unconfined: MissingIsolation | null = null;
 
   constructor(
     address: InstanceAddress,
@@ -144,7 +144,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   /** The container's last report; null if it sends none. */
-  get unconfined(): Unconfined | null {
+  get unconfined(): MissingIsolation | null {
     return this.#unconfined;
   }
 
@@ -178,7 +178,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   async executionParameters(signal: AbortSignal): Promise<string | null> {
     using limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.stalledMsMax, signal });
     const reply = await this.#pool.request({ method: "GET", path: "/execution-parameters", signal: limit.signal });
-    const text = await errorText(reply.body);
+    const text = await readErrorText(reply.body);
     return reply.statusCode === 200 ? text : null;
   }
 
@@ -210,13 +210,13 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       this.#answerCount += 1;
       return reply;
     } catch (error) {
-      if (!options.signal.aborted && !(error instanceof NotAdmitted)) this.#setUnhealthy(true);
+      if (!options.signal.aborted && !(error instanceof ResponseRejected)) this.#setUnhealthy(true);
       throw error;
     }
   }
 
   /** Rejects with ContainerLostError when the connection breaks. */
-  async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply> {
+  async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<ModelLoadReply> {
     let reply;
     let message;
     try {
@@ -228,11 +228,11 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
         headersTimeout: this.#limits.loadMsMax,
         signal,
       });
-      message = await errorText(reply.body);
+      message = await readErrorText(reply.body);
     } catch (error) {
       if (signal.aborted) throw error;
       this.#setUnhealthy(true);
-      throw new ContainerLostError(error);
+      throw new ContainerEndedError(error);
     }
     // 409: the model is loaded already (the response of its load was lost).
     if (reply.statusCode === 200 || reply.statusCode === 409) {
@@ -243,7 +243,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   /** Returns the models that the container has loaded. */
-  async models(signal: AbortSignal): Promise<readonly ContainedModel[]> {
+  async models(signal: AbortSignal): Promise<readonly ListedModel[]> {
     const { loadMsMax: headersTimeout } = this.#limits;
     const asked = { method: "GET" as const, headersTimeout, signal };
     const list = await this.#pool.request({ ...asked, path: "/models" });
@@ -276,7 +276,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       headersTimeout: this.#limits.loadMsMax,
       signal,
     });
-    const message = await errorText(reply.body);
+    const message = await readErrorText(reply.body);
     if (reply.statusCode !== 200 && reply.statusCode !== 404) {
       throw new Error(`the container answered ${reply.statusCode} to an unload: ${message}`);
     }
@@ -319,7 +319,7 @@ function headerText(text: string): string {
 }
 
 /** Returns the beginning of an error's body; the rest is discarded. */
-export async function errorText(body: Readable): Promise<string> {
+export async function readErrorText(body: Readable): Promise<string> {
   const parts: Buffer[] = [];
   let byteLength = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -330,7 +330,7 @@ export async function errorText(body: Readable): Promise<string> {
   return Buffer.concat(parts).subarray(0, errorTextBytesMax).toString("utf8");
 }
 
-function readUnconfined(text: string): Unconfined | null {
+function readUnconfined(text: string): MissingIsolation | null {
   let told: unknown;
   try {
     told = JSON.parse(text);

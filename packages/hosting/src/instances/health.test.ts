@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { beginHealth, judgeHealth, type HealthCheck } from "./health.ts";
+import { newProbeState, evaluateProbe, type ProbeResult } from "./health.ts";
 
 const limits = { missedPingsMax: 3, busyMsMax: 600_000 };
 
 /** The verdict after these looks, ten seconds apart; null while the container is kept. */
-function verdict(looks: readonly Partial<HealthCheck>[]): string | null {
-  let health = judgeHealth(beginHealth(0), { atMs: 0, isAnswered: true, workedNs: 0, isLate: false }, limits);
+function verdict(looks: readonly Partial<ProbeResult>[]): string | null {
+  let health = evaluateProbe(newProbeState(0), { atMs: 0, isAnswered: true, workedNs: 0, isLate: false }, limits);
   for (const [index, look] of looks.entries()) {
     if (typeof health === "string") return health;
     const atMs = (index + 1) * 10_000;
-    health = judgeHealth(health, { atMs, isAnswered: false, workedNs: 0, isLate: false, ...look }, limits);
+    health = evaluateProbe(health, { atMs, isAnswered: false, workedNs: 0, isLate: false, ...look }, limits);
   }
   return typeof health === "string" ? health : null;
 }

@@ -1,5 +1,5 @@
 /** The health of a container between two checks. */
-export interface Health {
+export interface ProbeState {
   /** Number of consecutive checks without a response or CPU time used. */
   readonly silentCount: number;
   /** Time of the last response. */
@@ -8,7 +8,7 @@ export interface Health {
   readonly workedNs: number | null;
 }
 
-export interface HealthCheck {
+export interface ProbeResult {
   readonly atMs: number;
   /** True after a ping, or a request since the last check, was answered. */
   readonly isAnswered: boolean;
@@ -17,13 +17,13 @@ export interface HealthCheck {
   readonly isLate: boolean;
 }
 
-export interface HealthLimits {
+export interface ProbeLimits {
   readonly missedPingsMax: number;
   /** Time after which a container that uses CPU time without responding is assumed to be in an endless loop. */
   readonly busyMsMax: number;
 }
 
-export function beginHealth(atMs: number): Health {
+export function newProbeState(atMs: number): ProbeState {
   return { silentCount: 0, answeredMs: atMs, workedNs: null };
 }
 
@@ -31,7 +31,7 @@ export function beginHealth(atMs: number): Health {
  * Returns the health after a check, or the reason to replace the container. A container that answers no pings is dead
  * if it uses no CPU time: a stopped or blocked process uses none, a busy one answers later.
  */
-export function judgeHealth(before: Health, look: HealthCheck, limits: HealthLimits): Health | string {
+export function evaluateProbe(before: ProbeState, look: ProbeResult, limits: ProbeLimits): ProbeState | string {
   const { atMs, isAnswered, workedNs, isLate } = look;
   if (isAnswered) return { silentCount: 0, answeredMs: atMs, workedNs };
   const unansweredMs = atMs - before.answeredMs;

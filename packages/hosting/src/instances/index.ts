@@ -1,21 +1,21 @@
 /** One instance: its container through the `ModelHost` interface, the client of its contract, and its health. */
 export {
-  errorText,
+  readErrorText,
   errorTextBytesMax,
-  NotAdmitted,
+  ResponseRejected,
   type ContainerClient,
   type ContainerReply,
-  type Unconfined,
+  type MissingIsolation,
   type BufferedRequest,
 } from "./container-client.ts";
 export {
   containerEnvironment,
-  modelDataUrlOf,
-  reachOf,
+  modelDataUrl,
+  grantedAccess,
   type InstanceCredentials,
   type InstanceIdentity,
   type IssuedCredentials,
-  type ModelDataReach,
+  type ModelDataAccess,
 } from "./instance-credentials.ts";
 export type { BufferedReply, BufferedReplyOptions } from "./buffered-reply.ts";
 export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";
@@ -30,8 +30,8 @@ export {
   type ContainerModels,
   type InstanceOwner,
   type InstanceSpec,
-  type GpuUse,
+  type GpuUsage,
   type InstanceUsage,
-  type KeptInstance,
+  type AdoptableInstance,
   type ModelHost,
 } from "./model-host.ts";

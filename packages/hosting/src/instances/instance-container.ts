@@ -1,6 +1,6 @@
 import { type Clock, delay, ChangeNotifier, type Logger, rejectOnAbort, TaskGroup } from "@galatea/base";
 import { ContainerClient, containerLimits, type ContainerClientLimits } from "./container-client.ts";
-import { beginHealth, judgeHealth, type HealthCheck } from "./health.ts";
+import { newProbeState, evaluateProbe, type ProbeResult } from "./health.ts";
 import type { ContainerEnd, ContainerSlot, HostedContainer, InstanceUsage } from "./model-host.ts";
 
 export interface InstanceLimits {
@@ -298,7 +298,7 @@ export class InstanceContainer implements AsyncDisposable {
   async #watch(started: Started, closing: AbortSignal): Promise<string> {
     const { limits, clock } = this.#options;
     const ended = started.container.ended.then(endText);
-    let health = beginHealth(clock.epochMs());
+    let health = newProbeState(clock.epochMs());
     let answerCount = started.client.answerCount;
     try {
       for (;;) {
@@ -310,7 +310,7 @@ export class InstanceContainer implements AsyncDisposable {
         }
         const look = await this.#look(started, answerCount, closing);
         answerCount = started.client.answerCount;
-        const judged = judgeHealth(health, look, limits);
+        const judged = evaluateProbe(health, look, limits);
         if (typeof judged === "string") {
           // A hung container would not react to SIGTERM.
           await this.#stop(started, 0);
@@ -325,7 +325,7 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<HealthCheck> {
+  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<ProbeResult> {
     const { limits, clock } = this.#options;
     const askedNs = clock.monotonicNs();
     const isHealthy = await client.ping(closing);

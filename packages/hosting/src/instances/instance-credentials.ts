@@ -15,7 +15,7 @@ export interface InstanceIdentity {
   /** Log group of its containers' output. */
   readonly logGroup: string;
   /** Location of the container's models; null without model data. */
-  readonly modelData: ModelDataReach | null;
+  readonly modelData: ModelDataAccess | null;
   /**
    * Prefixes below which its code can write and delete objects, in addition to the outputs of its endpoint: each ends
    * with a slash, or is a whole bucket.
@@ -31,7 +31,7 @@ export interface AccessibleObjects {
 }
 
 /** `tenants`: a prefix with archives of several tenants, none of which may read another's. */
-export interface ModelDataReach extends AccessibleObjects {
+export interface ModelDataAccess extends AccessibleObjects {
   readonly kind: "object" | "prefix" | "tenants";
 }
 
@@ -80,16 +80,16 @@ export function containerEnvironment(
 }
 
 /** Returns the location of a container's model data. */
-export function modelDataUrlOf({ ModelDataUrl, ModelDataSource }: ContainerDefinition): string | null {
+export function modelDataUrl({ ModelDataUrl, ModelDataSource }: ContainerDefinition): string | null {
   return ModelDataSource?.S3DataSource?.S3Uri ?? ModelDataUrl ?? null;
 }
 
 /** Returns the access to other objects and endpoints that a container's definition grants to its code. */
-export function reachOf(
+export function grantedAccess(
   container: ContainerDefinition,
 ): Pick<InstanceIdentity, "modelData" | "objectPrefixes" | "invokableEndpoints"> {
   const { Environment: environment = {}, Mode: mode, ModelDataSource: source } = container;
-  const url = modelDataUrlOf(container);
+  const url = modelDataUrl(container);
   const place = url === null ? null : parseS3Uri(url);
   const isPrefix = source?.S3DataSource?.S3DataType === "S3Prefix" && source.S3DataSource.CompressionType !== "Gzip";
   const kind = mode === "MultiModel" ? "tenants" : isPrefix ? "prefix" : "object";

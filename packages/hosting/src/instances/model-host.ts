@@ -1,4 +1,4 @@
-import type { ModelTrees } from "../model-cache/index.ts";
+import type { UnpackedModels } from "../model-cache/index.ts";
 import type { BuiltInRuntime, ContainerDefinition, InstanceBudget } from "../definitions/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 
@@ -17,7 +17,7 @@ export interface InstanceOwner {
 }
 
 /** An instance of a previous run of the platform. */
-export interface KeptInstance {
+export interface AdoptableInstance {
   readonly id: string;
   /** The node that runs it. */
   readonly node: NodeId;
@@ -69,10 +69,10 @@ export interface InstanceUsage {
   /** Used share of the disk with its models, from 0 to 1. */
   readonly diskShare: number;
   /** Use of the node's GPUs, 1 for each whole one; null without GPUs or without a reading. */
-  readonly gpus: GpuUse | null;
+  readonly gpus: GpuUsage | null;
 }
 
-export interface GpuUse {
+export interface GpuUsage {
   /** The share of time in which the GPUs with its processes compute, for any process. */
   readonly busy: number;
   /** The share of the GPUs' memory that its own processes use. */
@@ -110,7 +110,7 @@ export interface HostedContainer {
 /** The slot of a container on its node: a directory of models, and one process at a time that serves them. */
 export interface ContainerSlot {
   /** The unpacked models of a container that has many; null for others. */
-  readonly trees: ModelTrees | null;
+  readonly trees: UnpackedModels | null;
   /**
    * Returns the container that a previous run of the platform started here, where it still runs with the same spec. Otherwise ends it and
    * returns null. Call once, before `prepare`.
@@ -148,7 +148,7 @@ export interface ModelHost extends AsyncDisposable {
    */
   resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
   /** Returns the kept instance of an owner, for `open`; null where there is none. Each is returned once. */
-  claim(owner: InstanceOwner): KeptInstance | null;
+  claim(owner: InstanceOwner): AdoptableInstance | null;
   /** Makes `stop` and disposal leave containers running, for the next run of the platform to adopt. */
   detach(): void;
   /** Opens an instance; creates nothing before `prepare`. */

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
 import type { AgentContainer } from "../instance-agent/index.ts";
-import { beginHop, ContainerChain } from "./container-chain.ts";
+import { newChainHop, ContainerChain } from "./container-chain.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
 type Invoke = AgentContainer["invoke"];
@@ -22,7 +22,7 @@ function hopTo(containerName: string, invoke: Invoke | null) {
     logStreamArn: "",
     logsLink: () => "",
   };
-  return beginHop({ container, place, modelDataUrl: "" });
+  return newChainHop({ container, place, modelDataUrl: "" });
 }
 
 /** Answers with a body of no known length. */

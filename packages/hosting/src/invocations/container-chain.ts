@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 import { readToBuffer, reserveCallMemory, type Clock } from "@galatea/base";
-import { errorText, type AgentContainer, type AgentReply, type AcquiredModel } from "../instance-agent/index.ts";
-import { canBeSent, hopHeaders, type CarriedHeaders } from "./hop-headers.ts";
+import { readErrorText, type AgentContainer, type AgentReply, type AcquiredModel } from "../instance-agent/index.ts";
+import { isValidContentType, hopHeaders, type ChainedHeaders } from "./hop-headers.ts";
 import { HopStream } from "./hop-stream.ts";
 import { bufferedBytesMax, type InvocationRequest } from "./invocation.ts";
-import { containerError, tooLong, type InvocationSource } from "./invocation-errors.ts";
+import { containerError, payloadTooLarge, type InvocationSource } from "./invocation-errors.ts";
 
 /** A container of an instance, with its description for errors. */
-export interface InvokedContainer {
+export interface InvocationTarget {
   readonly container: AgentContainer;
   readonly place: InvocationSource;
   /** Location of a multi-model container's models; empty for others. */
@@ -15,13 +15,13 @@ export interface InvokedContainer {
 }
 
 /** Returns the header with the time that the caller of a container still waits: after that it may end the call's execution. */
-export function callLimitHeader(limitMs: number): Readonly<Record<string, string>> {
+export function clientTimeoutHeader(limitMs: number): Readonly<Record<string, string>> {
   return { "x-galatea-call-limit-ms": String(Math.max(1, Math.ceil(limitMs))) };
 }
 
 /** One container on the path of a request. */
-export interface Hop {
-  readonly target: InvokedContainer;
+export interface ChainHop {
+  readonly target: InvocationTarget;
   /** Its loaded model, for a multi-model container. */
   lease: AcquiredModel | null;
   /** Zero until it has responded or failed. */
@@ -32,12 +32,12 @@ export interface Hop {
   endedNs: number;
 }
 
-export function beginHop(target: InvokedContainer): Hop {
+export function newChainHop(target: InvocationTarget): ChainHop {
   return { target, lease: null, status: 0, sentNs: 0, endedNs: 0 };
 }
 
-export interface ChainOptions {
-  readonly hops: readonly Hop[];
+export interface ContainerChainOptions {
+  readonly hops: readonly ChainHop[];
   /** Maximum size of the response of each container to the next. */
   readonly answerBytesMax: number;
   /** The monotonic time at which the caller stops waiting. */
@@ -49,7 +49,7 @@ export interface ChainOptions {
 
 interface CarriedBody {
   readonly body: Buffer | Readable;
-  readonly headers: CarriedHeaders | null;
+  readonly headers: ChainedHeaders | null;
   /** Null for a body that does not stream from another container. */
   readonly stream: HopStream | null;
   /** Bytes of the request's memory that it uses. */
@@ -61,11 +61,11 @@ interface CarriedBody {
  * at the end.
  */
 export class ContainerChain implements Disposable {
-  readonly #options: ChainOptions;
-  readonly #streams: { readonly hop: Hop; readonly stream: HopStream }[] = [];
-  #at: Hop | null = null;
+  readonly #options: ContainerChainOptions;
+  readonly #streams: { readonly hop: ChainHop; readonly stream: HopStream }[] = [];
+  #at: ChainHop | null = null;
 
-  constructor(options: ChainOptions) {
+  constructor(options: ContainerChainOptions) {
     this.#options = options;
   }
 
@@ -73,7 +73,7 @@ export class ContainerChain implements Disposable {
    * The container that the request waits for: its response is missing, slow or broken off. Null before the first
    * request.
    */
-  get awaited(): Hop | null {
+  get awaited(): ChainHop | null {
     return this.#streams.find(({ stream }) => stream.isAwaited)?.hop ?? this.#at;
   }
 
@@ -103,7 +103,7 @@ export class ContainerChain implements Disposable {
   }
 
   async #ask(
-    hop: Hop,
+    hop: ChainHop,
     request: InvocationRequest,
     sent: {
       readonly headers: Readonly<Record<string, string>>;
@@ -113,7 +113,7 @@ export class ContainerChain implements Disposable {
   ): Promise<AgentReply> {
     const { body, stream } = sent.carried;
     const leftMs = (this.#options.untilNs - hop.sentNs) / 1e6;
-    const headers = { ...sent.headers, ...callLimitHeader(leftMs) };
+    const headers = { ...sent.headers, ...clientTimeoutHeader(leftMs) };
     // A body that breaks off is no failure of the container that receives it.
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
     // A response of one container is not computed again.
@@ -125,22 +125,22 @@ export class ContainerChain implements Disposable {
     const reply = await invoked.invoke({ containerPath, headers, body, signal, mayGoElsewhere, isStreamed });
     hop.status = reply.status;
     if (reply.status >= 200 && reply.status <= 299) return reply;
-    const text = await errorText(reply.body);
+    const text = await readErrorText(reply.body);
     stream?.failed.throwIfAborted();
     throw containerError(reply.status, text, hop.target.place);
   }
 
   /** Buffers short responses, so that they can be sent again to a restarted container; others stream. */
-  async #carry(hop: Hop, reply: AgentReply, request: InvocationRequest): Promise<CarriedBody> {
+  async #carry(hop: ChainHop, reply: AgentReply, request: InvocationRequest): Promise<CarriedBody> {
     const { answerBytesMax: bytesMax, clock } = this.#options;
     const contentType = replyHeader(reply, "content-type");
     const length = replyLength(reply);
-    if (!canBeSent(contentType)) {
+    if (!isValidContentType(contentType)) {
       reply.body.destroy();
       const text = "The container's content type is not valid in the request to the next container";
       throw containerError(502, text, hop.target.place);
     }
-    const refusal = () => tooLong(bytesMax, hop.target.place.containerName);
+    const refusal = () => payloadTooLarge(bytesMax, hop.target.place.containerName);
     if (length !== null && length > bytesMax) {
       reply.body.destroy();
       throw refusal();

@@ -1,5 +1,5 @@
 /** Headers of one container's response for the request to the next. */
-export interface CarriedHeaders {
+export interface ChainedHeaders {
   readonly contentType: string | null;
   /** Null if it is unknown, or if the sender of the body sets it anyway. */
   readonly byteLength: number | null;
@@ -12,7 +12,7 @@ const contentTypeCharsMax = 1024;
  * Returns whether a content type is valid in a request. Sending an invalid one would be reported as an error of the
  * receiving container.
  */
-export function canBeSent(contentType: string | null): boolean {
+export function isValidContentType(contentType: string | null): boolean {
   return (
     contentType === null || (contentType.length <= contentTypeCharsMax && /^[\t\x20-\x7e\x80-\xff]*$/.test(contentType))
   );
@@ -22,7 +22,7 @@ export interface HopPosition {
   readonly isLast: boolean;
   readonly isMultiModel: boolean;
   /** Null for the first container, which gets the client's headers. */
-  readonly carried: CarriedHeaders | null;
+  readonly carried: ChainedHeaders | null;
 }
 
 /**

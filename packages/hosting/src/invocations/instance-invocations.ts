@@ -9,15 +9,15 @@ import {
   type Clock,
 } from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
-import { ContainerConnectionLost, InstanceFailure, NotSent, type AgentReply } from "../instance-agent/index.ts";
+import { ContainerConnectionLost, InstanceFailure, RequestNotSent, type AgentReply } from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import {
   ContainerChain,
-  beginHop,
+  newChainHop,
   replyHeader,
   replyLength,
-  type Hop,
-  type InvokedContainer,
+  type ChainHop,
+  type InvocationTarget,
 } from "./container-chain.ts";
 import { beginTrace, recordModelTime, recordOutcome, type InvocationTrace } from "./invocation-metrics.ts";
 import { outcomeOfError, type InvocationOutcome } from "./invocation-outcome.ts";
@@ -25,15 +25,15 @@ import { bufferedBytesMax, type InvocationLimits, type InvocationReply, type Inv
 import {
   connectionError,
   containerError,
-  modelErrorOf,
+  toModelError,
   streamError,
   timeoutText,
-  tooLong,
+  payloadTooLarge,
 } from "./invocation-errors.ts";
-import { newSession, readOpenedSession, type OpenedSession } from "./session-headers.ts";
+import { newSessionId, parseOpenedSession, type OpenedSession } from "./session-headers.ts";
 
 export interface InstanceInvocationsOptions {
-  readonly containers: readonly InvokedContainer[];
+  readonly containers: readonly InvocationTarget[];
   readonly executionMode: ModelRecord["executionMode"];
   readonly variantName: string;
   readonly metrics: VariantMetrics;
@@ -44,14 +44,14 @@ export interface InstanceInvocationsOptions {
 interface FailedRequest {
   readonly request: InvocationRequest;
   /** The container that the request waited for. */
-  readonly awaited: Hop | null;
+  readonly awaited: ChainHop | null;
   readonly isLate: boolean;
 }
 
 const newSessionHeader = "x-amzn-sagemaker-new-session-id";
 const closedSessionHeader = "x-amzn-sagemaker-closed-session-id";
 
-export interface InvokeOptions {
+export interface InstanceInvokeOptions {
   /** True if another instance can take a request that this one has not started. */
   readonly mayGoElsewhere: boolean;
 }
@@ -95,11 +95,11 @@ export class InstanceInvocations {
    * Throws AwsError with the codes and messages of SageMaker's runtime, or the reason of the request's own signal; with
    * `mayGoElsewhere` also NotSent, and then nothing is recorded here.
    */
-  async invoke(request: InvocationRequest, { mayGoElsewhere }: InvokeOptions): Promise<InvocationReply> {
+  async invoke(request: InvocationRequest, { mayGoElsewhere }: InstanceInvokeOptions): Promise<InvocationReply> {
     const refusal = this.refusalOf(request);
     if (refusal !== null)
       throw this.#refused(request, new AwsError("ServiceUnavailable", refusal, { statusFallback: 503 }));
-    const hops = this.#targetsOf(request).map(beginHop);
+    const hops = this.#targetsOf(request).map(newChainHop);
     const trace = beginTrace(request, hops);
     request.bounds?.onContainer(hops[0]?.target.place.logStreamArn ?? "");
     this.#inFlightCount += 1;
@@ -145,7 +145,7 @@ export class InstanceInvocations {
     );
   }
 
-  #targetsOf({ targetContainer }: InvocationRequest): readonly InvokedContainer[] {
+  #targetsOf({ targetContainer }: InvocationRequest): readonly InvocationTarget[] {
     const { containers, executionMode } = this.#options;
     if (executionMode === "Serial") return containers;
     return containers.filter(({ place }) => place.containerName === targetContainer);
@@ -164,7 +164,7 @@ export class InstanceInvocations {
   }
 
   async #lease(
-    hop: Hop,
+    hop: ChainHop,
     on: { readonly request: InvocationRequest; readonly trace: InvocationTrace; readonly mayGoElsewhere: boolean },
   ): Promise<void> {
     const { request, trace, mayGoElsewhere } = on;
@@ -176,14 +176,14 @@ export class InstanceInvocations {
       trace.waitedUs = lease.waitedUs;
     } catch (error) {
       // The container does not restart: another instance can take a request that only waited for it.
-      if (mayGoElsewhere && error instanceof InstanceFailure) throw new NotSent({ cause: error });
-      throw modelErrorOf(error, modelDataUrl, place);
+      if (mayGoElsewhere && error instanceof InstanceFailure) throw new RequestNotSent({ cause: error });
+      throw toModelError(error, modelDataUrl, place);
     }
   }
 
   async #send(
     request: InvocationRequest,
-    hops: readonly Hop[],
+    hops: readonly ChainHop[],
     on: {
       readonly trace: InvocationTrace;
       readonly finish: (outcome: InvocationOutcome) => void;
@@ -207,7 +207,7 @@ export class InstanceInvocations {
     };
     try {
       const reply = await chain.send(request, await request.body(), deadline.signal);
-      const openedSession = request.session === newSession && last !== undefined ? openedBy(reply, last) : null;
+      const openedSession = request.session === newSessionId && last !== undefined ? openedBy(reply, last) : null;
       const received = request.isStreamed ? reply.body : await receive(reply, answerBytesMax, request);
       const isHeld = Buffer.isBuffer(received);
       if (isHeld) end();
@@ -247,7 +247,7 @@ export class InstanceInvocations {
 
   /** Returns the error for a failed request. */
   #errorOf(error: unknown, { request, awaited, isLate }: FailedRequest): unknown {
-    if (error instanceof NotSent || error instanceof AwsError) return error;
+    if (error instanceof RequestNotSent || error instanceof AwsError) return error;
     if (request.signal.aborted || awaited === null) return request.signal.reason ?? error;
     awaited.status = isLate ? 504 : 503;
     const { place } = awaited.target;
@@ -257,15 +257,15 @@ export class InstanceInvocations {
 }
 
 /** Returns the outcome of a request that rejects with an error. */
-function endOf(error: unknown, { signal }: InvocationRequest, hops: readonly Hop[]): InvocationOutcome {
-  if (error instanceof NotSent) return { kind: "not-sent" };
+function endOf(error: unknown, { signal }: InvocationRequest, hops: readonly ChainHop[]): InvocationOutcome {
+  if (error instanceof RequestNotSent) return { kind: "not-sent" };
   return outcomeOfError(error, { isCancelled: signal.aborted, hasResponse: hops.some(({ status }) => status > 0) });
 }
 
-function openedBy(reply: AgentReply, { target }: Hop): OpenedSession | null {
+function openedBy(reply: AgentReply, { target }: ChainHop): OpenedSession | null {
   const said = replyHeader(reply, newSessionHeader);
   if (said === null) return null;
-  const opened = readOpenedSession(said);
+  const opened = parseOpenedSession(said);
   if (opened !== null) return opened;
   reply.body.destroy();
   throw containerError(502, `The header ${newSessionHeader} is not a session id with an expiry time`, target.place);
@@ -283,13 +283,13 @@ async function receive(
   const length = replyLength(reply);
   if (length !== null && length > bytesMax) {
     reply.body.destroy();
-    throw tooLong(bytesMax);
+    throw payloadTooLarge(bytesMax);
   }
   if (bounds !== undefined || (length !== null && length > bufferedBytesMax)) return reply.body;
   try {
     if (length !== null) reserveCallMemory(memory, length);
     const take = length === null ? (bytes: number) => reserveCallMemory(memory, bytes) : null;
-    return await readToBuffer(reply.body, bytesMax, () => tooLong(bytesMax), take);
+    return await readToBuffer(reply.body, bytesMax, () => payloadTooLarge(bytesMax), take);
   } catch (error) {
     reply.body.destroy();
     throw error;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
 import { ModelNotReadyError } from "../instance-agent/index.ts";
-import { modelErrorOf } from "./invocation-errors.ts";
+import { toModelError } from "./invocation-errors.ts";
 
 test("a model that is not ready yet is told to be being loaded, with what the load waits for", () => {
   const place = {
@@ -13,7 +13,7 @@ test("a model that is not ready yet is told to be being loaded, with what the lo
     logsLink: (group: string) => group,
     logStreamArn: "",
   };
-  const told = modelErrorOf(new ModelNotReadyError("it waits for memory"), "s3://b/models/", place);
+  const told = toModelError(new ModelNotReadyError("it waits for memory"), "s3://b/models/", place);
   assert.ok(told instanceof AwsError);
   assert.deepEqual([told.code, told.statusFallback], ["ModelNotReadyException", 429]);
   assert.equal(

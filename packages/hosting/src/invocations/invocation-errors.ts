@@ -117,13 +117,13 @@ export function checkTargets(
  * Returns the error for a body above the limit. The status is the code: clients of SageMaker report `An error occurred
  * (413)`. `answeredBy`: the container that sent the body.
  */
-export function tooLong(limitBytes: number, answeredBy: string | null = null): AwsError {
+export function payloadTooLarge(limitBytes: number, answeredBy: string | null = null): AwsError {
   const whose = answeredBy === null ? "" : ` They are the response of container ${answeredBy}.`;
   return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.${whose}`, { statusFallback: 413 });
 }
 
 /** Returns SageMaker's error for a failed wait for a model of a multi-model endpoint. */
-export function modelErrorOf(thrown: unknown, dataUrl: string, place: InvocationSource): unknown {
+export function toModelError(thrown: unknown, dataUrl: string, place: InvocationSource): unknown {
   if (thrown instanceof ModelMissingError) {
     const { bucket, key } = parseS3Uri(dataUrl) ?? { bucket: "", key: "" };
     return new AwsError(

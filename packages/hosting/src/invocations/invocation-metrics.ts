@@ -1,12 +1,12 @@
 import type { AwsError } from "@galatea/base";
 import type { VariantMetrics } from "../series/index.ts";
-import type { Hop } from "./container-chain.ts";
+import type { ChainHop } from "./container-chain.ts";
 import type { InvocationRequest } from "./invocation.ts";
 import { errorsBy, outcomeOfError, outcomeRow, type InvocationOutcome, type OutcomeRow } from "./invocation-outcome.ts";
 
 /** The facts about one invocation from which, with its outcome, all its metrics are recorded once. */
 export interface InvocationTrace {
-  readonly hops: readonly Hop[];
+  readonly hops: readonly ChainHop[];
   readonly target: string | null;
   /** Null if no model was waited for. */
   cacheHit: boolean | null;
@@ -17,7 +17,7 @@ export interface InvocationTrace {
 
 export function beginTrace(
   { targetModel }: Pick<InvocationRequest, "targetModel">,
-  hops: readonly Hop[],
+  hops: readonly ChainHop[],
 ): InvocationTrace {
   return { hops, target: targetModel, cacheHit: null, waitedUs: 0, firstPartNs: 0 };
 }
@@ -99,7 +99,7 @@ export function recordModelTime(
 }
 
 /** Returns the sum of the containers' times; where one responds while the next already works, that time counts once. */
-function modelTimeNs(hops: readonly Hop[], nowNs: number): number {
+function modelTimeNs(hops: readonly ChainHop[], nowNs: number): number {
   let sumNs = 0;
   let fromNs = Infinity;
   let untilNs = 0;
@@ -113,4 +113,4 @@ function modelTimeNs(hops: readonly Hop[], nowNs: number): number {
   return sumNs === 0 ? 0 : Math.min(sumNs, untilNs - fromNs);
 }
 
-const hopTimeNs = ({ sentNs, endedNs }: Hop, nowNs: number) => (endedNs === 0 ? nowNs : endedNs) - sentNs;
+const hopTimeNs = ({ sentNs, endedNs }: ChainHop, nowNs: number) => (endedNs === 0 ? nowNs : endedNs) - sentNs;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
 import { outcomeOfError, outcomeRow, type InvocationOutcome } from "./invocation-outcome.ts";
-import { containerError, tooLong } from "./invocation-errors.ts";
+import { containerError, payloadTooLarge } from "./invocation-errors.ts";
 
 const rows: readonly (readonly [InvocationOutcome, string])[] = [
   [{ kind: "succeeded" }, "200: "],
@@ -42,8 +42,8 @@ test("an error's outcome is by the container's status, and by the platform's whe
   assert.deepEqual(outcomeOfError(containerError(418, "no", place), request), { kind: "model-error", status: 418 });
   assert.deepEqual(outcomeOfError(containerError(0, "late", place), request), { kind: "timed-out" });
   assert.deepEqual(outcomeOfError(full, request), { kind: "refused", status: 503 });
-  assert.deepEqual(outcomeOfError(tooLong(1), request), { kind: "refused", status: 413 });
-  assert.deepEqual(outcomeOfError(tooLong(1), { ...request, hasResponse: true }), { kind: "response-too-long" });
+  assert.deepEqual(outcomeOfError(payloadTooLarge(1), request), { kind: "refused", status: 413 });
+  assert.deepEqual(outcomeOfError(payloadTooLarge(1), { ...request, hasResponse: true }), { kind: "response-too-long" });
   assert.deepEqual(outcomeOfError(new AwsError("ModelStreamError", ""), request), { kind: "broken-off" });
   assert.deepEqual(outcomeOfError(new TypeError("bug"), request), { kind: "refused", status: 500 });
   assert.deepEqual(outcomeOfError(full, { ...request, isCancelled: true }), { kind: "cancelled" });

@@ -43,7 +43,7 @@ export const invocationLimits: InvocationLimits = {
 export const bufferedBytesMax = 1024 * 1024;
 
 /** Limits of a request without a waiting connection, in place of the configured ones. */
-export interface InvocationBounds {
+export interface BackgroundInvocationLimits {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
   /** Called once for each instance that is tried, with the log stream ARN of its first container (empty if there is none). */
@@ -72,7 +72,7 @@ export interface InvocationRequest {
   /** The caller's memory; buffered bytes of the response are taken from it. */
   readonly memory: ByteLease;
   /** A response with bounds of its own streams, and has metrics of its own. */
-  readonly bounds?: InvocationBounds;
+  readonly bounds?: BackgroundInvocationLimits;
   readonly receivedNs: number;
   /** The part of the time limit that the start of a serverless instance has used up. */
   readonly waitedMs?: number;

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 
 /** The value in place of a session's id that opens a new session. */
-export const newSession = "NEW_SESSION";
+export const newSessionId = "NEW_SESSION";
 
 /** A session that a model has opened. */
 export interface OpenedSession {
@@ -17,7 +17,7 @@ const openedShape =
   /^([a-zA-Z0-9](?:-*[a-zA-Z0-9])*);\sExpires=([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$/;
 
 /** Returns null for a text that is not an id and an expiry time. */
-export function readOpenedSession(text: string): OpenedSession | null {
+export function parseOpenedSession(text: string): OpenedSession | null {
   const [, id, expires = ""] = text.length > openedCharsMax ? [] : (openedShape.exec(text) ?? []);
   const expiresMs = Date.parse(expires);
   return id === undefined || Number.isNaN(expiresMs) ? null : { id, expiresMs, text };

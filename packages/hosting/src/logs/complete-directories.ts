@@ -8,7 +8,7 @@ const [comingName, goingName] = [".coming", ".going"];
  * Directories that are created with all their first files or not at all, and removed completely or not at all, even if
  * the platform crashes meanwhile. Callers make one change at a time.
  */
-export class CompleteDirectories {
+export class AtomicDirectories {
   readonly #folder: string;
 
   constructor(folder: string) {

@@ -1,10 +1,10 @@
 import { readFile, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AwsError, type Clock, type Logger, checksummedLine, Semaphore, parseChecksummedLine } from "@galatea/base";
-import { noneWhenAbsent } from "./absent.ts";
+import { emptyIfMissing } from "./absent.ts";
 import { LogFollowers } from "./log-followers.ts";
-import { fileNameOf, formatLogLine, isHashedName, nameOfFile, streamFileNameOf } from "./log-lines.ts";
-import { readPage } from "./log-reading.ts";
+import { encodeFileName, formatLogLine, isHashedName, decodeFileName, encodeStreamFileName } from "./log-lines.ts";
+import { readLogPage } from "./log-reading.ts";
 import { LogSegments } from "./log-segments.ts";
 import type {
   LogFollower,
@@ -16,7 +16,7 @@ import type {
   NewLogEvent,
 } from "./log-streams.ts";
 import { LogWriter } from "./log-writer.ts";
-import { CompleteDirectories } from "./complete-directories.ts";
+import { AtomicDirectories } from "./complete-directories.ts";
 
 export interface DirectoryLogStreamsOptions {
   readonly directory: string;
@@ -58,20 +58,20 @@ class DirectoryLogStreams implements LogStreams {
   /** Serializes the creation and deletion of groups and streams. */
   readonly #changing = new Semaphore(1);
   readonly #never = new AbortController().signal;
-  readonly #directories: CompleteDirectories;
+  readonly #directories: AtomicDirectories;
   readonly #followers: LogFollowers;
   #deletedCount = 0;
 
   constructor(options: DirectoryLogStreamsOptions) {
     this.#options = options;
-    this.#directories = new CompleteDirectories(options.directory);
+    this.#directories = new AtomicDirectories(options.directory);
     this.#followers = new LogFollowers((error) =>
       options.logger.error("a follower of log lines failed", { error: String(error) }),
     );
   }
 
   async groupNames(prefix: string): Promise<readonly string[]> {
-    return (await namesIn(this.#options.directory, fileNameOf)).filter((name) => name.startsWith(prefix));
+    return (await namesIn(this.#options.directory, encodeFileName)).filter((name) => name.startsWith(prefix));
   }
 
   async group(name: string): Promise<LogGroup | null> {
@@ -94,7 +94,7 @@ class DirectoryLogStreams implements LogStreams {
 
   async stream(group: string, name: string): Promise<LogStream | null> {
     const segments = this.#open(group, name);
-    const directory = await stat(segments.directory).catch(noneWhenAbsent);
+    const directory = await stat(segments.directory).catch(emptyIfMissing);
     if (Array.isArray(directory)) return null;
     return {
       name,
@@ -109,10 +109,10 @@ class DirectoryLogStreams implements LogStreams {
     await this.#written(group);
     const { retentionDays } = await this.#existing(group);
     const segments = this.#open(group, stream);
-    if (Array.isArray(await stat(segments.directory).catch(noneWhenAbsent))) throw noSuchStream();
-    if (retentionDays === null) return await readPage(segments, options);
+    if (Array.isArray(await stat(segments.directory).catch(emptyIfMissing))) throw noSuchStream();
+    if (retentionDays === null) return await readLogPage(segments, options);
     const startTimeMs = Math.max(options.startTimeMs ?? 0, this.#keptSinceMs(retentionDays));
-    return await readPage(segments, { ...options, startTimeMs });
+    return await readLogPage(segments, { ...options, startTimeMs });
   }
 
   async createGroup(group: string): Promise<void> {
@@ -205,7 +205,7 @@ class DirectoryLogStreams implements LogStreams {
       if (retentionDays === null) continue;
       const sinceMs = this.#keptSinceMs(retentionDays);
       for (const name of await this.#streamNames(group)) {
-        await this.#writing(group, name, (segments) => segments.dropBefore(sinceMs)).catch(noneWhenAbsent);
+        await this.#writing(group, name, (segments) => segments.dropBefore(sinceMs)).catch(emptyIfMissing);
       }
     }
   }
@@ -280,7 +280,7 @@ class DirectoryLogStreams implements LogStreams {
 
   async #facts(group: string): Promise<GroupFacts | null> {
     const path = join(this.#groupDirectory(group), factsFile);
-    const text = await readFile(path, "utf8").catch(noneWhenAbsent);
+    const text = await readFile(path, "utf8").catch(emptyIfMissing);
     if (Array.isArray(text)) return null;
     try {
       const { createdMs, retentionDays } = JSON.parse(text) as GroupFacts;
@@ -311,7 +311,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   #streamNames(group: string): Promise<readonly string[]> {
-    return namesIn(this.#groupDirectory(group), streamFileNameOf);
+    return namesIn(this.#groupDirectory(group), encodeStreamFileName);
   }
 
   #open(group: string, stream: string): LogSegments {
@@ -319,7 +319,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   #groupDirectory(group: string): string {
-    return join(this.#options.directory, fileNameOf(group));
+    return join(this.#options.directory, encodeFileName(group));
   }
 
   #streamDirectory(group: string, stream: string): string {
@@ -330,7 +330,7 @@ class DirectoryLogStreams implements LogStreams {
         "1 validation error detected: Value at 'logStreamName' failed to satisfy constraint: Member must be text of whole characters",
       );
     }
-    return join(this.#groupDirectory(group), streamFileNameOf(stream));
+    return join(this.#groupDirectory(group), encodeStreamFileName(stream));
   }
 }
 
@@ -346,16 +346,16 @@ function nameFiles(path: string, name: string): ReadonlyMap<string, string> {
 }
 
 async function readName(directory: string): Promise<string | null> {
-  const bytes = await readFile(join(directory, nameFile)).catch(noneWhenAbsent);
+  const bytes = await readFile(join(directory, nameFile)).catch(emptyIfMissing);
   return Buffer.isBuffer(bytes) ? (parseChecksummedLine(bytes)?.text ?? null) : null;
 }
 
 /** Returns the groups or streams of a directory, each in the directory that `directoryNameOf` gives, sorted. */
 async function namesIn(directory: string, directoryNameOf: (name: string) => string): Promise<readonly string[]> {
   const names: string[] = [];
-  for (const entry of await readdir(directory, { withFileTypes: true }).catch(noneWhenAbsent)) {
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(emptyIfMissing)) {
     if (!entry.isDirectory()) continue;
-    const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : nameOfFile(entry.name);
+    const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : decodeFileName(entry.name);
     // A directory with another name, or none, was not created by this program.
     if (name !== null && directoryNameOf(name) === entry.name) names.push(name);
   }

@@ -2,5 +2,5 @@
  * Output of containers and log events of clients, by group and stream. Errors are AwsError with CloudWatch Logs' codes.
  */
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
-export { keepPruned } from "./log-upkeep.ts";
+export { pruneLogsPeriodically } from "./log-upkeep.ts";
 export type { LogEvent, LogFollower, LogGroup, LogPage, LogReadOptions, LogStream, LogStreams } from "./log-streams.ts";

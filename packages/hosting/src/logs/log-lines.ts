@@ -45,11 +45,11 @@ function unescape(escaped: string): string {
 }
 
 /** Formats a token: `f/<segment>/<offset>` (from there on) or `b/<segment>/<offset>` (before it). */
-export function formatToken(direction: "f" | "b", { segment, offset }: LogPosition): string {
+export function formatPageToken(direction: "f" | "b", { segment, offset }: LogPosition): string {
   return `${direction}/${String(segment).padStart(10, "0")}/${String(offset).padStart(12, "0")}`;
 }
 
-export function parseToken(token: string): { readonly direction: "f" | "b"; readonly position: LogPosition } | null {
+export function parsePageToken(token: string): { readonly direction: "f" | "b"; readonly position: LogPosition } | null {
   const match = /^([fb])\/(\d{1,10})\/(\d{1,12})$/.exec(token);
   if (match === null) return null;
   return {
@@ -58,8 +58,8 @@ export function parseToken(token: string): { readonly direction: "f" | "b"; read
   };
 }
 
-export function asLogEvent({ position, timestampMs, message }: LogLine): LogEvent {
-  return { timestampMs, message, id: formatToken("f", position).slice(2).replace("/", "") };
+export function toLogEvent({ position, timestampMs, message }: LogLine): LogEvent {
+  return { timestampMs, message, id: formatPageToken("f", position).slice(2).replace("/", "") };
 }
 
 /** Maximum length of a file name, less the suffix of a temporary name. */
@@ -69,7 +69,7 @@ const fileNameBytesMax = 240;
  * Returns a file name for any group or stream name: `/` becomes `~`, other special characters are percent-encoded.
  * Names that are too long become `%%` and a hash; a file in their directory has the name.
  */
-export function fileNameOf(name: string): string {
+export function encodeFileName(name: string): string {
   const encoded = encodeURIComponent(name).replaceAll("~", "%7E").replaceAll("%2F", "~");
   if (encoded.length > fileNameBytesMax) return `%%${createHash("sha256").update(name).digest("hex")}`;
   return encoded.startsWith(".") ? `%2E${encoded.slice(1)}` : encoded;
@@ -82,8 +82,8 @@ const groupFiles = /^(group\.json(\.new|\.damaged-\d+)?|name)$/;
  * Returns the file name of a stream, which cannot equal a name of the group's own files: `group.json` becomes
  * `%67roup.json`.
  */
-export function streamFileNameOf(stream: string): string {
-  const fileName = fileNameOf(stream);
+export function encodeStreamFileName(stream: string): string {
+  const fileName = encodeFileName(stream);
   return groupFiles.test(fileName) ? `%${fileName.charCodeAt(0).toString(16)}${fileName.slice(1)}` : fileName;
 }
 
@@ -92,7 +92,7 @@ export function isHashedName(fileName: string): boolean {
   return fileName.startsWith("%%");
 }
 
-export function nameOfFile(fileName: string): string | null {
+export function decodeFileName(fileName: string): string | null {
   try {
     return decodeURIComponent(fileName.replaceAll("~", "%2F"));
   } catch {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { formatLogLine, parseLogLines, type LogLine } from "./log-lines.ts";
-import { linesBefore, linesFrom } from "./log-pieces.ts";
+import { readLinesBefore, readLinesFrom } from "./log-pieces.ts";
 
 const startMs = Date.UTC(2026, 10, 22);
 const pieceBytes = 256 * 1024;
@@ -41,8 +41,8 @@ async function gathered(pieces: AsyncIterable<readonly LogLine[]>): Promise<read
 test("a file's lines are the same piece by piece, forward and backward, from any place", async () => {
   await using place = await written();
   const { file, all, byteLength } = place;
-  assert.deepEqual(await gathered(linesFrom(file, 0)), all);
-  assert.deepEqual(await gathered(linesBefore(file, null)), all.toReversed());
+  assert.deepEqual(await gathered(readLinesFrom(file, 0)), all);
+  assert.deepEqual(await gathered(readLinesBefore(file, null)), all.toReversed());
   const offsets = [1, all[1]?.position.offset ?? 0, pieceBytes, 2 * pieceBytes + 1, byteLength - 5, byteLength + 9];
   for (const at of [99, 100, 101, 3000, 3001, 5997]) {
     const { offset } = all[at]?.position ?? { offset: 0 };
@@ -51,11 +51,11 @@ test("a file's lines are the same piece by piece, forward and backward, from any
   for (const offset of offsets) {
     const behind = all.filter(({ position }) => position.offset >= offset);
     const before = all.filter(({ position }) => position.offset < offset).toReversed();
-    assert.deepEqual(numbers(await gathered(linesFrom(file, offset))), numbers(behind), `from ${offset}`);
-    assert.deepEqual(numbers(await gathered(linesBefore(file, offset))), numbers(before), `before ${offset}`);
+    assert.deepEqual(numbers(await gathered(readLinesFrom(file, offset))), numbers(behind), `from ${offset}`);
+    assert.deepEqual(numbers(await gathered(readLinesBefore(file, offset))), numbers(before), `before ${offset}`);
   }
-  assert.deepEqual(await gathered(linesBefore(file, 0)), []);
-  assert.deepEqual(await gathered(linesFrom({ ...file, path: `${file.path}.gone` }, 0)), []);
+  assert.deepEqual(await gathered(readLinesBefore(file, 0)), []);
+  assert.deepEqual(await gathered(readLinesFrom({ ...file, path: `${file.path}.gone` }, 0)), []);
 });
 
 test("however long a file is, what is parsed in one piece is short, and a page reads no more than its lines", async () => {
@@ -63,12 +63,12 @@ test("however long a file is, what is parsed in one piece is short, and a page r
   const { file } = place;
   const line = formatLogLine(startMs, "y".repeat(75));
   for (let written = 0; written < 8; written += 1) await appendFile(file.path, `\n${line.repeat(10_000)}`);
-  for (const pieces of [linesFrom(file, 0), linesBefore(file, null)]) {
+  for (const pieces of [readLinesFrom(file, 0), readLinesBefore(file, null)]) {
     let most = 0;
     for await (const piece of pieces) most = Math.max(most, piece.length);
     assert.ok(most <= pieceBytes / 20, `${most} lines in one piece`);
   }
-  for (const pieces of [linesFrom(file, 0), linesBefore(file, null)]) {
+  for (const pieces of [readLinesFrom(file, 0), readLinesBefore(file, null)]) {
     const { value } = await pieces.next();
     assert.ok(value !== undefined && value.length > 0);
     const offsets = numbers(value as readonly LogLine[]);

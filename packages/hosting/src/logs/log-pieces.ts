@@ -1,5 +1,5 @@
 import { open, type FileHandle } from "node:fs/promises";
-import { noneWhenAbsent } from "./absent.ts";
+import { emptyIfMissing } from "./absent.ts";
 import { parseLogLines, type LogLine } from "./log-lines.ts";
 
 /** Bytes of a file that are read and parsed at a time: about two milliseconds of work. */
@@ -14,7 +14,7 @@ export interface SegmentFile {
  * Yields the lines of a file that begin at or after an offset, in chunks; the event loop runs other work between two of
  * them.
  */
-export async function* linesFrom({ segment, path }: SegmentFile, offset: number): AsyncGenerator<readonly LogLine[]> {
+export async function* readLinesFrom({ segment, path }: SegmentFile, offset: number): AsyncGenerator<readonly LogLine[]> {
   await using file = await opened(path);
   if (file === null) return;
   // The byte before the offset shows whether a line begins there.
@@ -39,7 +39,7 @@ export async function* linesFrom({ segment, path }: SegmentFile, offset: number)
 }
 
 /** Yields the lines of a file that begin before an offset (null: all), the last line first, in chunks. */
-export async function* linesBefore(
+export async function* readLinesBefore(
   { segment, path }: SegmentFile,
   offset: number | null,
 ): AsyncGenerator<readonly LogLine[]> {
@@ -73,7 +73,7 @@ async function lineEnd(file: FileHandle, offset: number): Promise<number> {
 }
 
 async function opened(path: string): Promise<FileHandle | null> {
-  const file = await open(path, "r").catch(noneWhenAbsent);
+  const file = await open(path, "r").catch(emptyIfMissing);
   return Array.isArray(file) ? null : file;
 }
 

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
-import { asLogEvent, formatToken, parseToken, type LogLine, type LogPosition } from "./log-lines.ts";
-import { linesBefore, linesFrom } from "./log-pieces.ts";
+import { toLogEvent, formatPageToken, parsePageToken, type LogLine, type LogPosition } from "./log-lines.ts";
+import { readLinesBefore, readLinesFrom } from "./log-pieces.ts";
 import type { LogSegments } from "./log-segments.ts";
 import type { LogPage, LogReadOptions } from "./log-streams.ts";
 
@@ -8,8 +8,8 @@ import type { LogPage, LogReadOptions } from "./log-streams.ts";
 const pageLengthMax = 1024 * 1024;
 
 /** Returns one page of a stream. Its files are read from the start of the page, in chunks. */
-export async function readPage(segments: LogSegments, options: LogReadOptions): Promise<LogPage> {
-  const token = options.token === null ? null : parseToken(options.token);
+export async function readLogPage(segments: LogSegments, options: LogReadOptions): Promise<LogPage> {
+  const token = options.token === null ? null : parsePageToken(options.token);
   if (options.token !== null && token === null) {
     throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
   }
@@ -21,12 +21,12 @@ export async function readPage(segments: LogSegments, options: LogReadOptions): 
   const [first, last] = [lines[0], lines.at(-1)];
   if (first === undefined || last === undefined) {
     const edge = at ?? (await edgeOf(segments, isForward));
-    return { events: [], forwardToken: formatToken("f", edge), backwardToken: formatToken("b", edge) };
+    return { events: [], forwardToken: formatPageToken("f", edge), backwardToken: formatPageToken("b", edge) };
   }
   return {
-    events: lines.map(asLogEvent),
-    forwardToken: formatToken("f", behind(last)),
-    backwardToken: formatToken("b", first.position),
+    events: lines.map(toLogEvent),
+    forwardToken: formatPageToken("f", behind(last)),
+    backwardToken: formatPageToken("b", first.position),
   };
 }
 
@@ -42,7 +42,7 @@ async function pageAfter(
   for (const file of await segments.files()) {
     if (from !== null && file.segment < from.segment) continue;
     const offset = from !== null && file.segment === from.segment ? from.offset : 0;
-    for await (const piece of linesFrom(file, offset)) if (page.isFullWith(piece)) return page.lines;
+    for await (const piece of readLinesFrom(file, offset)) if (page.isFullWith(piece)) return page.lines;
   }
   return page.lines;
 }
@@ -57,7 +57,7 @@ async function pageBefore(
   for (const file of (await segments.files()).toReversed()) {
     if (before !== null && file.segment > before.segment) continue;
     const offset = before !== null && file.segment === before.segment ? before.offset : null;
-    for await (const piece of linesBefore(file, offset)) if (page.isFullWith(piece)) return page.lines;
+    for await (const piece of readLinesBefore(file, offset)) if (page.isFullWith(piece)) return page.lines;
   }
   return page.lines;
 }

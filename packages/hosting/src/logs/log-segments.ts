@@ -1,9 +1,9 @@
 import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SerialQueue } from "@galatea/base";
-import { noneWhenAbsent } from "./absent.ts";
+import { emptyIfMissing } from "./absent.ts";
 import type { LogLine } from "./log-lines.ts";
-import { linesBefore, linesFrom, type SegmentFile } from "./log-pieces.ts";
+import { readLinesBefore, readLinesFrom, type SegmentFile } from "./log-pieces.ts";
 
 /** Maximum number of files of a stream; when the newest is full the oldest is deleted. */
 const segmentsMax = 4;
@@ -31,7 +31,7 @@ export class LogSegments {
 
   /** Returns the files, ascending by number. */
   async files(): Promise<readonly SegmentFile[]> {
-    const names = await readdir(this.directory).catch(noneWhenAbsent);
+    const names = await readdir(this.directory).catch(emptyIfMissing);
     return names
       .map((name) => /^(\d{10})\.log$/.exec(name)?.[1])
       .filter((digits) => digits !== undefined)
@@ -41,7 +41,7 @@ export class LogSegments {
 
   async firstLine(): Promise<LogLine | null> {
     for (const file of await this.files()) {
-      for await (const [first] of linesFrom(file, 0)) if (first !== undefined) return first;
+      for await (const [first] of readLinesFrom(file, 0)) if (first !== undefined) return first;
     }
     return null;
   }
@@ -110,7 +110,7 @@ export class LogSegments {
   async byteLength(): Promise<number> {
     let total = 0;
     for (const { path } of await this.files()) {
-      const found = await stat(path).catch(noneWhenAbsent);
+      const found = await stat(path).catch(emptyIfMissing);
       if (!Array.isArray(found)) total += found.size;
     }
     return total;
@@ -118,7 +118,7 @@ export class LogSegments {
 }
 
 async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
-  for await (const [last] of linesBefore(file, null)) if (last !== undefined) return last;
+  for await (const [last] of readLinesBefore(file, null)) if (last !== undefined) return last;
   return null;
 }
 

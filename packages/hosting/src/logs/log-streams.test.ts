@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 import { silentLogger, type Clock } from "@galatea/base";
 import { logStreamsContract } from "../contracts/index.ts";
 import { createDirectoryLogStreams } from "./directory-log-streams.ts";
-import { fileNameOf, formatLogLine, nameOfFile, parseLogLines } from "./log-lines.ts";
+import { encodeFileName, formatLogLine, decodeFileName, parseLogLines } from "./log-lines.ts";
 import type { LogReadOptions } from "./log-streams.ts";
 
 const group = "/aws/sagemaker/Endpoints/e";
@@ -82,7 +82,7 @@ test("streams of any legal name live beside the group's own files", async () => 
     const again = place.make();
     assert.deepEqual(await again.streamNames(each, ""), names.toSorted());
     for (const name of names) assert.equal((await again.read(each, name, all)).events[0]?.message, name);
-    await writeFile(join(place.directory, fileNameOf(each), "group.json"), "{torn");
+    await writeFile(join(place.directory, encodeFileName(each), "group.json"), "{torn");
     assert.equal((await again.group(each))?.retentionDays, null);
     for (const name of names) await again.deleteStream(each, name);
     assert.deepEqual(await again.streamNames(each, ""), []);
@@ -126,9 +126,9 @@ test("property: any message comes back from a line, any name from a file name wi
     fc.property(
       fc.oneof(fc.string({ unit: "grapheme", minLength: 1 }), fc.constantFrom("..", ".", "../../x", "a~b")),
       (name) => {
-        const file = fileNameOf(name);
+        const file = encodeFileName(name);
         assert.ok(!file.includes("/") && file !== "." && file !== "..");
-        assert.equal(nameOfFile(file), name);
+        assert.equal(decodeFileName(file), name);
       },
     ),
   );

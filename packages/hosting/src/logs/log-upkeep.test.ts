@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger, type Clock } from "@galatea/base";
-import { keepPruned } from "./log-upkeep.ts";
+import { pruneLogsPeriodically } from "./log-upkeep.ts";
 
 test("logs are pruned a minute after a start and every hour, also after a time that failed", async () => {
   const waits: number[] = [];
@@ -21,6 +21,6 @@ test("logs are pruned a minute after a start and every hour, also after a time t
     if (count === 3) over.abort(new Error("over"));
     throw new Error("the disk is full");
   };
-  await assert.rejects(keepPruned({ prune }, { clock, logger: silentLogger }, over.signal), /over/);
+  await assert.rejects(pruneLogsPeriodically({ prune }, { clock, logger: silentLogger }, over.signal), /over/);
   assert.deepEqual([count, waits], [3, [60_000, 3_600_000, 3_600_000]]);
 });

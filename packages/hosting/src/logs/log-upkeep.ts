@@ -9,7 +9,7 @@ const intervalMs = 3_600_000;
  * Prunes logs soon after a start and every hour from then on; a failed run is logged and does not end it. Rejects when
  * the signal aborts.
  */
-export async function keepPruned(
+export async function pruneLogsPeriodically(
   logs: Pick<LogStreams, "prune">,
   { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
   signal: AbortSignal,

@@ -5,24 +5,24 @@ import { BodyCopy } from "./body-copy.ts";
 import type { CapturedBody } from "./capture-record.ts";
 import type { CaptureSettings } from "./capture-settings.ts";
 import type { CaptureWriter } from "./capture-writer.ts";
-import type { MirrorLease, MirrorShare } from "./mirror-account.ts";
+import type { MirrorLease, EndpointMirrorMemory } from "./mirror-account.ts";
 import type { ShadowCalls } from "./shadow-calls.ts";
 
-export interface WatchedShadow {
+export interface ShadowTarget {
   readonly calls: ShadowCalls;
   readonly variantName: string;
   /** Share of the production variant's requests, in [0, 1]. */
   readonly part: number;
 }
 
-export interface CallWatchOptions {
-  readonly share: MirrorShare;
+export interface MirroredCallsOptions {
+  readonly share: EndpointMirrorMemory;
   readonly variantName: string;
   /** Null without data capture. */
   readonly settings: CaptureSettings | null;
   readonly writer: CaptureWriter;
   /** Null without a shadow variant. */
-  readonly shadow: WatchedShadow | null;
+  readonly shadow: ShadowTarget | null;
   readonly clock: Clock;
   /** Returns a number in [0, 1). */
   readonly random: () => number;
@@ -43,10 +43,10 @@ interface CallFacts {
  * Copies calls of a production variant: some are captured, and some are also sent to its shadow variant once their
  * bodies have passed. The call itself is unaffected: bodies pass without delay, and a copy without memory is given up.
  */
-export class CallWatch {
-  readonly #options: CallWatchOptions;
+export class MirroredCalls {
+  readonly #options: MirroredCallsOptions;
 
-  constructor(options: CallWatchOptions) {
+  constructor(options: MirroredCallsOptions) {
     this.#options = options;
   }
 
@@ -115,7 +115,7 @@ export class CallWatch {
   #mirror(
     { headers, targetModel, targetContainer, containerPath, isStreamed }: InvocationRequest,
     copy: {
-      readonly to: WatchedShadow;
+      readonly to: ShadowTarget;
       readonly input: BodyCopy;
       readonly lease: MirrorLease;
       readonly facts: CallFacts | null;

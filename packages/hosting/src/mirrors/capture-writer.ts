@@ -12,7 +12,7 @@ import {
 import type { ObjectStore } from "../objects/index.ts";
 import { captureLine, type CapturedCall } from "./capture-record.ts";
 import type { CaptureSettings } from "./capture-settings.ts";
-import type { MirrorLease, MirrorShare } from "./mirror-account.ts";
+import type { MirrorLease, EndpointMirrorMemory } from "./mirror-account.ts";
 
 export interface CaptureLimits {
   /**
@@ -55,7 +55,7 @@ export interface CaptureWriterOptions {
 
 /** The source of the records in a file. */
 export interface CaptureTarget {
-  readonly share: MirrorShare;
+  readonly share: EndpointMirrorMemory;
   readonly variantName: string;
   readonly settings: CaptureSettings;
 }
@@ -129,7 +129,7 @@ export class CaptureWriter implements AsyncDisposable {
   #open(id: string, place: CaptureTarget, firstMs: number): CaptureFile {
     const { clock, limits, newId } = this.#options;
     const timer = clock.timer(limits.fileMsMax, () => this.#close(id, file));
-    const key = fileKey(place, firstMs, newId());
+    const key = captureFileKey(place, firstMs, newId());
     const file: CaptureFile = { place, key, firstMs, calls: [], byteLength: 0, timer };
     this.#files.set(id, file);
     return file;
@@ -213,7 +213,7 @@ function fileId({ share, variantName, settings }: CaptureTarget, timeMs: number)
 /**
  * Returns the key of a file in SageMaker's format: by the time of the first record, `yyyy/mm/dd/hh/MM-SS-mmm-id.jsonl`.
  */
-export function fileKey({ share, variantName, settings }: CaptureTarget, firstMs: number, id: string): string {
+export function captureFileKey({ share, variantName, settings }: CaptureTarget, firstMs: number, id: string): string {
   const [date = "", time = ""] = new Date(firstMs).toISOString().split("T");
   const [hour = "", minute = "", second = ""] = time.split(":");
   const [seconds = "", millis = ""] = second.replace("Z", "").split(".");

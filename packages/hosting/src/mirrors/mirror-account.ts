@@ -12,7 +12,7 @@ export interface MirrorLimits {
  * Returns the limits: an eighth of the memory of requests in flight, in addition to it, so that a copy never displaces
  * a caller's request.
  */
-export function mirrorLimits(requestBytesMax: number): MirrorLimits {
+export function defaultMirrorLimits(requestBytesMax: number): MirrorLimits {
   const bytesMax = Math.min(512 * mebi, Math.max(32 * mebi, Math.floor(requestBytesMax / 8)));
   return { bytesMax, endpointBytesMax: bytesMax / 2, callsMax: 100_000, endpointCallsMax: 50_000 };
 }
@@ -23,7 +23,7 @@ const mebi = 2 ** 20;
 const callBytes = 1024;
 
 /** Reasons for giving a copy up. */
-export const mirrorLosses = [
+export const mirrorDropReasons = [
   /** There was no memory for it. */
   "no-room",
   /** Too many requests to the shadow variant are in flight. */
@@ -33,12 +33,12 @@ export const mirrorLosses = [
   /** The file could not be written. */
   "not-written",
 ] as const;
-export type MirrorLoss = (typeof mirrorLosses)[number];
+export type MirrorDropReason = (typeof mirrorDropReasons)[number];
 
-export interface MirrorFigures {
+export interface MirrorStatistics {
   readonly callCount: number;
   readonly bytes: number;
-  readonly lost: Readonly<Record<MirrorLoss, number>>;
+  readonly lost: Readonly<Record<MirrorDropReason, number>>;
 }
 
 const toldAgainMs = 60_000;
@@ -71,12 +71,12 @@ class PartialBudget extends ByteBudget {
  * The account of all copies of requests and responses. Calls without memory are not copied, and never wait. Losses are
  * counted, and logged once a minute at most.
  */
-export class MirrorAccount {
+export class MirrorMemory {
   readonly limits: MirrorLimits;
   readonly bytes: ByteBudget;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #lost = Object.fromEntries(mirrorLosses.map((loss) => [loss, 0])) as Record<MirrorLoss, number>;
+  readonly #lost = Object.fromEntries(mirrorDropReasons.map((loss) => [loss, 0])) as Record<MirrorDropReason, number>;
   #callCount = 0;
   #untoldCount = 0;
   #toldMs = -Infinity;
@@ -89,11 +89,11 @@ export class MirrorAccount {
   }
 
   /** Returns the share of one endpoint. */
-  share(endpointName: string): MirrorShare {
-    return new MirrorShare(this, endpointName);
+  share(endpointName: string): EndpointMirrorMemory {
+    return new EndpointMirrorMemory(this, endpointName);
   }
 
-  get figures(): MirrorFigures {
+  get figures(): MirrorStatistics {
     return { callCount: this.#callCount, bytes: this.bytes.usedBytes, lost: { ...this.#lost } };
   }
 
@@ -108,7 +108,7 @@ export class MirrorAccount {
     this.#callCount -= 1;
   }
 
-  lose(endpointName: string, loss: MirrorLoss, callCount = 1): void {
+  lose(endpointName: string, loss: MirrorDropReason, callCount = 1): void {
     this.#lost[loss] += callCount;
     this.#untoldCount += callCount;
     const nowMs = this.#clock.epochMs();
@@ -121,13 +121,13 @@ export class MirrorAccount {
 }
 
 /** One endpoint's share of the account. */
-export class MirrorShare {
+export class EndpointMirrorMemory {
   readonly endpointName: string;
-  readonly #account: MirrorAccount;
+  readonly #account: MirrorMemory;
   readonly #bytes: ByteBudget;
   #callCount = 0;
 
-  constructor(account: MirrorAccount, endpointName: string) {
+  constructor(account: MirrorMemory, endpointName: string) {
     this.endpointName = endpointName;
     this.#account = account;
     this.#bytes = new PartialBudget(account.limits.endpointBytesMax, account.bytes);
@@ -157,7 +157,7 @@ export class MirrorShare {
     return new ByteLease(this.#bytes);
   }
 
-  lose(loss: MirrorLoss, callCount = 1): void {
+  lose(loss: MirrorDropReason, callCount = 1): void {
     this.#account.lose(this.endpointName, loss, callCount);
   }
 }

@@ -7,7 +7,7 @@ import { createLogger } from "@galatea/base";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { CallWatch } from "./call-watch.ts";
+import { MirroredCalls } from "./call-watch.ts";
 import { captureSettings } from "./capture-settings.ts";
 import { Mirrors, type MirroringLimits } from "./mirrors.ts";
 import { ShadowCalls } from "./shadow-calls.ts";
@@ -40,7 +40,7 @@ class Bench implements AsyncDisposable {
     this.share = this.mirrors.account.share("e");
   }
 
-  watch(ask: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): CallWatch {
+  watch(ask: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): MirroredCalls {
     const { clock, share, mirrors } = this;
     const { random, newId, logger } = mirrors.options;
     const calls =
@@ -54,7 +54,7 @@ class Bench implements AsyncDisposable {
       CaptureContentTypeHeader: { CsvContentTypes: ["text/csv"] },
     });
     const shadow = calls === null ? null : { calls, variantName: "shadow", part: 1 };
-    return new CallWatch({
+    return new MirroredCalls({
       share,
       variantName: "v",
       settings,
@@ -378,7 +378,7 @@ test("a shadow that hangs, fails or answers for ever costs its caller nothing, a
   const { random, newId } = bench.mirrors.options;
   const shadow = { calls, variantName: "shadow", part: 1 };
   const parts = { share, variantName: "v", settings: null, writer: bench.mirrors.captures, clock, random, newId };
-  const watch = new CallWatch({ ...parts, shadow });
+  const watch = new MirroredCalls({ ...parts, shadow });
   for (let index = 0; index < 3; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
   await eventually(() => outcomes.length === 1 && bench.mirrors.figures.callCount === 2);
   // The one that failed has made room for one more.

@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
 import { CaptureWriter, captureLimits, type CaptureLimits } from "./capture-writer.ts";
-import { MirrorAccount, mirrorLimits, type MirrorFigures, type MirrorLimits } from "./mirror-account.ts";
+import { MirrorMemory, defaultMirrorLimits, type MirrorStatistics, type MirrorLimits } from "./mirror-account.ts";
 
 export interface MirrorsOptions {
   /** The store of captured data. */
@@ -22,18 +22,18 @@ export type MirroringLimits = Partial<MirrorLimits & CaptureLimits>;
 
 /** The parts that all endpoints share for copies of their requests: the account, and the files of captured data. */
 export class Mirrors implements AsyncDisposable {
-  readonly account: MirrorAccount;
+  readonly account: MirrorMemory;
   readonly captures: CaptureWriter;
   readonly options: MirrorsOptions;
 
   constructor(options: MirrorsOptions) {
     const { store, clock, logger, newId, requestBytesMax, limits = {} } = options;
     this.options = options;
-    this.account = new MirrorAccount({ ...mirrorLimits(requestBytesMax), ...limits }, { clock, logger });
+    this.account = new MirrorMemory({ ...defaultMirrorLimits(requestBytesMax), ...limits }, { clock, logger });
     this.captures = new CaptureWriter({ store, clock, logger, newId, limits: { ...captureLimits, ...limits } });
   }
 
-  get figures(): MirrorFigures {
+  get figures(): MirrorStatistics {
     return this.account.figures;
   }
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { MirrorShare } from "./mirror-account.ts";
+import type { EndpointMirrorMemory } from "./mirror-account.ts";
 import { ShadowCalls } from "./shadow-calls.ts";
 
 const told = { contentType: null, customAttributes: null, variantName: "s", openedSession: null, closedSession: null };
@@ -19,7 +19,7 @@ const reply: InvocationReply = {
 
 test("a shadow is asked at the path that its original was asked at, and part by part where that was", async () => {
   const asked: Pick<InvocationRequest, "containerPath" | "isStreamed">[] = [];
-  const share = { memory: () => new ByteLease(new ByteBudget(1)), lose: () => {} } as unknown as MirrorShare;
+  const share = { memory: () => new ByteLease(new ByteBudget(1)), lose: () => {} } as unknown as EndpointMirrorMemory;
   const ask = ({ containerPath = "none", isStreamed }: InvocationRequest) => {
     asked.push({ containerPath, isStreamed });
     return Promise.resolve(reply);
@@ -45,7 +45,7 @@ test("what a shadow answers is read at its allowance: a stream without end is wa
   const share = {
     memory: () => new ByteLease(new ByteBudget(1)),
     lose: (loss: string) => lost.push(loss),
-  } as unknown as MirrorShare;
+  } as unknown as EndpointMirrorMemory;
   let readBytes = 0;
   const endless = new Readable({
     read() {

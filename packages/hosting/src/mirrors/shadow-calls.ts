@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import { TokenBucket, TaskGroup, delay, type Clock, type Logger } from "@galatea/base";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { MirrorShare } from "./mirror-account.ts";
+import type { EndpointMirrorMemory } from "./mirror-account.ts";
 
 /** Sends a request to a shadow variant. */
 export type InvokeShadow = (request: InvocationRequest) => Promise<InvocationReply>;
 
 export interface ShadowCallsOptions {
   readonly invoke: InvokeShadow;
-  readonly share: MirrorShare;
+  readonly share: EndpointMirrorMemory;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Maximum number of concurrent requests. */

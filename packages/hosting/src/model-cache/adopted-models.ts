@@ -1,6 +1,6 @@
-import { clipCharge, type ChargedSet, type LoadCostHistory } from "./charges.ts";
+import { limitCost, type ModelCostSet, type LoadCostHistory } from "./charges.ts";
 import type { DiskCache } from "./disk-cache.ts";
-import type { ContainedModel } from "./model-container.ts";
+import type { ListedModel } from "./model-container.ts";
 import type { ModelVersion } from "./model-version.ts";
 
 export interface AdoptedModels {
@@ -15,10 +15,10 @@ export interface AdoptedModels {
  * loaded. `DiskCache.wholeTree` checks the files of each model before its next load.
  */
 export async function adoptModels(
-  loaded: readonly ContainedModel[],
+  loaded: readonly ListedModel[],
   on: {
     readonly disk: DiskCache;
-    readonly memory: ChargedSet;
+    readonly memory: ModelCostSet;
     readonly costs: LoadCostHistory;
     readonly memoryBytesMax: number;
   },
@@ -33,7 +33,7 @@ export async function adoptModels(
     const { fingerprint, ownBytes, contents } = tree;
     if (memoryBytes !== null) costs.learn(fingerprint, measuredOwnBytes(memoryBytes, memory.newAmong(contents)));
     const charge = { key: id, ownBytes: costs.estimateOwnBytes(fingerprint, ownBytes), contents };
-    memory.set(clipCharge(charge, memoryBytesMax));
+    memory.set(limitCost(charge, memoryBytesMax));
     return { version, isLoaded: true };
   });
   return { versions, unknownIds: [...measured.keys()] };

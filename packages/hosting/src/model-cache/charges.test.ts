@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { ChargedSet, LoadCostHistory, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+import { ModelCostSet, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
 
 const contentBytes = [100, 250, 400] as const;
 
-const charge = (key: string): fc.Arbitrary<Charge> =>
+const charge = (key: string): fc.Arbitrary<ModelCost> =>
   fc.record({
     key: fc.constant(key),
     ownBytes: fc.nat(300),
@@ -19,7 +19,7 @@ const charges = fc
   .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => charge(`m${index}`))));
 
 /** Adds up the members, to compare with the set's own count. */
-function usedBytes(members: readonly Charge[]): number {
+function usedBytes(members: readonly ModelCost[]): number {
   const contents = new Map(members.flatMap((member) => member.contents.map(({ id, byteLength }) => [id, byteLength])));
   return members.reduce((sum, { ownBytes }) => sum + ownBytes, 0) + [...contents.values()].reduce((a, b) => a + b, 0);
 }
@@ -27,10 +27,10 @@ function usedBytes(members: readonly Charge[]): number {
 test("victims are the shortest least-recently-used run that makes the newcomer fit, or there is none", () => {
   fc.assert(
     fc.property(charges, charge("new"), fc.nat(2000), (members, incoming, capacityBytes) => {
-      const set = new ChargedSet();
+      const set = new ModelCostSet();
       for (const member of members) set.set(member);
       assert.equal(set.usedBytes, usedBytes(members));
-      const victims = chooseVictims(set, members, { incoming, capacityBytes });
+      const victims = chooseEvictions(set, members, { incoming, capacityBytes });
       const fitsWithout = (count: number) => usedBytes([...members.slice(count), incoming]) <= capacityBytes;
       if (victims === null) {
         assert(!fitsWithout(members.length));
@@ -47,7 +47,7 @@ test("victims are the shortest least-recently-used run that makes the newcomer f
 });
 
 test("content held by several members is charged until the last of them goes", () => {
-  const set = new ChargedSet();
+  const set = new ModelCostSet();
   const contents = [{ id: "weights", byteLength: 90 }];
   set.set({ key: "a", ownBytes: 1, contents });
   set.set({ key: "b", ownBytes: 2, contents });
@@ -62,8 +62,8 @@ test("content held by several members is charged until the last of them goes", (
 
 test("a model larger than the whole capacity is charged the capacity", () => {
   const large = { key: "a", ownBytes: 10, contents: [{ id: "w", byteLength: 1000 }] };
-  assert.deepEqual(clipCharge(large, 500), { key: "a", ownBytes: 500, contents: [] });
-  assert.equal(clipCharge(large, 1010), large);
+  assert.deepEqual(limitCost(large, 500), { key: "a", ownBytes: 500, contents: [] });
+  assert.equal(limitCost(large, 1010), large);
 });
 
 test("the last measured cost of the same content decides, and the book forgets the oldest", () => {

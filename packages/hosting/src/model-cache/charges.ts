@@ -1,15 +1,15 @@
 import type { SharedContent } from "../objects/index.ts";
 
 /** The cost of one model: its own bytes, and shared contents, each counted once for all models that have it. */
-export interface Charge {
+export interface ModelCost {
   readonly key: string;
   readonly ownBytes: number;
   readonly contents: readonly SharedContent[];
 }
 
 /** The total cost of a set of models, in bytes. Used for loaded models and for the disk cache. */
-export class ChargedSet {
-  readonly #charges = new Map<string, Charge>();
+export class ModelCostSet {
+  readonly #charges = new Map<string, ModelCost>();
   readonly #references = new Map<string, number>();
   #usedBytes = 0;
 
@@ -17,7 +17,7 @@ export class ChargedSet {
     return this.#usedBytes;
   }
 
-  get(key: string): Charge | undefined {
+  get(key: string): ModelCost | undefined {
     return this.#charges.get(key);
   }
 
@@ -32,14 +32,14 @@ export class ChargedSet {
   }
 
   /** Returns the bytes that adding `charge` would cost now. */
-  costOf(charge: Charge): number {
+  costOf(charge: ModelCost): number {
     let bytes = charge.ownBytes;
     for (const content of charge.contents) if (this.references(content.id) === 0) bytes += content.byteLength;
     return bytes;
   }
 
   /** Replaces a charge of the same key. */
-  set(charge: Charge): void {
+  set(charge: ModelCost): void {
     this.remove(charge.key);
     this.#usedBytes += this.costOf(charge);
     this.#charges.set(charge.key, charge);
@@ -74,16 +74,16 @@ export class ChargedSet {
  * empty when it fits as it is, null when not even removing all of them suffices. Content that a victim frees is charged
  * to `incoming` if it holds it too.
  */
-export function chooseVictims(
-  set: ChargedSet,
-  candidates: Iterable<Charge>,
-  { incoming, capacityBytes }: { readonly incoming: Charge | null; readonly capacityBytes: number },
-): Charge[] | null {
+export function chooseEvictions(
+  set: ModelCostSet,
+  candidates: Iterable<ModelCost>,
+  { incoming, capacityBytes }: { readonly incoming: ModelCost | null; readonly capacityBytes: number },
+): ModelCost[] | null {
   const taken = new Map<string, number>();
-  const victims: Charge[] = [];
+  const victims: ModelCost[] = [];
   const already = incoming === null ? undefined : set.get(incoming.key);
   let usedBytes = set.usedBytes;
-  const remove = (charge: Charge) => {
+  const remove = (charge: ModelCost) => {
     usedBytes -= charge.ownBytes;
     for (const { id, byteLength } of charge.contents) {
       const count = (taken.get(id) ?? 0) + 1;
@@ -113,13 +113,13 @@ export function chooseVictims(
 }
 
 /** Returns the cost of a model alone, shared contents included. */
-export function chargedBytes({ ownBytes, contents }: Charge): number {
+export function modelCostBytes({ ownBytes, contents }: ModelCost): number {
   return contents.reduce((sum, { byteLength }) => sum + byteLength, ownBytes);
 }
 
 /** Clips a charge to the capacity. A model that is estimated above it is loaded alone, and the container decides whether it fits. */
-export function clipCharge(charge: Charge, capacityBytes: number): Charge {
-  return chargedBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
+export function limitCost(charge: ModelCost, capacityBytes: number): ModelCost {
+  return modelCostBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
 }
 
 /**

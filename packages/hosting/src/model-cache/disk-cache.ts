@@ -1,12 +1,12 @@
 import { ArchiveError, type UnpackedArchive } from "../objects/index.ts";
 import { type Clock, type Logger, type TaskGroup, Semaphore } from "@galatea/base";
-import { ChargedSet, chooseVictims, type Charge } from "./charges.ts";
+import { ModelCostSet, chooseEvictions, type ModelCost } from "./charges.ts";
 import { ModelLoadError, ModelReplacedError } from "./model-container.ts";
-import type { ModelTrees } from "./model-trees.ts";
+import type { UnpackedModels } from "./model-trees.ts";
 import { createModelVersion, type ModelVersion } from "./model-version.ts";
 
 export interface DiskCacheOptions {
-  readonly trees: ModelTrees;
+  readonly trees: UnpackedModels;
   readonly diskBytesMax: number;
   readonly clock: Clock;
   readonly tasks: TaskGroup;
@@ -23,7 +23,7 @@ const fileOverheadBytes = 4096;
 /** The unpacked archives of one instance, within `diskBytesMax`. Sets and clears `ModelVersion.tree`. */
 export class DiskCache {
   readonly #options: DiskCacheOptions;
-  readonly #charges = new ChargedSet();
+  readonly #charges = new ModelCostSet();
   readonly #admission = new Semaphore(1);
 
   constructor(options: DiskCacheOptions) {
@@ -83,7 +83,7 @@ export class DiskCache {
   async download(version: ModelVersion, signal: AbortSignal): Promise<{ tree: UnpackedArchive; durationUs: number }> {
     const { trees, clock } = this.#options;
     const startNs = clock.monotonicNs();
-    const expected = (bytes: number): Charge => ({ key: version.id, ownBytes: bytes, contents: [] });
+    const expected = (bytes: number): ModelCost => ({ key: version.id, ownBytes: bytes, contents: [] });
     try {
       await this.#reserve(expected(version.archiveBytes), signal);
       const tree = await trees.unpack(version, {
@@ -112,7 +112,7 @@ export class DiskCache {
     await this.#options.trees.remove(version.id, tree);
   }
 
-  async #reserve(charge: Charge, signal: AbortSignal): Promise<void> {
+  async #reserve(charge: ModelCost, signal: AbortSignal): Promise<void> {
     using _lock = await this.#admission.acquire(signal);
     for (;;) {
       const victims = this.#victims(charge);
@@ -127,20 +127,20 @@ export class DiskCache {
   }
 
   /** Raises a reservation while an archive is being written. Synchronous: evicted trees are removed in the background. */
-  #grow(charge: Charge): void {
+  #grow(charge: ModelCost): void {
     const victims = this.#victims(charge);
     if (victims === null) throw new ArchiveError("space", "No space left on device");
     this.#charges.set(charge);
     for (const victim of victims) this.#options.tasks.run(() => this.remove(victim));
   }
 
-  #victims(incoming: Charge): ModelVersion[] | null {
+  #victims(incoming: ModelCost): ModelVersion[] | null {
     const capacityBytes = this.#options.diskBytesMax;
-    const victims = chooseVictims(this.#charges, this.#idle(), { incoming, capacityBytes });
+    const victims = chooseEvictions(this.#charges, this.#idle(), { incoming, capacityBytes });
     return victims === null ? null : victims.flatMap(({ key }) => this.#options.versions.get(key) ?? []);
   }
 
-  *#idle(): Generator<Charge> {
+  *#idle(): Generator<ModelCost> {
     for (const version of this.#options.versions.values()) {
       const used = version.memory !== "absent" || version.pinCount > 0 || version.load !== null;
       const charge = used || version.tree === null ? undefined : this.#charges.get(version.id);
@@ -149,7 +149,7 @@ export class DiskCache {
   }
 }
 
-const chargeOf = (key: string, tree: UnpackedArchive): Charge => ({
+const chargeOf = (key: string, tree: UnpackedArchive): ModelCost => ({
   key,
   ownBytes: tree.ownBytes + tree.files.length * fileOverheadBytes,
   contents: tree.contents,

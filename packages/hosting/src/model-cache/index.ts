@@ -3,15 +3,15 @@ export { modelCacheLimits, type ModelCacheLimits } from "./model-cache-limits.ts
 export type { ModelCacheLease } from "./model-cache-options.ts";
 export { ModelCache } from "./model-cache.ts";
 export {
-  ContainerLostError,
+  ContainerEndedError,
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
-  type LoadReply,
+  type ModelLoadReply,
   type ModelCacheObserver,
-  type ContainedModel,
+  type ListedModel,
   type ModelContainer,
 } from "./model-container.ts";
-export { ModelsView, type ModelCopy, type ModelsMemory, type ModelState } from "./models-view.ts";
-export type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
+export { ModelsView, type ModelCopyState, type ModelsMemory, type ModelState } from "./models-view.ts";
+export type { AdoptableTree, ModelArchive, UnpackedModels } from "./model-trees.ts";
 export { containerModelId } from "./model-version.ts";

@@ -1,16 +1,16 @@
 import type { UnpackedArchive } from "../objects/index.ts";
-import type { KeptTree, ModelArchive, ModelTrees } from "./model-trees.ts";
+import type { AdoptableTree, ModelArchive, UnpackedModels } from "./model-trees.ts";
 
 /** A disk that two runs of a platform use one after the other: trees by model id, in the order in which they were unpacked. */
 export class MemoryDisk {
-  readonly kept = new Map<string, KeptTree>();
+  readonly kept = new Map<string, AdoptableTree>();
   readonly damaged = new Set<string>();
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Trees in memory, whose calls take event loop ticks. `find` returns the object of a target. */
-export class MemoryTrees implements ModelTrees {
+export class MemoryTrees implements UnpackedModels {
   readonly disk: MemoryDisk;
   readonly #find: (target: string) => { readonly etag: string; readonly bytes: number } | undefined;
   readonly #unpacked: (target: string) => void;
@@ -27,7 +27,7 @@ export class MemoryTrees implements ModelTrees {
     this.#unpacked = options.unpacked;
   }
 
-  async adopt(): Promise<readonly KeptTree[]> {
+  async adopt(): Promise<readonly AdoptableTree[]> {
     await turn();
     return [...this.disk.kept.values()];
   }

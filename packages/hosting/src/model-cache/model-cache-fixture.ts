@@ -4,7 +4,7 @@ import { NodeMemory } from "../nodes/index.ts";
 import { modelCacheLimits, type ModelCacheLimits } from "./model-cache-limits.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { ModelCache } from "./model-cache.ts";
-import { ContainerLostError, type LoadReply } from "./model-container.ts";
+import { ContainerEndedError, type ModelLoadReply } from "./model-container.ts";
 import { ModelsView } from "./models-view.ts";
 
 const never = new AbortController().signal;
@@ -17,7 +17,7 @@ export interface StoredModel {
   etag: string;
   bytes: number;
   /** The container's reply instead of loading. */
-  refusal?: LoadReply;
+  refusal?: ModelLoadReply;
   /** The number of its loads during which the container ends. */
   deaths?: number;
 }
@@ -84,7 +84,7 @@ export class World {
     });
   }
 
-  async #load(id: string, target: string): Promise<LoadReply> {
+  async #load(id: string, target: string): Promise<ModelLoadReply> {
     const object = this.objects.get(target);
     assert(object !== undefined && !this.loaded.has(id), "one load for many waiters");
     assert(this.trees.disk.kept.has(id), "a model is loaded from its files");
@@ -96,7 +96,7 @@ export class World {
       object.deaths = (object.deaths ?? 0) - 1;
       this.loaded.delete(id);
       this.cache.containerLost();
-      throw new ContainerLostError(new Error("other side closed"));
+      throw new ContainerEndedError(new Error("other side closed"));
     }
     const fits = this.memoryBytes + object.bytes <= this.containerBytesMax;
     if (object.refusal !== undefined || !fits) {

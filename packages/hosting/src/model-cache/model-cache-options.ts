@@ -2,10 +2,10 @@ import type { Clock, Logger } from "@galatea/base";
 import type { EvictableModelCache, MemoryShare } from "../nodes/index.ts";
 import type { ModelCacheLimits } from "./model-cache-limits.ts";
 import type { ModelCacheObserver, ModelContainer } from "./model-container.ts";
-import type { ModelTrees } from "./model-trees.ts";
+import type { UnpackedModels } from "./model-trees.ts";
 
 export interface ModelCacheOptions {
-  readonly trees: ModelTrees;
+  readonly trees: UnpackedModels;
   readonly limits: ModelCacheLimits;
   /** Resolves with the container once it is in service. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;

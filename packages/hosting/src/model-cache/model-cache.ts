@@ -2,17 +2,17 @@ import type { UnpackedArchive } from "../objects/index.ts";
 import { ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
-import { ChargedSet, chargedBytes, LoadCostHistory, chooseVictims, clipCharge, type Charge } from "./charges.ts";
+import { ModelCostSet, modelCostBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
-import { createModelVersion, type ModelMemory, type ModelVersion as Version } from "./model-version.ts";
+import { createModelVersion, type ModelMemoryState, type ModelVersion as Version } from "./model-version.ts";
 import { notEnoughMemoryText, type MemoryShare } from "../nodes/index.ts";
 import {
-  ContainerLostError,
+  ContainerEndedError,
   ModelLoadError,
   ModelMissingError,
   ModelNotReadyError,
   ModelReplacedError,
-  type ContainedModel,
+  type ListedModel,
   type ModelContainer,
 } from "./model-container.ts";
 import { ModelUnloads } from "./model-unloads.ts";
@@ -34,7 +34,7 @@ export class ModelCache implements AsyncDisposable {
   /** By id, least recently used first. */
   readonly #versions = new Map<string, Version>();
   readonly #current = new Map<string, Version>();
-  readonly #memory = new ChargedSet();
+  readonly #memory = new ModelCostSet();
   readonly #disk: DiskCache;
   readonly #costs = new LoadCostHistory({ entriesMax: learnedEntriesMax, floorBytes: costFloorBytes });
   readonly #tasks: TaskGroup;
@@ -109,7 +109,7 @@ export class ModelCache implements AsyncDisposable {
    * Takes over the models that a previous run unpacked here, and those of them that the container has loaded. Unloads all other models of the
    * container.
    */
-  async adopt(loaded: readonly ContainedModel[]): Promise<void> {
+  async adopt(loaded: readonly ListedModel[]): Promise<void> {
     const { memoryBytesMax } = this.#options.limits;
     const on = { disk: this.#disk, memory: this.#memory, costs: this.#costs, memoryBytesMax };
     const { versions, unknownIds } = await adoptModels(loaded, on);
@@ -297,7 +297,7 @@ export class ModelCache implements AsyncDisposable {
         await this.#loadOnce(version, tree, signal);
         return;
       } catch (error) {
-        if (!(error instanceof ContainerLostError)) throw error;
+        if (!(error instanceof ContainerEndedError)) throw error;
         // Another model may have ended the container, so the load is tried again; a second end is blamed on this model.
         const message = `the container ended while it loaded the model: ${String(error.cause)}`;
         if (attempt >= loadAttemptsMax) throw new ModelLoadError(503, message, { cause: error });
@@ -326,13 +326,13 @@ export class ModelCache implements AsyncDisposable {
     return tree;
   }
 
-  async #reserveMemory(version: Version, tree: UnpackedArchive, signal: AbortSignal): Promise<Charge> {
+  async #reserveMemory(version: Version, tree: UnpackedArchive, signal: AbortSignal): Promise<ModelCost> {
     using _lock = await this.#admission.acquire(signal);
     const { memoryBytesMax } = this.#options.limits;
     const share = this.#share;
     const ownBytes = this.#costs.estimateOwnBytes(tree.fingerprint, tree.ownBytes);
-    const charge = clipCharge({ key: version.id, ownBytes, contents: tree.contents }, memoryBytesMax);
-    const aloneBytes = chargedBytes(charge);
+    const charge = limitCost({ key: version.id, ownBytes, contents: tree.contents }, memoryBytesMax);
+    const aloneBytes = modelCostBytes(charge);
     for (;;) {
       signal.throwIfAborted();
       const mostBytes = share.maximumBytes();
@@ -341,7 +341,7 @@ export class ModelCache implements AsyncDisposable {
       const capacityBytes = this.#capacityBytes;
       const options = { incoming: charge, capacityBytes };
       const idle = this.#idleCharges().map(({ charge }) => charge);
-      const victims = chooseVictims(this.#memory, idle, options);
+      const victims = chooseEvictions(this.#memory, idle, options);
       if (victims === null) {
         // Models of other containers above their guarantee are evicted before this load waits.
         if (capacityBytes < memoryBytesMax && (await rejectOnAbort(share.evictFromOtherCache(), signal))) continue;
@@ -360,7 +360,7 @@ export class ModelCache implements AsyncDisposable {
   async #loadReserved(
     version: Version,
     tree: UnpackedArchive,
-    { container, charge, signal }: { container: ModelContainer; charge: Charge; signal: AbortSignal },
+    { container, charge, signal }: { container: ModelContainer; charge: ModelCost; signal: AbortSignal },
   ): Promise<void> {
     const { clock, observer } = this.#options;
     const newContents = charge.contents.filter(({ id }) => this.#memory.references(id) === 1);
@@ -402,7 +402,7 @@ export class ModelCache implements AsyncDisposable {
   async #fitMemory(): Promise<void> {
     const options = { incoming: null, capacityBytes: this.#capacityBytes };
     const idle = [...this.#idleCharges()].map(({ charge }) => charge);
-    const victims = chooseVictims(this.#memory, idle, options) ?? idle;
+    const victims = chooseEvictions(this.#memory, idle, options) ?? idle;
     await Promise.all(victims.map(({ key }) => this.#unloadById(key)));
   }
 
@@ -416,7 +416,7 @@ export class ModelCache implements AsyncDisposable {
     this.#forgetIfUnused(version);
   }
 
-  #setMemory(version: Version, memory: ModelMemory): void {
+  #setMemory(version: Version, memory: ModelMemoryState): void {
     version.memory = memory;
     if (memory === "absent") {
       this.#memory.remove(version.id);
@@ -436,7 +436,7 @@ export class ModelCache implements AsyncDisposable {
       isLoading: load !== null,
       isCurrent: this.#current.get(target) === version,
       ownBytes: charge?.ownBytes ?? 0,
-      wholeBytes: charge === undefined ? 0 : chargedBytes(charge),
+      wholeBytes: charge === undefined ? 0 : modelCostBytes(charge),
       pinCount,
       usedNs,
     };
@@ -490,7 +490,7 @@ export class ModelCache implements AsyncDisposable {
     }
   }
 
-  *#idleCharges(): Generator<{ readonly charge: Charge; readonly usedNs: number }> {
+  *#idleCharges(): Generator<{ readonly charge: ModelCost; readonly usedNs: number }> {
     for (const { id, usedNs } of this.#idleLoaded()) {
       const charge = this.#memory.get(id);
       if (charge !== undefined) yield { charge, usedNs };

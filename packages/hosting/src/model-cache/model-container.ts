@@ -2,19 +2,19 @@ import type { ModelState } from "./models-view.ts";
 
 /** The part of SageMaker's multi-model contract that the model cache calls on a container. */
 export interface ModelContainer {
-  load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<LoadReply>;
+  load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<ModelLoadReply>;
   /** Resolves when the model is not loaded, even if it never was. `target`: null for a model that only the container knows. */
   unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void>;
 }
 
 /** A model in a container's list of loaded models. */
-export interface ContainedModel {
+export interface ListedModel {
   readonly id: string;
   /** Memory that its load added, as the container measured it; null where it reports none. */
   readonly memoryBytes: number | null;
 }
 
-export type LoadReply =
+export type ModelLoadReply =
   /** `memoryBytes`: memory that the load added, as the container measured it; null where it reports none. */
   | { readonly outcome: "loaded"; readonly memoryBytes: number | null }
   | { readonly outcome: "out-of-memory"; readonly message: string }
@@ -32,7 +32,7 @@ export class ModelLoadError extends Error {
 }
 
 /** The connection to the container broke before its response: the container has ended or is ending. */
-export class ContainerLostError extends Error {
+export class ContainerEndedError extends Error {
   constructor(cause: unknown) {
     super(`the container ended: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = "ContainerLostError";

@@ -9,7 +9,7 @@ export interface ModelArchive {
 }
 
 /** A tree that a previous run of the platform unpacked. */
-export interface KeptTree {
+export interface AdoptableTree {
   readonly target: string;
   readonly etag: string;
   readonly archiveBytes: number;
@@ -20,9 +20,9 @@ export interface KeptTree {
  * The archives of one multi-model container, and the trees of those that are unpacked: the container sees them as `/opt/ml/models/<id>/model`. The caller decides which trees exist
  * and counts their bytes. Every implementation passes `model-trees.contract.ts`.
  */
-export interface ModelTrees {
+export interface UnpackedModels {
   /** Resolves with the complete trees of a previous run, in the order in which they were unpacked. Call once, before any other method. */
-  adopt(): Promise<readonly KeptTree[]>;
+  adopt(): Promise<readonly AdoptableTree[]>;
   /** Resolves with the current ETag and length of a target's archive; null when there is no such object. */
   find(target: string, signal: AbortSignal): Promise<{ readonly etag: string; readonly byteLength: number } | null>;
   /**

@@ -1,12 +1,12 @@
 import { delay, openDeadline, type TaskGroup } from "@galatea/base";
 import type { ModelCacheOptions } from "./model-cache-options.ts";
-import type { ModelMemory, ModelVersion } from "./model-version.ts";
+import type { ModelMemoryState, ModelVersion } from "./model-version.ts";
 
 export interface ModelUnloadsOptions {
   readonly cache: Pick<ModelCacheOptions, "limits" | "container" | "observer" | "clock" | "logger">;
   /** The task group of the cache, which closes it. */
   readonly tasks: TaskGroup;
-  readonly memoryChanged: (version: ModelVersion, memory: ModelMemory) => void;
+  readonly memoryChanged: (version: ModelVersion, memory: ModelMemoryState) => void;
   readonly ended: (version: ModelVersion) => void;
 }
 

@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import type { UnpackedArchive } from "../objects/index.ts";
 import type { ModelArchive } from "./model-trees.ts";
 
-export type ModelMemory = "absent" | "loading" | "loaded" | "unloading";
+export type ModelMemoryState = "absent" | "loading" | "loaded" | "unloading";
 
 /** The state of one version of a target model on one instance. Only `ModelCache`, `ModelUnloads` and `DiskCache` change it. */
 export interface ModelVersion extends ModelArchive {
   tree: UnpackedArchive | null;
   /** False for a tree of a previous run whose files have not been checked yet. */
   isChecked: boolean;
-  memory: ModelMemory;
+  memory: ModelMemoryState;
   /** The current step of the load, for the error of a request that stops waiting. */
   phase: string;
   load: Promise<void> | null;

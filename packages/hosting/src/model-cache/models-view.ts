@@ -1,7 +1,7 @@
 import { ModelDemand } from "./model-demand.ts";
 
 /** True if a container has a model for its next request: loaded, loading or requested, or neither. */
-export type ModelCopy = "loaded" | "coming" | "absent";
+export type ModelCopyState = "loaded" | "coming" | "absent";
 
 /** A snapshot of one version of a model on one instance. */
 export interface ModelState {
@@ -56,7 +56,7 @@ export class ModelsView {
   }
 
   /** Returns the state of the copy that the next request for the model uses. */
-  copyOf(target: string): ModelCopy {
+  copyOf(target: string): ModelCopyState {
     const model = this.#current.get(target);
     if (model?.isLoaded === true) return "loaded";
     return this.demand.of(target) > 0 || model?.isLoading === true ? "coming" : "absent";

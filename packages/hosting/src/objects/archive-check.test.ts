@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { UnpackedArchive } from "./archive.ts";
-import { isWholeTree } from "./archive-check.ts";
+import { isTreeUnchanged } from "./archive-check.ts";
 import { ArchiveUnpacker, unpackerDefaults } from "./archive-unpacker.ts";
 import { archiveLimits } from "./archive.ts";
 
@@ -36,7 +36,7 @@ async function tree(context: TestContext): Promise<{ folder: string; described: 
 
 test("a tree that nobody touched is whole, also as an unpacking thread sees it", async (context) => {
   const { folder, described } = await tree(context);
-  assert.equal(await isWholeTree(folder, described, never), true);
+  assert.equal(await isTreeUnchanged(folder, described, never), true);
   const options = { ...unpackerDefaults, contentDirectory: null, limits: archiveLimits };
   await using unpacker = new ArchiveUnpacker(options);
   assert.equal(await unpacker.check(folder, described, never), true);
@@ -72,7 +72,7 @@ for (const [what, change] of Object.entries(changes)) {
     const { folder, described } = await tree(context);
     await chmod(join(folder, "a/file"), 0o644);
     await change(folder);
-    assert.equal(await isWholeTree(folder, described, never), false);
+    assert.equal(await isTreeUnchanged(folder, described, never), false);
   });
 }
 
@@ -90,9 +90,9 @@ test("a check is heard to be unwanted while it reads, and leaves no file open", 
     return links.filter((link) => link.startsWith(folder));
   };
   const leaving = new AbortController();
-  const checking = isWholeTree(folder, described, leaving.signal);
+  const checking = isTreeUnchanged(folder, described, leaving.signal);
   leaving.abort(new Error("left"));
   await assert.rejects(checking, { message: "left" });
-  assert.equal(await isWholeTree(folder, described, never), true);
+  assert.equal(await isTreeUnchanged(folder, described, never), true);
   assert.deepEqual(await openBelow(), []);
 });

@@ -54,7 +54,7 @@ export class SharedFileWriter {
   write(bytes: Buffer): void {
     if (this.#output >= 0) {
       this.#hash.update(bytes);
-      writeAll(this.#output, bytes);
+      writeFully(this.#output, bytes);
     } else {
       this.#compare(bytes);
     }
@@ -106,12 +106,12 @@ export class SharedFileWriter {
     this.#output = openSync(this.#path, "wx", 0o644);
     for (const part of partsOf(source, this.#written)) {
       this.#hash.update(part);
-      writeAll(this.#output, part);
+      writeFully(this.#output, part);
     }
     for (const candidate of this.#candidates) closeSync(candidate.fd);
     this.#candidates = [];
     this.#hash.update(bytes);
-    writeAll(this.#output, bytes);
+    writeFully(this.#output, bytes);
   }
 
   #linkOrCopy(match: { readonly id: string; readonly fd: number }): void {
@@ -123,7 +123,7 @@ export class SharedFileWriter {
       // has the bytes.
       if (code !== "ENOENT" && code !== "EMLINK") throw error;
       this.#output = openSync(this.#path, "wx", 0o644);
-      for (const part of partsOf(match.fd, this.#byteLength)) writeAll(this.#output, part);
+      for (const part of partsOf(match.fd, this.#byteLength)) writeFully(this.#output, part);
       fchmodSync(this.#output, sharedMode);
     }
   }
@@ -181,7 +181,7 @@ function haveEqualBytes(a: string, b: string): boolean {
 }
 
 /** Removes those of `contents` that no tree links to. Call it after a tree was deleted. */
-export function collectContents(contentDirectory: string, contents: readonly SharedContent[]): void {
+export function deleteUnlinkedContents(contentDirectory: string, contents: readonly SharedContent[]): void {
   for (const { id, byteLength } of contents) {
     const path = join(contentDirectory, String(byteLength), id);
     try {
@@ -234,7 +234,7 @@ function readFully(fd: number, into: Buffer, position: number): number {
   return filled;
 }
 
-export function writeAll(fd: number, bytes: Buffer): void {
+export function writeFully(fd: number, bytes: Buffer): void {
   let written = 0;
   while (written < bytes.length) written += writeSync(fd, bytes, written);
 }

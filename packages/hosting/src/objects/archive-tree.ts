@@ -3,7 +3,7 @@ import { chmodSync, closeSync, fchmodSync, linkSync, mkdirSync, openSync, realpa
 import { join, posix } from "node:path";
 import { sharedDirectoryMode, sharedFileMode } from "@galatea/base";
 import { ArchiveError, type ArchiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
-import { SharedFileWriter, writeAll } from "./archive-content.ts";
+import { SharedFileWriter, writeFully } from "./archive-content.ts";
 
 /** An entry of an archive, from its header. */
 export type ArchiveEntry =
@@ -12,7 +12,7 @@ export type ArchiveEntry =
   | { readonly kind: "symlink"; readonly path: string; readonly target: string }
   | { readonly kind: "hardlink"; readonly path: string; readonly target: string };
 
-export interface TreeOptions {
+export interface ArchiveTreeOptions {
   /** Must exist and be empty, so that everything in it was made by the archive. */
   readonly destination: string;
   /**
@@ -39,7 +39,7 @@ type Made = "file" | "directory" | "symlink";
  * and `fileEnd`. Synchronous: it runs in an unpacking thread.
  */
 export class ArchiveTree {
-  readonly #options: TreeOptions;
+  readonly #options: ArchiveTreeOptions;
   readonly #made = new Map<string, Made>();
   readonly #files: { path: string; byteLength: number; sha256: string }[] = [];
   readonly #contents = new Map<string, SharedContent>();
@@ -49,7 +49,7 @@ export class ArchiveTree {
   #ownBytes = 0;
   #entryCount = 0;
 
-  constructor(options: TreeOptions) {
+  constructor(options: ArchiveTreeOptions) {
     this.#options = options;
   }
 
@@ -66,12 +66,12 @@ export class ArchiveTree {
     const path = safePath(entry.path, limits);
     if (path === "") {
       if (entry.kind === "directory") return;
-      throw new ArchiveError("unsafe", `the archive holds an entry without a name: ${printable(entry.path)}`);
+      throw new ArchiveError("unsafe", `the archive holds an entry without a name: ${printablePath(entry.path)}`);
     }
     this.#makeParents(path);
     const before = this.#made.get(path);
     if (entry.kind === "directory" && before === "directory") return;
-    if (before !== undefined) throw new ArchiveError("clash", `the archive holds ${printable(path)} twice`);
+    if (before !== undefined) throw new ArchiveError("clash", `the archive holds ${printablePath(path)} twice`);
     switch (entry.kind) {
       case "directory":
         this.#makeDirectory(path);
@@ -98,7 +98,7 @@ export class ArchiveTree {
     if (output?.kind === "shared") output.writer.write(bytes);
     if (output?.kind === "own") {
       output.hash.update(bytes);
-      writeAll(output.fd, bytes);
+      writeFully(output.fd, bytes);
     }
   }
 
@@ -131,7 +131,7 @@ export class ArchiveTree {
       try {
         real = realpathSync.native(`${root}/${path}`);
       } catch (error) {
-        throw new ArchiveError("unsafe", `the link ${printable(path)} leads nowhere`, { cause: error });
+        throw new ArchiveError("unsafe", `the link ${printablePath(path)} leads nowhere`, { cause: error });
       }
       if (real !== root && !real.startsWith(`${root}/`)) throw leavesRoot(path);
     }
@@ -163,7 +163,7 @@ export class ArchiveTree {
       const made = this.#made.get(parent);
       if (made === undefined) this.#makeDirectory(parent);
       else if (made !== "directory") {
-        throw new ArchiveError("clash", `${printable(path)} lies under ${printable(parent)}, which is a ${made}`);
+        throw new ArchiveError("clash", `${printablePath(path)} lies under ${printablePath(parent)}, which is a ${made}`);
       }
     }
   }
@@ -214,7 +214,7 @@ export class ArchiveTree {
   #hardlink(path: string, target: string): void {
     const source = safePath(target, this.#options.limits);
     if (this.#made.get(source) !== "file") {
-      throw new ArchiveError("unsafe", `the link ${printable(path)} does not name an earlier file of the archive`);
+      throw new ArchiveError("unsafe", `the link ${printablePath(path)} does not name an earlier file of the archive`);
     }
     linkSync(join(this.#options.destination, source), join(this.#options.destination, path));
     this.#made.set(path, "file");
@@ -227,13 +227,13 @@ export class ArchiveTree {
 function safePath(raw: string, limits: ArchiveLimits): string {
   // The SageMaker SDK writes the root of repacked archives in this form.
   if (/^\/+$/.test(raw)) return "";
-  if (raw.startsWith("/")) throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printable(raw)}`);
-  if (raw.includes("\0")) throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printable(raw)}`);
+  if (raw.startsWith("/")) throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printablePath(raw)}`);
+  if (raw.includes("\0")) throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printablePath(raw)}`);
   if (Buffer.byteLength(raw) > limits.pathBytesMax) {
     throw new ArchiveError("limit", `a path of the archive is longer than ${limits.pathBytesMax} bytes`);
   }
   const parts = raw.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw new ArchiveError("unsafe", `the archive holds a path with "..": ${printable(raw)}`);
+  if (parts.includes("..")) throw new ArchiveError("unsafe", `the archive holds a path with "..": ${printablePath(raw)}`);
   if (parts.length > limits.depthMax) {
     throw new ArchiveError("limit", `a path of the archive is deeper than ${limits.depthMax} directories`);
   }
@@ -244,9 +244,9 @@ function safePath(raw: string, limits: ArchiveLimits): string {
 }
 
 function leavesRoot(path: string): ArchiveError {
-  return new ArchiveError("unsafe", `the link ${printable(path)} leaves the archive`);
+  return new ArchiveError("unsafe", `the link ${printablePath(path)} leaves the archive`);
 }
 
-export function printable(path: string): string {
+export function printablePath(path: string): string {
   return JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}...` : path);
 }

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { makeSharedDirectory } from "@galatea/base";
 import { ArchiveError, type ArchiveLimits, type UnpackedArchive } from "./archive.ts";
-import type { FromUnpackThread, ToUnpackThread } from "./archive-worker.ts";
+import type { UnpackThreadReply, UnpackThreadRequest } from "./archive-worker.ts";
 
 export interface UnpackerOptions {
   /** Unpacking threads, started at the first use or by `prepare`. */
@@ -27,7 +27,7 @@ export const unpackerDefaults = { threadCount: 2, aheadBytesMax: 8 * 2 ** 20, sh
 interface Job {
   readonly thread: Thread;
   readonly credit: (byteLength: number, expandedBytes: number) => void;
-  readonly settle: (outcome: FromUnpackThread | ArchiveError) => void;
+  readonly settle: (outcome: UnpackThreadReply | ArchiveError) => void;
 }
 
 interface Thread {
@@ -103,7 +103,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
     const job = (this.#lastJob += 1);
     const thread = this.#leastBusyThread();
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-    const settle = (message: FromUnpackThread | ArchiveError) => {
+    const settle = (message: UnpackThreadReply | ArchiveError) => {
       if (message instanceof ArchiveError) reject(message);
       else if (message.kind === "checked") resolve(message.isWhole);
       else if (message.kind === "failed") reject(new ArchiveError(message.reason, message.message));
@@ -206,7 +206,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
     const url = new URL(`./archive-worker.${extension}`, import.meta.url);
     const worker = new Worker(url, { resourceLimits: { maxYoungGenerationSizeMb: youngMebibytesMax } });
     const thread: Thread = { worker, jobCount: 0 };
-    worker.on("message", (message: FromUnpackThread) => {
+    worker.on("message", (message: UnpackThreadReply) => {
       const job = this.#jobs.get(message.job);
       if (message.kind === "credit") job?.credit(message.byteLength, message.expandedBytes);
       else job?.settle(message);
@@ -232,7 +232,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
   }
 }
 
-function post(thread: Thread, message: ToUnpackThread): void {
+function post(thread: Thread, message: UnpackThreadRequest): void {
   thread.worker.postMessage(message, []);
 }
 
@@ -240,5 +240,5 @@ function post(thread: Thread, message: ToUnpackThread): void {
 function send(thread: Thread, job: number, chunk: Buffer): void {
   const whole = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength;
   const bytes = whole && chunk.buffer instanceof ArrayBuffer ? new Uint8Array(chunk.buffer) : new Uint8Array(chunk);
-  thread.worker.postMessage({ kind: "data", job, bytes } satisfies ToUnpackThread, [bytes.buffer]);
+  thread.worker.postMessage({ kind: "data", job, bytes } satisfies UnpackThreadRequest, [bytes.buffer]);
 }

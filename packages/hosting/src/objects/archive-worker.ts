@@ -3,19 +3,19 @@ import { parentPort } from "node:worker_threads";
 import { createGunzip, constants as zlibConstants } from "node:zlib";
 import { Header, Pax } from "tar";
 import { ArchiveError, type UnpackedArchive } from "./archive.ts";
-import { isWholeTree } from "./archive-check.ts";
-import { ArchiveTree, printable, type TreeOptions } from "./archive-tree.ts";
+import { isTreeUnchanged } from "./archive-check.ts";
+import { ArchiveTree, printablePath, type ArchiveTreeOptions } from "./archive-tree.ts";
 
 /** Messages to an unpacking thread. `data` owns its bytes. */
-export type ToUnpackThread =
-  | { readonly kind: "start"; readonly job: number; readonly tree: TreeOptions }
+export type UnpackThreadRequest =
+  | { readonly kind: "start"; readonly job: number; readonly tree: ArchiveTreeOptions }
   | { readonly kind: "data"; readonly job: number; readonly bytes: Uint8Array }
   | { readonly kind: "end"; readonly job: number }
   | { readonly kind: "check"; readonly job: number; readonly destination: string; readonly tree: UnpackedArchive }
   | { readonly kind: "abort"; readonly job: number };
 
 /** `credit`: number of source bytes consumed; `progress`: bytes of the tree so far. */
-export type FromUnpackThread =
+export type UnpackThreadReply =
   | { readonly kind: "credit"; readonly job: number; readonly byteLength: number; readonly expandedBytes: number }
   | { readonly kind: "done"; readonly job: number; readonly tree: UnpackedArchive }
   | { readonly kind: "checked"; readonly job: number; readonly isWhole: boolean }
@@ -39,13 +39,13 @@ const checks = new Map<number, AbortController>();
 
 class UnpackJob {
   readonly #id: number;
-  readonly #options: TreeOptions;
+  readonly #options: ArchiveTreeOptions;
   readonly #waiting: Uint8Array[] = [];
   #ended = false;
   #aborted = false;
   #wake: () => void = () => {};
 
-  constructor(id: number, options: TreeOptions) {
+  constructor(id: number, options: ArchiveTreeOptions) {
     this.#id = id;
     this.#options = options;
   }
@@ -69,12 +69,12 @@ class UnpackJob {
     const tree = new ArchiveTree(this.#options);
     try {
       const result = await this.#unpack(tree);
-      port?.postMessage({ kind: "done", job: this.#id, tree: result } satisfies FromUnpackThread);
+      port?.postMessage({ kind: "done", job: this.#id, tree: result } satisfies UnpackThreadReply);
     } catch (thrown) {
       tree.close();
       await rm(this.#options.destination, { recursive: true, force: true });
       const { reason, message } = ArchiveError.from(thrown);
-      port?.postMessage({ kind: "failed", job: this.#id, reason, message } satisfies FromUnpackThread);
+      port?.postMessage({ kind: "failed", job: this.#id, reason, message } satisfies UnpackThreadReply);
     }
   }
 
@@ -135,7 +135,7 @@ class UnpackJob {
         yield chunk;
         const { length: byteLength } = chunk;
         const expandedBytes = tree.expandedBytes;
-        port?.postMessage({ kind: "credit", job: this.#id, byteLength, expandedBytes } satisfies FromUnpackThread);
+        port?.postMessage({ kind: "credit", job: this.#id, byteLength, expandedBytes } satisfies UnpackThreadReply);
         continue;
       }
       if (this.#aborted) throw new ArchiveError("io", "unpacking was abandoned");
@@ -176,15 +176,15 @@ function drained(stream: NodeJS.WritableStream): Promise<void> {
   });
 }
 
-async function check({ job, destination, tree }: ToUnpackThread & { readonly kind: "check" }): Promise<void> {
+async function check({ job, destination, tree }: UnpackThreadRequest & { readonly kind: "check" }): Promise<void> {
   const aborter = new AbortController();
   checks.set(job, aborter);
   try {
-    const isWhole = await isWholeTree(destination, tree, aborter.signal);
-    port?.postMessage({ kind: "checked", job, isWhole } satisfies FromUnpackThread);
+    const isWhole = await isTreeUnchanged(destination, tree, aborter.signal);
+    port?.postMessage({ kind: "checked", job, isWhole } satisfies UnpackThreadReply);
   } catch (thrown) {
     const { reason, message } = ArchiveError.from(thrown);
-    port?.postMessage({ kind: "failed", job, reason, message } satisfies FromUnpackThread);
+    port?.postMessage({ kind: "failed", job, reason, message } satisfies UnpackThreadReply);
   } finally {
     checks.delete(job);
   }
@@ -318,7 +318,7 @@ class TarReader {
         this.#padding = 0;
         return;
       default:
-        throw new ArchiveError("unsafe", `the archive holds an entry of type ${header.type}: ${printable(path)}`);
+        throw new ArchiveError("unsafe", `the archive holds an entry of type ${header.type}: ${printablePath(path)}`);
     }
     this.#enter({ at: "padding", left: byteLength + this.#padding });
     this.#padding = 0;
@@ -383,7 +383,7 @@ function untilNul(text: string): string {
   return end < 0 ? text : text.slice(0, end);
 }
 
-port?.on("message", (message: ToUnpackThread) => {
+port?.on("message", (message: UnpackThreadRequest) => {
   const job = jobs.get(message.job);
   switch (message.kind) {
     case "start": {

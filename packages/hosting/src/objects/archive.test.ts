@@ -22,7 +22,7 @@ import { gzipSync } from "node:zlib";
 import { Header, Pax } from "tar";
 import { ArchiveError, archiveLimits, type ArchiveLimits } from "./archive.ts";
 import { ArchiveUnpacker } from "./archive-unpacker.ts";
-import { collectContents } from "./archive-content.ts";
+import { deleteUnlinkedContents } from "./archive-content.ts";
 import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-archive-"));
@@ -137,11 +137,11 @@ test("equal files of different archives are one file on disk, and one that diffe
   assert.equal(second.tree.ownBytes, 0);
   assert.notEqual(first.tree.fingerprint, third.tree.fingerprint);
   rmSync(first.destination, { recursive: true });
-  collectContents(content, first.tree.contents);
+  deleteUnlinkedContents(content, first.tree.contents);
   assert.deepEqual(readFileSync(join(second.destination, "b/model.onnx")), weights);
   assert.equal(readdirSync(join(content, "900000")).length, 2);
   rmSync(second.destination, { recursive: true });
-  collectContents(content, second.tree.contents);
+  deleteUnlinkedContents(content, second.tree.contents);
   assert.equal(readdirSync(join(content, "900000")).length, 1);
 });
 

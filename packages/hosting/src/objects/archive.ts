@@ -27,12 +27,12 @@ export const archiveLimits: ArchiveLimits = {
  * reach outside the destination. `clash`: two entries for one path. `limit`: a limit above. `space`: the disk or the
  * quota is full. `io`: another failure of the file system.
  */
-export type ArchiveReason = "damaged" | "unsafe" | "clash" | "limit" | "space" | "io";
+export type ArchiveErrorReason = "damaged" | "unsafe" | "clash" | "limit" | "space" | "io";
 
 export class ArchiveError extends Error {
-  readonly reason: ArchiveReason;
+  readonly reason: ArchiveErrorReason;
 
-  constructor(reason: ArchiveReason, message: string, options?: ErrorOptions) {
+  constructor(reason: ArchiveErrorReason, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "ArchiveError";
     this.reason = reason;

@@ -1,15 +1,15 @@
 import { link, open, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { diskError, writeBodyFile } from "./body-file.ts";
-import { checksumsOf, invalidPart, joinedCrc, unquoted } from "./completed-parts.ts";
+import { toStoreError, writeBodyFile } from "./body-file.ts";
+import { completedChecksums, invalidPart, combinedCrc, stripQuotes } from "./completed-parts.ts";
 import type { HashPool } from "./hash-pool.ts";
-import { joinedName } from "./joined-parts.ts";
-import type { StoredPart, Upload } from "./stored-upload.ts";
+import { joinedFileName } from "./joined-parts.ts";
+import type { StoredPart, MultipartUpload } from "./stored-upload.ts";
 
 /** The parts of an upload that become an object. */
-export interface Assembly {
-  readonly upload: Upload;
+export interface ObjectAssembly {
+  readonly upload: MultipartUpload;
   readonly parts: readonly StoredPart[];
   /** Folder of the upload's parts. */
   readonly folder: string;
@@ -30,7 +30,7 @@ export interface AssembledObject {
  * Joins parts into the object's file, which the caller syncs. The object's checksums are computed from those of the
  * parts.
  */
-export async function assembleParts(assembly: Assembly): Promise<AssembledObject> {
+export async function assembleParts(assembly: ObjectAssembly): Promise<AssembledObject> {
   const { upload, parts, folder, path, pool, bytesMax, signal } = assembly;
   if (upload.isResumed) await checkParts(assembly);
   const byteLength = parts.reduce((sum, part) => sum + part.byteLength, 0);
@@ -39,32 +39,32 @@ export async function assembleParts(assembly: Assembly): Promise<AssembledObject
     const bytes = Readable.from(partBytes(folder, parts), { objectMode: true, highWaterMark: 1 });
     await writeBodyFile(path, bytes, pool, { digests: [], signal, bytesMax });
   }
-  return { byteLength, checksums: checksumsOf(upload, parts), crc32: joinedCrc(parts) };
+  return { byteLength, checksums: completedChecksums(upload, parts), crc32: combinedCrc(parts) };
 }
 
 /**
  * Uses the file of joined parts as the object's: it gets the object's name, and only that after the upload is removed.
  */
-async function takeJoined({ folder, path }: Assembly, byteLength: number): Promise<void> {
-  await link(join(folder, joinedName), path);
+async function takeJoined({ folder, path }: ObjectAssembly, byteLength: number): Promise<void> {
+  await link(join(folder, joinedFileName), path);
   try {
     // A part that was rejected may have left bytes after the last one.
     await truncate(path, byteLength);
   } catch (cause) {
     await rm(path, { force: true });
-    throw diskError(cause);
+    throw toStoreError(cause);
   }
 }
 
 /** Checks the parts of a previous run against their ETags. */
-async function checkParts({ upload, parts, folder, pool, signal }: Assembly): Promise<void> {
+async function checkParts({ upload, parts, folder, pool, signal }: ObjectAssembly): Promise<void> {
   for (const part of parts) {
     signal.throwIfAborted();
     using hash = pool.follow(join(folder, part.data), ["md5"], part.offset ?? 0);
     const { size } = await stat(join(folder, part.data));
     const isThere = size >= (part.offset ?? 0) + part.byteLength;
     const { md5 = "" } = await hash.end(isThere ? part.byteLength : 0);
-    if (Buffer.from(md5, "base64").toString("hex") === unquoted(part.etag)) continue;
+    if (Buffer.from(md5, "base64").toString("hex") === stripQuotes(part.etag)) continue;
     upload.parts.delete(part.partNumber);
     throw invalidPart();
   }

@@ -39,7 +39,7 @@ export interface ReceivedBody extends WrittenBody {
  * failure the file is removed and the body destroyed. Buffers one batch of 256 KiB (1 MiB until a body proves to be
  * longer), whatever the length of the body.
  */
-export async function takeBody(
+export async function receiveBody(
   path: string,
   body: Readable,
   pool: HashPool,
@@ -110,7 +110,7 @@ async function writeBody(
     return await writeLong(file, { target, beginning, chunks }, pool, options);
   } catch (cause) {
     body.destroy();
-    throw diskError(cause);
+    throw toStoreError(cause);
   } finally {
     options.signal.removeEventListener("abort", abort);
   }
@@ -222,7 +222,7 @@ export function checkBody(written: WrittenBody, expect: BodyExpectation | undefi
 }
 
 /** Returns the digests that a body needs: for its ETag, for later reads, those to store, and those to check. */
-export function digestsFor(expect: BodyExpectation | undefined): DigestName[] {
+export function requiredDigests(expect: BodyExpectation | undefined): DigestName[] {
   return ["md5", "crc32", ...(expect?.algorithms ?? [])];
 }
 
@@ -233,7 +233,7 @@ function tooLarge(bytesMax: number): AwsError {
   );
 }
 
-export function diskError(cause: unknown): unknown {
+export function toStoreError(cause: unknown): unknown {
   const code = (cause as NodeJS.ErrnoException | null)?.code;
   if (code === "EROFS") {
     const text = "The disk where the objects are kept is read-only";

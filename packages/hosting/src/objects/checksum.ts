@@ -37,7 +37,7 @@ function cyclic(step: (value: number, data: Uint8Array) => number): Running {
 }
 
 /** Returns a CRC-32 in base64 as a number. */
-export const crcOf = (checksum: string): number => Buffer.from(checksum, "base64").readUInt32BE(0);
+export const decodeCrc32 = (checksum: string): number => Buffer.from(checksum, "base64").readUInt32BE(0);
 
 /** Computes several digests of one body in one pass. */
 export class BodyDigest {
@@ -57,7 +57,7 @@ export class BodyDigest {
   }
 }
 
-export function digestOf(name: DigestName, data: Uint8Array): string {
+export function computeDigest(name: DigestName, data: Uint8Array): string {
   const digest = new BodyDigest([name]);
   digest.update(data);
   return digest.digest()[name] ?? "";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { assert, AwsError } from "@galatea/base";
-import { crcOf, digestOf } from "./checksum.ts";
-import { isCyclic, joinedChecksum } from "./cyclic-checksum.ts";
+import { decodeCrc32, computeDigest } from "./checksum.ts";
+import { isCyclicAlgorithm, combineChecksums } from "./cyclic-checksum.ts";
 import type {
   BodyExpectation,
   ChecksumAlgorithm,
@@ -10,10 +10,10 @@ import type {
   PartHead,
   UploadHead,
 } from "./object-store.ts";
-import type { StoredPart, Upload } from "./stored-upload.ts";
+import type { StoredPart, MultipartUpload } from "./stored-upload.ts";
 
 /** Returns the parts that the client lists, after checking them against the uploaded ones. */
-export function chooseParts(upload: Upload, named: readonly CompletedPart[], partBytesMin: number): StoredPart[] {
+export function chooseParts(upload: MultipartUpload, named: readonly CompletedPart[], partBytesMin: number): StoredPart[] {
   if (named.length === 0) throw new AwsError("MalformedXML", "You must specify at least one part");
   let before = 0;
   const chosen = named.map((part) => {
@@ -25,7 +25,7 @@ export function chooseParts(upload: Upload, named: readonly CompletedPart[], par
     }
     before = part.partNumber;
     const stored = upload.parts.get(part.partNumber);
-    const same = stored !== undefined && unquoted(stored.etag) === unquoted(part.etag);
+    const same = stored !== undefined && stripQuotes(stored.etag) === stripQuotes(part.etag);
     const agree =
       same && Object.entries(part.checksums).every(([name, value]) => (stored.checksums[name] ?? value) === value);
     if (!agree) {
@@ -48,19 +48,19 @@ export function chooseParts(upload: Upload, named: readonly CompletedPart[], par
 }
 
 /** Returns the checksum of an object of these parts, computed from theirs. */
-export function checksumsOf({ head }: Upload, parts: readonly StoredPart[]): Record<string, string> {
+export function completedChecksums({ head }: MultipartUpload, parts: readonly StoredPart[]): Record<string, string> {
   const { checksumAlgorithm: algorithm, checksumType } = head;
   if (algorithm === null) return {};
   if (checksumType === "COMPOSITE") return { [algorithm]: compositeChecksum(algorithm, parts) };
-  assert(isCyclic(algorithm), `${algorithm} of a whole object is not made of its parts`);
+  assert(isCyclicAlgorithm(algorithm), `${algorithm} of a whole object is not made of its parts`);
   const stretches = parts.map(({ byteLength, checksums }) => ({ byteLength, checksum: checksums[algorithm] ?? "" }));
-  return { [algorithm]: joinedChecksum(algorithm, stretches) };
+  return { [algorithm]: combineChecksums(algorithm, stretches) };
 }
 
 /** Returns the CRC-32 of all their bytes. */
-export function joinedCrc(parts: readonly StoredPart[]): number {
-  return crcOf(
-    joinedChecksum(
+export function combinedCrc(parts: readonly StoredPart[]): number {
+  return decodeCrc32(
+    combineChecksums(
       "crc32",
       parts.map(({ byteLength, crc32 }) => ({ byteLength, checksum: crc32 })),
     ),
@@ -70,11 +70,11 @@ export function joinedCrc(parts: readonly StoredPart[]): number {
 /** Returns the checksum of the parts' checksums, with their number. */
 function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly StoredPart[]): string {
   const all = Buffer.concat(parts.map((part) => Buffer.from(part.checksums[algorithm] ?? "", "base64")));
-  return `${digestOf(algorithm, all)}-${parts.length}`;
+  return `${computeDigest(algorithm, all)}-${parts.length}`;
 }
 
 /** Checks that the parts make the announced object, before they are joined. */
-export function checkJoined(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
+export function checkCompleteRequest(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
   const { checksumType = upload.checksumType, expect } = options;
   if (checksumType !== upload.checksumType) {
     throw new AwsError(
@@ -99,7 +99,7 @@ function checkNamed({ checksumAlgorithm, checksumType }: UploadHead, part: Compl
   );
 }
 
-export function checkJoinedChecksums(
+export function checkCompletedChecksums(
   checksums: Readonly<Record<string, string>>,
   expect: BodyExpectation | undefined,
 ): void {
@@ -111,7 +111,7 @@ export function checkJoinedChecksums(
 
 export function multipartEtag(parts: readonly PartHead[]): string {
   const hash = createHash("md5");
-  for (const part of parts) hash.update(Buffer.from(unquoted(part.etag), "hex"));
+  for (const part of parts) hash.update(Buffer.from(stripQuotes(part.etag), "hex"));
   return `"${hash.digest("hex")}-${parts.length}"`;
 }
 
@@ -128,4 +128,4 @@ export function invalidPart(): AwsError {
   );
 }
 
-export const unquoted = (etag: string) => etag.replaceAll('"', "");
+export const stripQuotes = (etag: string) => etag.replaceAll('"', "");

@@ -7,9 +7,9 @@ const polynomials = {
 
 export type CyclicAlgorithm = keyof typeof polynomials;
 
-export const isCyclic = (algorithm: string): algorithm is CyclicAlgorithm => algorithm in polynomials;
+export const isCyclicAlgorithm = (algorithm: string): algorithm is CyclicAlgorithm => algorithm in polynomials;
 
-export interface CheckedStretch {
+export interface ChecksummedRange {
   readonly byteLength: number;
   /** Base64, as in S3. */
   readonly checksum: string;
@@ -19,7 +19,7 @@ export interface CheckedStretch {
  * Returns the CRC of concatenated ranges from their CRCs, without their bytes. Appended zeros multiply a CRC by a power
  * of x modulo the polynomial, and a range adds its own CRC. Most ranges have one length, whose power is computed once.
  */
-export function joinedChecksum(algorithm: CyclicAlgorithm, stretches: readonly CheckedStretch[]): string {
+export function combineChecksums(algorithm: CyclicAlgorithm, stretches: readonly ChecksummedRange[]): string {
   const { bits } = polynomials[algorithm];
   const powers = new Map<number, bigint>();
   let joined = 0n;

@@ -30,7 +30,7 @@ export function isQuarantined(name: string): boolean {
 }
 
 /** Renames a damaged or unknown file and logs it; it stays on disk for an operator to examine. */
-export async function quarantine(path: string, what: string, reason: string, logger: Logger): Promise<void> {
+export async function quarantineFile(path: string, what: string, reason: string, logger: Logger): Promise<void> {
   const aside = await renameToQuarantine(path);
   logger.error(`${what} and is set aside`, { path, aside, reason });
 }

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { AwsError, KeyedLock, type Logger } from "@galatea/base";
-import { diskError } from "./body-file.ts";
-import { isQuarantined, quarantine } from "./damaged-file.ts";
+import { toStoreError } from "./body-file.ts";
+import { isQuarantined, quarantineFile } from "./damaged-file.ts";
 import { syncFile, syncFolder } from "./durable-file.ts";
 import { EntrySnapshot } from "./entry-snapshot.ts";
-import { dataName, encodeEntry, entryName, hashOf, type ObjectEntry } from "./object-entry.ts";
+import { dataFileName, encodeEntry, entryFileName, keyHash, type ObjectEntry } from "./object-entry.ts";
 import { ObjectIndex } from "./object-index.ts";
 import { listShard, readBytes, readShard, type ListedShard } from "./object-shard.ts";
 import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
@@ -22,7 +22,7 @@ interface Shard {
 }
 
 /** A new object: its bytes in a file of the bucket or, if they are few, in memory. */
-export interface NewObject {
+export interface UncommittedObject {
   readonly head: ObjectHead;
   readonly crc32: number;
   readonly uploadId: string | null;
@@ -32,7 +32,7 @@ export interface NewObject {
 }
 
 /** Dependencies that a store's buckets share; the store owns them. */
-export interface BucketTools {
+export interface BucketDependencies {
   readonly files: SmallFiles;
   readonly logger: Logger;
 }
@@ -44,7 +44,7 @@ export interface BucketTools {
  * which is removed when the new one is on the disk: so a small object takes one round of syncing. Of several versions,
  * which an interrupted write leaves, the highest undamaged one is the object.
  */
-export class DirectoryBucket {
+export class FileSystemBucket {
   readonly head: BucketHead;
   readonly folder: string;
   readonly index = new ObjectIndex<ObjectEntry>();
@@ -57,7 +57,7 @@ export class DirectoryBucket {
   #committing = 0;
   #deleted = false;
 
-  constructor(head: BucketHead, folder: string, { files, logger }: BucketTools) {
+  constructor(head: BucketHead, folder: string, { files, logger }: BucketDependencies) {
     this.head = head;
     this.folder = folder;
     this.#files = files;
@@ -97,7 +97,7 @@ export class DirectoryBucket {
 
   /** Returns the path for a new version of a key's bytes: a new name in an existing folder. */
   async newDataPath(key: string): Promise<string> {
-    const hash = hashOf(key);
+    const hash = keyHash(key);
     const { path } = await this.#shard(hash);
     return join(path, `${hash}.${randomBytes(9).toString("base64url")}`);
   }
@@ -125,7 +125,7 @@ export class DirectoryBucket {
 
   /** Returns the path of the file with the object's bytes, which begin at `entry.offset`. */
   dataPath(entry: ObjectEntry): string {
-    return join(this.folder, "objects", hashOf(entry.head.key).slice(0, 2), dataName(entry));
+    return join(this.folder, "objects", keyHash(entry.head.key).slice(0, 2), dataFileName(entry));
   }
 
   entry(key: string): ObjectEntry {
@@ -136,9 +136,9 @@ export class DirectoryBucket {
   }
 
   /** Makes the new object visible durably, and removes its previous version. */
-  async commit(made: NewObject, condition: PutCondition | undefined): Promise<void> {
+  async commit(made: UncommittedObject, condition: PutCondition | undefined): Promise<void> {
     const { bytes } = made;
-    if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(diskError(cause)));
+    if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(toStoreError(cause)));
     const { key } = made.head;
     await this.#exclusively(key, async () => {
       const before = this.index.get(key);
@@ -153,12 +153,12 @@ export class DirectoryBucket {
 
   /** Writes a key's next version, with the bytes if they follow it, and makes it the object. */
   async #write(stored: Omit<ObjectEntry, "version" | "offset">, chunks: readonly Buffer[]): Promise<ObjectEntry> {
-    const hash = hashOf(stored.head.key);
+    const hash = keyHash(stored.head.key);
     const shard = await this.#shard(hash);
     const version = this.#nextVersion;
     this.#nextVersion += 1;
     const encoded = encodeEntry(stored);
-    await this.#files.create(join(shard.path, entryName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
+    await this.#files.create(join(shard.path, entryFileName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
     const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
     this.index.set(entry);
     this.#snapshot.changed();
@@ -168,7 +168,7 @@ export class DirectoryBucket {
   /** Removes the files of a version, except those that `after` uses. */
   async #remove(before: ObjectEntry, after: ObjectEntry | null): Promise<void> {
     const path = this.dataPath(before);
-    await rm(join(path, "..", entryName(hashOf(before.head.key), before.version)), { force: true });
+    await rm(join(path, "..", entryFileName(keyHash(before.head.key), before.version)), { force: true });
     if (before.data !== null && before.data !== after?.data) await rm(path, { force: true });
   }
 
@@ -190,7 +190,7 @@ export class DirectoryBucket {
       const before = this.index.get(key);
       checkDeleteCondition(before?.head, condition);
       if (before === undefined) return;
-      const path = join(this.dataPath(before), "..", entryName(hashOf(key), before.version));
+      const path = join(this.dataPath(before), "..", entryFileName(keyHash(key), before.version));
       await rm(path, { force: true });
       this.index.delete(key);
       this.#snapshot.changed();
@@ -218,7 +218,7 @@ export class DirectoryBucket {
     try {
       return await this.#locks.run(key, task);
     } catch (cause) {
-      throw diskError(cause);
+      throw toStoreError(cause);
     } finally {
       this.#committing -= 1;
     }
@@ -233,7 +233,7 @@ async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<
     const folder = join(objects, shard.name);
     if (shard.isDirectory() && /^[0-9a-f]{2}$/.test(shard.name))
       shards.set(shard.name, await listShard(folder, logger));
-    else await quarantine(folder, "an unknown file is among the objects", "", logger);
+    else await quarantineFile(folder, "an unknown file is among the objects", "", logger);
   }
   return shards;
 }
@@ -243,7 +243,7 @@ async function makeFolder(path: string): Promise<void> {
     // Without `recursive`: the parents of a bucket that is deleted meanwhile must not be created again.
     await mkdir(path);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw diskError(cause);
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw toStoreError(cause);
   }
 }
 

@@ -11,8 +11,8 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { silentLogger, type Clock } from "@galatea/base";
-import { BodyDigest, digestOf } from "./checksum.ts";
-import { joinedChecksum } from "./cyclic-checksum.ts";
+import { BodyDigest, computeDigest } from "./checksum.ts";
+import { combineChecksums } from "./cyclic-checksum.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 import { ObjectIndex, compareKeys } from "./object-index.ts";
 import { objectStoreContract } from "./object-store.contract.ts";
@@ -87,7 +87,7 @@ test("kill -9 at any moment: every visible object is whole, acknowledged ones ar
       const smalls = objects.filter(({ key }) => key.startsWith("small"));
       for (const head of [...smalls, ...objects.slice(0, 20)]) {
         const data = await buffer((await store.get("bkt", head.key)).body);
-        assert.equal(`"${Buffer.from(digestOf("md5", data), "base64").toString("hex")}"`, head.etag);
+        assert.equal(`"${Buffer.from(computeDigest("md5", data), "base64").toString("hex")}"`, head.etag);
         if (head.key !== "small") continue;
         const n = Number.parseInt(data.toString(), 10);
         assert.ok(n === acknowledged || n === acknowledged + 1, `${n} of ${acknowledged}`);
@@ -184,14 +184,14 @@ async function uploaded(
   const names = await readdir(join(folder, "buckets", "bkt", "uploads", uploadId));
   const parts = chosen.map(({ number, seed, byteLength }) => ({
     partNumber: number,
-    etag: Buffer.from(digestOf("md5", part(seed, byteLength)), "base64").toString("hex"),
+    etag: Buffer.from(computeDigest("md5", part(seed, byteLength)), "base64").toString("hex"),
     checksums: {},
   }));
   const head = await store.completeUpload(id, parts, { signal });
   const data = await buffer((await store.get("bkt", "m")).body);
   const expected = Buffer.concat(chosen.map(({ seed, byteLength }) => part(seed, byteLength)));
   assert.ok(data.equals(expected), `${data.byteLength} of ${expected.byteLength} bytes`);
-  assert.equal(head.checksums["crc32"], digestOf("crc32", expected));
+  assert.equal(head.checksums["crc32"], computeDigest("crc32", expected));
   return { data, head, uploadFiles: names.filter((name) => !name.endsWith(".json")).length };
 }
 
@@ -367,15 +367,15 @@ test("hashing a large body leaves the event loop free", async () => {
 
 test("checksums agree with their published check values and with any way of cutting the data", () => {
   const check = Buffer.from("123456789");
-  assert.equal(Buffer.from(digestOf("crc32", check), "base64").toString("hex"), "cbf43926");
-  assert.equal(Buffer.from(digestOf("crc32c", check), "base64").toString("hex"), "e3069283");
-  assert.equal(Buffer.from(digestOf("crc64nvme", check), "base64").toString("hex"), "ae8b14860a799888");
+  assert.equal(Buffer.from(computeDigest("crc32", check), "base64").toString("hex"), "cbf43926");
+  assert.equal(Buffer.from(computeDigest("crc32c", check), "base64").toString("hex"), "e3069283");
+  assert.equal(Buffer.from(computeDigest("crc64nvme", check), "base64").toString("hex"), "ae8b14860a799888");
   const names = ["crc32", "crc32c", "crc64nvme", "md5"] as const;
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (pieces) => {
       const digest = new BodyDigest(names);
       for (const piece of pieces) digest.update(piece);
-      const whole = Object.fromEntries(names.map((name) => [name, digestOf(name, Buffer.concat(pieces))]));
+      const whole = Object.fromEntries(names.map((name) => [name, computeDigest(name, Buffer.concat(pieces))]));
       assert.deepEqual(digest.digest(), whole);
     }),
   );
@@ -387,14 +387,14 @@ test("the CRC of stretches one behind the other is that of their bytes", () => {
       fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), (pieces) => {
         const stretches = pieces.map((piece) => ({
           byteLength: piece.byteLength,
-          checksum: digestOf(algorithm, Buffer.from(piece)),
+          checksum: computeDigest(algorithm, Buffer.from(piece)),
         }));
-        assert.equal(joinedChecksum(algorithm, stretches), digestOf(algorithm, Buffer.concat(pieces)));
+        assert.equal(combineChecksums(algorithm, stretches), computeDigest(algorithm, Buffer.concat(pieces)));
       }),
     );
     const large = Buffer.alloc(6 * 2 ** 20, 9);
-    const half = { byteLength: large.length / 2, checksum: digestOf(algorithm, large.subarray(0, large.length / 2)) };
-    assert.equal(joinedChecksum(algorithm, [half, half]), digestOf(algorithm, large));
+    const half = { byteLength: large.length / 2, checksum: computeDigest(algorithm, large.subarray(0, large.length / 2)) };
+    assert.equal(combineChecksums(algorithm, [half, half]), computeDigest(algorithm, large));
   }
 });
 

@@ -3,15 +3,15 @@ import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError, type Clock, KeyedLock, type Logger, systemClock, TaskGroup } from "@galatea/base";
-import { checkBody, diskError, digestsFor, takeBody } from "./body-file.ts";
-import { checkJoined, checkJoinedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
-import { isQuarantined, readChecksummed, checksummedText, quarantine } from "./damaged-file.ts";
-import { crcOf } from "./checksum.ts";
-import { DirectoryBucket, noSuchBucket, type NewObject } from "./directory-bucket.ts";
+import { checkBody, toStoreError, requiredDigests, receiveBody } from "./body-file.ts";
+import { checkCompleteRequest, checkCompletedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
+import { isQuarantined, readChecksummed, checksummedText, quarantineFile } from "./damaged-file.ts";
+import { decodeCrc32 } from "./checksum.ts";
+import { FileSystemBucket, noSuchBucket, type UncommittedObject } from "./directory-bucket.ts";
 import { createDurably, syncFolder } from "./durable-file.ts";
 import { DirectoryUploads, type UploadLimits } from "./directory-uploads.ts";
 import { HashPool } from "./hash-pool.ts";
-import { objectBytes, type OpenObject } from "./object-bytes.ts";
+import { readObjectBytes, type OpenObject } from "./object-bytes.ts";
 import { partNumberMax } from "./object-store.ts";
 import { SmallFiles } from "./small-files.ts";
 import type {
@@ -20,13 +20,13 @@ import type {
   CompletedPart,
   CompleteOptions,
   DeleteCondition,
-  StoredBytes,
+  StoredItemUsage,
   ListOptions,
   ListPartsOptions,
   ListUploadsOptions,
   ListPage,
   ObjectHead,
-  Page,
+  ItemPage,
   PartHead,
   PutOptions,
   UploadHead,
@@ -68,7 +68,7 @@ const expiryIntervalMs = 3_600_000;
 const hashThreadsMax = 4;
 
 interface OpenBucket {
-  readonly objects: DirectoryBucket;
+  readonly objects: FileSystemBucket;
   readonly uploads: DirectoryUploads;
 }
 
@@ -113,7 +113,7 @@ class DirectoryStore implements BucketStore {
       if (isQuarantined(name)) continue;
       const folder = join(this.#folder, "buckets", name);
       if (!entry.isDirectory() || !isBucketName(name) || !(await isBucketFolder(folder))) {
-        await quarantine(folder, "an unknown file is among the buckets", "", this.#logger);
+        await quarantineFile(folder, "an unknown file is among the buckets", "", this.#logger);
         continue;
       }
       const bucket = this.#opened(await this.#readHead(folder), folder);
@@ -139,7 +139,7 @@ class DirectoryStore implements BucketStore {
       reason = String(error);
     }
     const damaged = await stat(path).catch(() => null);
-    if (damaged !== null) await quarantine(path, "a bucket's description is damaged", reason, this.#logger);
+    if (damaged !== null) await quarantineFile(path, "a bucket's description is damaged", reason, this.#logger);
     else this.#logger.error("a bucket's description is missing and is created again", { path, reason });
     const head = { bucket, createdMs: Math.floor((damaged ?? (await stat(folder))).birthtimeMs) };
     await createDurably(path, [Buffer.from(checksummedText(head))]);
@@ -149,7 +149,7 @@ class DirectoryStore implements BucketStore {
   #opened(head: BucketHead, folder: string): OpenBucket {
     const tools = { trash: join(this.#folder, "tmp"), pool: this.#pool, clock: this.#clock, limits: this.#limits };
     return {
-      objects: new DirectoryBucket(head, folder, {
+      objects: new FileSystemBucket(head, folder, {
         files: this.#files,
         logger: this.#logger,
       }),
@@ -200,7 +200,7 @@ class DirectoryStore implements BucketStore {
         await rename(made, folder);
       } catch (cause) {
         await rm(made, { recursive: true, force: true });
-        throw diskError(cause);
+        throw toStoreError(cause);
       }
       this.#buckets.set(bucket, this.#opened(head, folder));
       await syncFolder(join(this.#folder, "buckets"));
@@ -259,7 +259,7 @@ class DirectoryStore implements BucketStore {
       throw new AwsError("InvalidRange", "The requested range is not satisfiable", { statusFallback: 416 });
     }
     const told = (reason: string) => this.#logger.error("an object's bytes are damaged", { bucket, key, reason });
-    return { head, body: objectBytes(opened, { start, end }, told) };
+    return { head, body: readObjectBytes(opened, { start, end }, told) };
   }
 
   async put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
@@ -270,11 +270,11 @@ class DirectoryStore implements BucketStore {
     }
   }
 
-  async #write(objects: DirectoryBucket, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
+  async #write(objects: FileSystemBucket, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
     this.#checkKey(objects, key);
     const path = await objects.newDataPath(key);
-    const digests = digestsFor(options.expect);
-    const written = await takeBody(path, body, this.#pool, {
+    const digests = requiredDigests(options.expect);
+    const written = await receiveBody(path, body, this.#pool, {
       digests,
       signal: options.signal,
       bytesMax: this.#limits.objectBytesMax,
@@ -298,7 +298,7 @@ class DirectoryStore implements BucketStore {
     };
     const { chunks } = written;
     const bytes = chunks === null ? ({ at: "file", path } as const) : ({ at: "memory", chunks } as const);
-    const made = { head, crc32: crcOf(computed.crc32 ?? ""), uploadId: null, bytes };
+    const made = { head, crc32: decodeCrc32(computed.crc32 ?? ""), uploadId: null, bytes };
     return this.#commit(objects, made, options, () => checkBody(written, options.expect));
   }
 
@@ -316,7 +316,7 @@ class DirectoryStore implements BucketStore {
       } catch (cause) {
         // ENOENT: the source was replaced. EMLINK: the file system's link limit (65,000 on ext4).
         if (["ENOENT", "EMLINK"].includes((cause as NodeJS.ErrnoException).code ?? "")) return null;
-        throw diskError(cause);
+        throw toStoreError(cause);
       }
       const head: ObjectHead = { ...this.#headOf(bucket, key, options), byteLength, etag, checksums };
       const made = { head, crc32: entry.crc32, uploadId: null, bytes: { at: "file", path } as const };
@@ -331,8 +331,8 @@ class DirectoryStore implements BucketStore {
 
   /** Takes over a file with the bytes: it becomes the object's or is removed. */
   async #commit(
-    objects: DirectoryBucket,
-    made: NewObject,
+    objects: FileSystemBucket,
+    made: UncommittedObject,
     options: PutOptions,
     check: () => void,
   ): Promise<ObjectHead> {
@@ -349,7 +349,7 @@ class DirectoryStore implements BucketStore {
     }
   }
 
-  #checkKey(objects: DirectoryBucket, key: string): void {
+  #checkKey(objects: FileSystemBucket, key: string): void {
     if (Buffer.byteLength(key) > this.#limits.keyBytesMax) {
       throw new AwsError("KeyTooLongError", "Your key is too long", {
         members: { Size: Buffer.byteLength(key), MaxSizeAllowed: this.#limits.keyBytesMax },
@@ -403,7 +403,7 @@ class DirectoryStore implements BucketStore {
         }
         const upload = uploads.find(id);
         const parts = chooseParts(upload, named, this.#limits.partBytesMin);
-        checkJoined(upload.head, parts, options);
+        checkCompleteRequest(upload.head, parts, options);
         const path = await objects.newDataPath(id.key);
         const { byteLength, checksums, crc32 } = await uploads.assemble(upload, parts, path, options.signal);
         const head: ObjectHead = {
@@ -413,7 +413,7 @@ class DirectoryStore implements BucketStore {
           checksums,
           checksumType: upload.head.checksumType,
         };
-        const check = () => checkJoinedChecksums(checksums, options.expect);
+        const check = () => checkCompletedChecksums(checksums, options.expect);
         const object = { head, crc32, uploadId: id.uploadId, bytes: { at: "file", path } } as const;
         await this.#commit(objects, object, options, check);
         await uploads.remove(id.uploadId);
@@ -435,7 +435,7 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(id.bucket).uploads.find(id).head;
   }
 
-  async listParts(id: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<Page<PartHead>> {
+  async listParts(id: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<ItemPage<PartHead>> {
     const { parts } = this.#bucket(id.bucket).uploads.find(id);
     const items: PartHead[] = [];
     // Iterates over all possible numbers, which costs no more than sorting a page.
@@ -448,11 +448,11 @@ class DirectoryStore implements BucketStore {
     return { items, isTruncated: false };
   }
 
-  async listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>> {
+  async listUploads(bucket: string, options: ListUploadsOptions): Promise<ItemPage<UploadHead>> {
     return this.#bucket(bucket).uploads.page(options);
   }
 
-  *kept(): Generator<StoredBytes> {
+  *kept(): Generator<StoredItemUsage> {
     for (const { objects, uploads } of this.#buckets.values()) {
       for (const { head } of objects.index.all()) {
         yield { headers: head.headers, byteLength: head.byteLength, fileCount: 1 };

@@ -4,19 +4,19 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError, type Clock, KeyedLock, type Logger } from "@galatea/base";
 import { assembleParts } from "./assembled-parts.ts";
-import { checkBody, diskError, digestsFor, writeBodyFile, writeBodyRegion } from "./body-file.ts";
+import { checkBody, toStoreError, requiredDigests, writeBodyFile, writeBodyRegion } from "./body-file.ts";
 import { noSuchUpload } from "./completed-parts.ts";
-import { isQuarantined, checksummedText, quarantine } from "./damaged-file.ts";
+import { isQuarantined, checksummedText, quarantineFile } from "./damaged-file.ts";
 import { noSuchBucket } from "./directory-bucket.ts";
 import { createDurably, syncFolder } from "./durable-file.ts";
 import type { HashPool } from "./hash-pool.ts";
-import { joinedName, JoinedParts } from "./joined-parts.ts";
+import { joinedFileName, JoinedParts } from "./joined-parts.ts";
 import { compareKeys } from "./object-index.ts";
 import { partNumberMax } from "./object-store.ts";
 import type {
-  StoredBytes,
+  StoredItemUsage,
   ListUploadsOptions,
-  Page,
+  ItemPage,
   PartHead,
   PutOptions,
   UploadHead,
@@ -24,7 +24,7 @@ import type {
   UploadOptions,
 } from "./object-store.ts";
 import { SortedList } from "./sorted-list.ts";
-import { readUpload, type StoredPart, type Upload } from "./stored-upload.ts";
+import { readUpload, type StoredPart, type MultipartUpload } from "./stored-upload.ts";
 
 export interface UploadLimits {
   readonly objectBytesMax: number;
@@ -45,7 +45,7 @@ export class DirectoryUploads {
   readonly #pool: HashPool;
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
-  readonly #uploads = new Map<string, Upload>();
+  readonly #uploads = new Map<string, MultipartUpload>();
   /** The uploads in the order of listings. */
   readonly #sorted = new SortedList<UploadHead>(
     (a, b) => compareKeys(a.key, b.key) || (a.uploadId < b.uploadId ? -1 : Number(a.uploadId > b.uploadId)),
@@ -74,7 +74,7 @@ export class DirectoryUploads {
       const folder = join(this.#folder, name);
       const names = entry.isDirectory() ? await readdir(folder) : null;
       if (names === null) {
-        await quarantine(folder, "an unknown file is among the uploads", "", logger);
+        await quarantineFile(folder, "an unknown file is among the uploads", "", logger);
         continue;
       }
       if (!names.includes("upload.json")) {
@@ -115,7 +115,7 @@ export class DirectoryUploads {
       if (this.#isClosed) throw noSuchBucket();
     } catch (cause) {
       await rm(folder, { recursive: true, force: true });
-      throw diskError(cause);
+      throw toStoreError(cause);
     }
     this.#uploads.set(uploadId, {
       head,
@@ -128,13 +128,13 @@ export class DirectoryUploads {
     return head;
   }
 
-  find(id: UploadId): Upload {
+  find(id: UploadId): MultipartUpload {
     const upload = this.#uploads.get(id.uploadId);
     if (upload === undefined || upload.head.key !== id.key) throw noSuchUpload();
     return upload;
   }
 
-  page({ prefix, after, countMax }: ListUploadsOptions): Page<UploadHead> {
+  page({ prefix, after, countMax }: ListUploadsOptions): ItemPage<UploadHead> {
     const isBefore = (head: UploadHead) => {
       if (compareKeys(head.key, prefix) < 0) return true;
       if (after === null) return false;
@@ -161,7 +161,7 @@ export class DirectoryUploads {
     }
   }
 
-  async #writePart(upload: Upload, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
+  async #writePart(upload: MultipartUpload, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
     const id = upload.head;
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > partNumberMax) {
       body.destroy();
@@ -170,11 +170,11 @@ export class DirectoryUploads {
     const wanted = upload.head.checksumAlgorithm;
     const algorithms = [...(options.expect?.algorithms ?? []), ...(wanted === null ? [] : [wanted])];
     using place = upload.joined.slot(partNumber, options.expect?.byteLength, this.#limits.partBytesMin);
-    const data = place === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedName;
+    const data = place === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedFileName;
     const folder = join(this.#folder, id.uploadId);
     const path = join(folder, data);
     const { signal, released } = options;
-    const digests = digestsFor({ algorithms, announced: () => ({}) });
+    const digests = requiredDigests({ algorithms, announced: () => ({}) });
     const wants = { digests, signal, released };
     const region = place === null ? null : { offset: place.offset, byteLength: options.expect?.byteLength ?? 0 };
     const written =
@@ -199,16 +199,16 @@ export class DirectoryUploads {
         await rename(aside, target);
         upload.parts.set(partNumber, part);
         place?.keep();
-        if (before !== undefined && before.data !== joinedName) await rm(join(folder, before.data), { force: true });
+        if (before !== undefined && before.data !== joinedFileName) await rm(join(folder, before.data), { force: true });
       });
       return part;
     } catch (cause) {
       if (place === null) await rm(path, { force: true });
-      throw diskError(cause);
+      throw toStoreError(cause);
     }
   }
 
-  *kept(): Generator<StoredBytes> {
+  *kept(): Generator<StoredItemUsage> {
     for (const { options, parts } of this.#uploads.values()) {
       const byteLength = [...parts.values()].reduce((sum, part) => sum + part.byteLength, 0);
       yield { headers: options.headers ?? {}, byteLength, fileCount: 1 + parts.size };
@@ -246,7 +246,7 @@ export class DirectoryUploads {
   }
 
   /** Joins the parts from `chooseParts` to the object at `path`, which the caller syncs. */
-  async assemble(upload: Upload, parts: readonly StoredPart[], path: string, signal: AbortSignal) {
+  async assemble(upload: MultipartUpload, parts: readonly StoredPart[], path: string, signal: AbortSignal) {
     const folder = join(this.#folder, upload.head.uploadId);
     const bytesMax = this.#limits.objectBytesMax;
     return assembleParts({ upload, parts, folder, path, pool: this.#pool, bytesMax, signal });

@@ -32,7 +32,7 @@ export async function createDurably(
     const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
     await writeBuffers(file, pieces, { offset: 0, byteLength });
     await rename(aside, path);
-    await allOf([file.sync(), syncFolder(dirname(path)), ...others.map((other) => other())]);
+    await awaitAll([file.sync(), syncFolder(dirname(path)), ...others.map((other) => other())]);
   } catch (error) {
     await rm(aside, { force: true });
     await rm(path, { force: true });
@@ -65,6 +65,6 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /** Waits for all tasks; throws the first error once all have ended. */
-export async function allOf(tasks: readonly Promise<void>[]): Promise<void> {
+export async function awaitAll(tasks: readonly Promise<void>[]): Promise<void> {
   for (const each of await Promise.allSettled(tasks)) if (each.status === "rejected") throw each.reason;
 }

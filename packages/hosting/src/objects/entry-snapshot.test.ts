@@ -12,7 +12,7 @@ import { createLogger, silentLogger, systemClock, type Clock } from "@galatea/ba
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 import { EntrySnapshot } from "./entry-snapshot.ts";
-import { hashOf } from "./object-entry.ts";
+import { keyHash } from "./object-entry.ts";
 import type { BucketStore } from "./object-store.ts";
 
 const signal = new AbortController().signal;
@@ -210,8 +210,8 @@ test("an object that the snapshot does not have is found, and one that it has an
     await (await made(folder, { kept: "1", deleted: "2" }))[Symbol.asyncDispose]();
     const other = join(folder, "other");
     await (await made(other, { unknown: "0", added: "3" }))[Symbol.asyncDispose]();
-    await rm((await entryPaths(folder)).get(hashOf("deleted")) ?? "");
-    const added = (await entryPaths(other)).get(hashOf("added")) ?? "";
+    await rm((await entryPaths(folder)).get(keyHash("deleted")) ?? "");
+    const added = (await entryPaths(other)).get(keyHash("added")) ?? "";
     await cp(added, added.replace(other, folder));
     await rm(other, { recursive: true });
     const texts = (await contentsOf(folder)).map(({ head, text }) => [head.key, text]);

@@ -1,7 +1,7 @@
 import { lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { checksummedLine, parseChecksummedLine, type Logger } from "@galatea/base";
 import { writeBuffers } from "./durable-file.ts";
-import { hashOf, type ObjectEntry } from "./object-entry.ts";
+import { keyHash, type ObjectEntry } from "./object-entry.ts";
 
 const header = checksummedLine(JSON.stringify({ entries: 1 }));
 const entriesPerWrite = 500;
@@ -19,7 +19,7 @@ export interface EntrySnapshotOptions {
 }
 
 /** The content of a snapshot. */
-export interface ReadSnapshot {
+export interface EntrySnapshotContent {
   /** The entries of existing files, by their keys' hashes. */
   readonly known: ReadonlyMap<string, ObjectEntry>;
   /** The highest version in it, including those of deleted files. */
@@ -46,13 +46,13 @@ export class EntrySnapshot implements AsyncDisposable {
   /**
    * Reads the snapshot, and removes an incomplete one: an unread line may name a version that will be assigned again.
    */
-  async read(isThere: (hash: string, version: number) => boolean): Promise<ReadSnapshot> {
+  async read(isThere: (hash: string, version: number) => boolean): Promise<EntrySnapshotContent> {
     const { path } = this.#options;
     const known = new Map<string, ObjectEntry>();
     let versionMax = 0;
     const take = (entry: ObjectEntry) => {
       versionMax = Math.max(versionMax, entry.version);
-      const hash = hashOf(entry.head.key);
+      const hash = keyHash(entry.head.key);
       if (isThere(hash, entry.version)) known.set(hash, entry);
     };
     // A damaged snapshot, or a disk that cannot read it, does not stop the start.

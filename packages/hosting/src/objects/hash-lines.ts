@@ -1,8 +1,8 @@
-import type { HashOrder, HashReply } from "./hash-worker.ts";
+import type { HashRequest, HashReply } from "./hash-worker.ts";
 
-export const printHashOrder = (order: HashOrder): string => `${JSON.stringify(order)}\n`;
+export const formatHashRequest = (order: HashRequest): string => `${JSON.stringify(order)}\n`;
 
-export const printHashReply = (reply: HashReply): string => `${JSON.stringify(reply)}\n`;
+export const formatHashReply = (reply: HashReply): string => `${JSON.stringify(reply)}\n`;
 
 /** Returns null for a line that is no reply, such as a warning of Node. */
 export function parseHashReply(line: string): HashReply | null {

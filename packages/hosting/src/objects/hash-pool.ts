@@ -3,8 +3,8 @@ import type { Writable } from "node:stream";
 import type { Clock } from "@galatea/base";
 import { describeProcessEnd, spawnProcess, type SpawnedProcess } from "@galatea/base/processes";
 import type { DigestName } from "./checksum.ts";
-import { parseHashReply, printHashOrder } from "./hash-lines.ts";
-import type { HashOrder, HashReply } from "./hash-worker.ts";
+import { parseHashReply, formatHashRequest } from "./hash-lines.ts";
+import type { HashRequest, HashReply } from "./hash-worker.ts";
 
 /** The hash of a file that is being written, computed off the serving thread. Disposal before its end cancels it. */
 export interface FileHash extends Disposable {
@@ -142,10 +142,10 @@ class HashProcess implements AsyncDisposable {
     };
   }
 
-  #tell(order: HashOrder): void {
+  #tell(order: HashRequest): void {
     if (this.#end !== null) return;
-    if (this.#input === null) this.#early.push(printHashOrder(order));
-    else this.#input.write(printHashOrder(order));
+    if (this.#input === null) this.#early.push(formatHashRequest(order));
+    else this.#input.write(formatHashRequest(order));
   }
 
   #settle(reply: HashReply): void {

@@ -5,9 +5,9 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Worker } from "node:worker_threads";
-import { printHashReply } from "./hash-lines.ts";
-import { niceness } from "./hash-niceness.ts";
-import type { HashOrder, HashReply } from "./hash-worker.ts";
+import { formatHashReply } from "./hash-lines.ts";
+import { hashThreadNiceness } from "./hash-niceness.ts";
+import type { HashRequest, HashReply } from "./hash-worker.ts";
 
 interface HashThread {
   readonly worker: Worker;
@@ -29,14 +29,14 @@ const threadOf = new Map<number, HashThread>();
  */
 function giveWay(): void {
   try {
-    if (existsSync(autogroup)) writeFileSync(autogroup, String(niceness));
+    if (existsSync(autogroup)) writeFileSync(autogroup, String(hashThreadNiceness));
   } catch (error) {
     // Linux accepts one such write per 100 ms from an unprivileged user, and a container's /proc may be read-only.
     process.stderr.write(`hashing has a low priority only within its own session: ${String(error)}\n`);
   }
 }
 
-function serve(order: HashOrder): void {
+function serve(order: HashRequest): void {
   const thread = order.at === "open" ? chosen() : threadOf.get(order.id);
   // The body's thread has failed meanwhile, which was reported.
   if (thread === undefined) return;
@@ -65,7 +65,7 @@ function chosen(): HashThread {
 
 function reply(said: HashReply): void {
   forget(said.id);
-  process.stdout.write(printHashReply(said));
+  process.stdout.write(formatHashReply(said));
 }
 
 function forget(id: number): void {
@@ -74,6 +74,6 @@ function forget(id: number): void {
 }
 
 chosen().worker.once("online", giveWay);
-for await (const line of createInterface({ input: process.stdin })) serve(JSON.parse(line) as HashOrder);
+for await (const line of createInterface({ input: process.stdin })) serve(JSON.parse(line) as HashRequest);
 // The parent process has ended: the work in progress is of no use.
 process.exit();

@@ -2,9 +2,9 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import { BodyDigest, type DigestName } from "./checksum.ts";
-import { niceness } from "./hash-niceness.ts";
+import { hashThreadNiceness } from "./hash-niceness.ts";
 
-export type HashOrder =
+export type HashRequest =
   | {
       readonly at: "open";
       readonly id: number;
@@ -24,7 +24,7 @@ export type HashReply =
 const following = new Map<number, { file: number; offset: number; at: number; digest: BodyDigest }>();
 const buffer = Buffer.allocUnsafe(2 ** 20);
 
-function serve(order: HashOrder): HashReply | null {
+function serve(order: HashRequest): HashReply | null {
   if (order.at === "open") {
     const { offset } = order;
     following.set(order.id, { file: openSync(order.path, "r"), offset, at: 0, digest: new BodyDigest(order.names) });
@@ -60,8 +60,8 @@ function forget(id: number): void {
 }
 
 // The priority of this thread on Linux; on other systems of the whole process, which only hashes.
-setPriority(Math.min(constants.priority.PRIORITY_LOW, getPriority() + niceness));
-parentPort?.on("message", (order: HashOrder) => {
+setPriority(Math.min(constants.priority.PRIORITY_LOW, getPriority() + hashThreadNiceness));
+parentPort?.on("message", (order: HashRequest) => {
   let reply: HashReply | null;
   try {
     reply = serve(order);

@@ -1,6 +1,6 @@
 /** Object stores and archives. */
 export {
-  absentAsNull,
+  nullIfAbsent,
   checksumAlgorithms,
   partNumberMax,
   type BodyExpectation,
@@ -16,9 +16,9 @@ export {
   type UploadId,
 } from "./object-store.ts";
 export { checkBody } from "./body-file.ts";
-export { digestOf, type DigestName } from "./checksum.ts";
+export { computeDigest, type DigestName } from "./checksum.ts";
 export { openDirectoryStore } from "./directory-store.ts";
 export { ArchiveError, archiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
 export { readChecksummed, checksummedText } from "./damaged-file.ts";
-export { collectContents } from "./archive-content.ts";
+export { deleteUnlinkedContents } from "./archive-content.ts";
 export { ArchiveUnpacker, unpackerDefaults } from "./archive-unpacker.ts";

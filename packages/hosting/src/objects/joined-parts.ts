@@ -6,7 +6,7 @@ export interface PartSlot extends Disposable {
 }
 
 /** The name of the file beside an upload's parts. */
-export const joinedName = "joined";
+export const joinedFileName = "joined";
 
 /**
  * Parts that are written at their position in the object, so that completing an upload copies nothing. Clients split

@@ -18,7 +18,7 @@ export interface OpenObject {
  * object's CRC before its last bytes are returned, so that no reader gets all bytes of a damaged object. Calls `told`
  * once for damaged bytes, before the stream fails.
  */
-export function objectBytes(
+export function readObjectBytes(
   { entry, file }: OpenObject,
   { start, end }: { readonly start: number; readonly end: number },
   told: (reason: string) => void,

@@ -23,11 +23,11 @@ export interface ObjectEntry {
 export type StoredEntry = Omit<ObjectEntry, "version" | "offset">;
 
 /** Returns a key's name in the file system: independent of slashes, length, case and Unicode forms. */
-export const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex");
+export const keyHash = (key: string): string => createHash("sha256").update(key).digest("hex");
 
 const versionDigits = 11;
 
-export const entryName = (hash: string, version: number): string =>
+export const entryFileName = (hash: string, version: number): string =>
   `${hash}.${version.toString(36).padStart(versionDigits, "0")}.json`;
 
 export interface EntryName {
@@ -43,7 +43,7 @@ export function parseEntryName(name: string): EntryName | null {
 }
 
 /** Returns the name of the file with an object's bytes. */
-export const dataName = (entry: ObjectEntry): string => entry.data ?? entryName(hashOf(entry.head.key), entry.version);
+export const dataFileName = (entry: ObjectEntry): string => entry.data ?? entryFileName(keyHash(entry.head.key), entry.version);
 
 const lengthDigits = 8;
 /** The first line: a checksummed line with the length of the next. */
@@ -64,7 +64,7 @@ export function encodeEntry(stored: StoredEntry): Buffer {
   return Buffer.concat([first, line]);
 }
 
-export interface ReadEntry {
+export interface EntryReadResult {
   readonly entry: ObjectEntry;
   /** One of its bits had flipped and was corrected: the file has to be rewritten. */
   readonly isRepaired: boolean;
@@ -78,12 +78,12 @@ export async function readEntryFile(
   path: string,
   { hash, version }: EntryName,
   { checksBytes }: { readonly checksBytes: boolean },
-): Promise<ReadEntry> {
+): Promise<EntryReadResult> {
   await using file = await open(path, "r");
   const { stored, isRepaired, byteLength, size } = await readLines(file);
   const offset = stored.data === null ? byteLength : 0;
   const entry = { ...stored, version, offset };
-  if (hashOf(entry.head.key) !== hash) throw new Error("it belongs to another key");
+  if (keyHash(entry.head.key) !== hash) throw new Error("it belongs to another key");
   if (stored.data !== null) return { entry, isRepaired };
   if (size !== offset + entry.head.byteLength) throw new Error("its length does not match");
   if (checksBytes && crc32(await readExactly(file, offset, entry.head.byteLength)) !== entry.crc32) {

@@ -1,12 +1,12 @@
 import { open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
-import { isQuarantined, renameToQuarantine, quarantine } from "./damaged-file.ts";
+import { isQuarantined, renameToQuarantine, quarantineFile } from "./damaged-file.ts";
 import { createDurably } from "./durable-file.ts";
 import {
   encodeEntry,
-  entryName,
-  hashOf,
+  entryFileName,
+  keyHash,
   parseEntryName,
   readEntryFile,
   readExactly,
@@ -31,7 +31,7 @@ export async function listShard(folder: string, logger: Logger): Promise<ListedS
   const names = new Set<string>();
   for (const each of found) {
     if (each.isFile() && isOurs(each.name)) names.add(each.name);
-    else await quarantine(join(folder, each.name), "an unknown file is among the objects", "", logger);
+    else await quarantineFile(join(folder, each.name), "an unknown file is among the objects", "", logger);
   }
   const keys = Map.groupBy(
     [...names].flatMap((name) => parseEntryName(name) ?? []),
@@ -118,7 +118,7 @@ async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
     damaged.add(newest.hash);
     return readNewest({ ...key, versions: older });
   }
-  for (const { hash, version } of older) await rm(join(folder, entryName(hash, version)), { force: true });
+  for (const { hash, version } of older) await rm(join(folder, entryFileName(hash, version)), { force: true });
   return entry;
 }
 
@@ -129,7 +129,7 @@ async function readVersion(
   { folder, names, versions, logger, nextVersion }: KeyVersions,
   name: EntryName,
 ): Promise<ObjectEntry | null> {
-  const path = join(folder, entryName(name.hash, name.version));
+  const path = join(folder, entryFileName(name.hash, name.version));
   let reason = "its data file is missing";
   try {
     const { entry, isRepaired } = await readEntryFile(path, name, { checksBytes: versions.length > 1 });
@@ -138,17 +138,17 @@ async function readVersion(
   } catch (error) {
     reason = String(error);
   }
-  await quarantine(path, "an object's entry is damaged", reason, logger);
+  await quarantineFile(path, "an object's entry is damaged", reason, logger);
   return null;
 }
 
 /** Rewrites an entry as another version of its key, for the same bytes, and removes the file with the flipped bit. */
 async function rewritten(folder: string, entry: ObjectEntry, version: number, logger: Logger): Promise<ObjectEntry> {
-  const hash = hashOf(entry.head.key);
-  const path = join(folder, entryName(hash, entry.version));
+  const hash = keyHash(entry.head.key);
+  const path = join(folder, entryFileName(hash, entry.version));
   logger.error("an object's entry had a flipped bit and is repaired", { path, key: entry.head.key });
   const pieces = [encodeEntry(entry), ...(entry.data === null ? [await readBytes(path, entry)] : [])];
-  await createDurably(join(folder, entryName(hash, version)), pieces);
+  await createDurably(join(folder, entryFileName(hash, version)), pieces);
   await rm(path, { force: true });
   return { ...entry, version, offset: entry.data === null ? (pieces[0]?.byteLength ?? 0) : 0 };
 }

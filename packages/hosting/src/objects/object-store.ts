@@ -166,14 +166,14 @@ export interface ListUploadsOptions {
   readonly countMax: number;
 }
 
-export interface Page<Item> {
+export interface ItemPage<Item> {
   readonly items: readonly Item[];
   /** True if more follow. */
   readonly isTruncated: boolean;
 }
 
 /** The disk use of an object or an unfinished upload. */
-export interface StoredBytes {
+export interface StoredItemUsage {
   /** The stored headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly byteLength: number;
@@ -207,21 +207,21 @@ export interface BucketStore extends ObjectStore {
   abortUpload(upload: UploadId): Promise<void>;
   headUpload(upload: UploadId): Promise<UploadHead>;
   /** Ascending by number. */
-  listParts(upload: UploadId, options: ListPartsOptions): Promise<Page<PartHead>>;
+  listParts(upload: UploadId, options: ListPartsOptions): Promise<ItemPage<PartHead>>;
   /**
    * In the order of keys, then of ids, which is that of their starts. Unfinished uploads are deleted after
    * `uploadAgeMsMax`.
    */
-  listUploads(bucket: string, options: ListUploadsOptions): Promise<Page<UploadHead>>;
+  listUploads(bucket: string, options: ListUploadsOptions): Promise<ItemPage<UploadHead>>;
   /**
    * Yields the objects and uploads of all buckets as they are while it is read; the caller may yield to the event loop
    * meanwhile.
    */
-  kept(): Iterable<StoredBytes>;
+  kept(): Iterable<StoredItemUsage>;
 }
 
 /** Resolves with null instead of rejecting because the object or bucket does not exist. */
-export async function absentAsNull<Value>(found: Promise<Value>): Promise<Value | null> {
+export async function nullIfAbsent<Value>(found: Promise<Value>): Promise<Value | null> {
   try {
     return await found;
   } catch (error) {

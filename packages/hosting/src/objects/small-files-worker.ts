@@ -3,19 +3,19 @@ import { dirname } from "node:path";
 import { parentPort } from "node:worker_threads";
 
 /** A file to create under a new name. */
-export interface FileOrder {
+export interface SmallFileRequest {
   readonly id: number;
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
 /** The outcome for a file; null: the file and its name are on the disk. */
-export interface FileReply {
+export interface SmallFileReply {
   readonly id: number;
   readonly failure: { readonly message: string; readonly code: string | null } | null;
 }
 
-interface Written extends FileOrder {
+interface Written extends SmallFileRequest {
   readonly file: number;
 }
 
@@ -24,13 +24,13 @@ interface Written extends FileOrder {
  * first sync flushes much of the rest, such as the names, so that later ones are fast. A failed file does not stop the
  * others.
  */
-function writeGroup(orders: readonly FileOrder[]): FileReply[] {
-  const replies: FileReply[] = [];
-  const failed = ({ id }: FileOrder, error: unknown) => {
+function writeGroup(orders: readonly SmallFileRequest[]): SmallFileReply[] {
+  const replies: SmallFileReply[] = [];
+  const failed = ({ id }: SmallFileRequest, error: unknown) => {
     const { message, code = null } = error as { readonly message: string; readonly code?: string };
     replies.push({ id, failure: { message, code } });
   };
-  const attempted = <Order extends FileOrder, Result>(each: readonly Order[], attempt: (order: Order) => Result) =>
+  const attempted = <Order extends SmallFileRequest, Result>(each: readonly Order[], attempt: (order: Order) => Result) =>
     each.flatMap((order) => {
       try {
         return [attempt(order)];
@@ -51,7 +51,7 @@ function writeGroup(orders: readonly FileOrder[]): FileReply[] {
   return replies;
 }
 
-function write(order: FileOrder): Written {
+function write(order: SmallFileRequest): Written {
   const { path, bytes } = order;
   const file = openSync(`${path}.tmp`, "wx");
   try {
@@ -64,7 +64,7 @@ function write(order: FileOrder): Written {
   }
 }
 
-function sync(written: Written): FileOrder {
+function sync(written: Written): SmallFileRequest {
   try {
     fsyncSync(written.file);
     return written;
@@ -82,6 +82,6 @@ function syncFolder(path: string): void {
   }
 }
 
-parentPort?.on("message", (orders: readonly FileOrder[]) => {
+parentPort?.on("message", (orders: readonly SmallFileRequest[]) => {
   parentPort?.postMessage(writeGroup(orders), []);
 });

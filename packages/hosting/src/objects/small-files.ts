@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
-import { allOf, createDurably } from "./durable-file.ts";
-import type { FileOrder, FileReply } from "./small-files-worker.ts";
+import { awaitAll, createDurably } from "./durable-file.ts";
+import type { SmallFileRequest, SmallFileReply } from "./small-files-worker.ts";
 
 /** Maximum length of files that a thread writes, for which they are copied once. */
 const fileBytesMax = 64 * 1024;
@@ -61,7 +61,7 @@ export class SmallFiles implements AsyncDisposable {
     this.#waiting.push({ path, bytes, resolve, reject });
     this.#handOut();
     try {
-      await allOf([promise, ...others.map((other) => other())]);
+      await awaitAll([promise, ...others.map((other) => other())]);
     } catch (error) {
       await rm(`${path}.tmp`, { force: true });
       await rm(path, { force: true });
@@ -111,7 +111,7 @@ class GroupThread implements AsyncDisposable {
 
   write(files: readonly Waiting[]): void {
     const worker = (this.#worker ??= this.#startWorker());
-    const orders = files.map((file): FileOrder => {
+    const orders = files.map((file): SmallFileRequest => {
       const id = (this.#lastId += 1);
       this.#group.set(id, file);
       return { id, path: file.path, bytes: file.bytes };
@@ -126,13 +126,13 @@ class GroupThread implements AsyncDisposable {
   #startWorker(): Worker {
     const name = import.meta.url.endsWith(".ts") ? "./small-files-worker.ts" : "./small-files-worker.js";
     const worker = new Worker(new URL(name, import.meta.url), { execArgv: [] });
-    worker.on("message", (replies: readonly FileReply[]) => this.#settle(replies));
+    worker.on("message", (replies: readonly SmallFileReply[]) => this.#settle(replies));
     worker.on("error", (error) => this.#lost(worker, error));
     worker.on("exit", () => this.#lost(worker, new Error("the thread that writes small files has ended")));
     return worker;
   }
 
-  #settle(replies: readonly FileReply[]): void {
+  #settle(replies: readonly SmallFileReply[]): void {
     for (const { id, failure } of replies) {
       const file = this.#group.get(id);
       this.#group.delete(id);

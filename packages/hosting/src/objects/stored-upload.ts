@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
-import { isQuarantined, renameToQuarantine, readChecksummed, checksummedText, quarantine } from "./damaged-file.ts";
+import { isQuarantined, renameToQuarantine, readChecksummed, checksummedText, quarantineFile } from "./damaged-file.ts";
 import { replaceDurably } from "./durable-file.ts";
 import type { JoinedParts } from "./joined-parts.ts";
 import type { PartHead, UploadHead, UploadOptions } from "./object-store.ts";
@@ -15,7 +15,7 @@ export interface StoredPart extends PartHead {
   readonly crc32: string;
 }
 
-export interface Upload {
+export interface MultipartUpload {
   readonly head: UploadHead;
   readonly options: UploadOptions;
   readonly parts: Map<number, StoredPart>;
@@ -45,16 +45,16 @@ interface FoundUpload {
 export async function readUpload(
   { folder, bucket, uploadId, names, joined }: FoundUpload,
   logger: Logger,
-): Promise<Upload | null> {
+): Promise<MultipartUpload | null> {
   let record: UploadRecord;
   try {
     record = await readDescription<UploadRecord>(join(folder, "upload.json"), logger);
     if (record.head.uploadId !== uploadId) throw new Error("it belongs to another upload");
   } catch (error) {
-    await quarantine(folder, "an unfinished upload is damaged", String(error), logger);
+    await quarantineFile(folder, "an unfinished upload is damaged", String(error), logger);
     return null;
   }
-  const upload: Upload = {
+  const upload: MultipartUpload = {
     head: { ...record.head, bucket },
     options: record.options,
     parts: new Map(),
@@ -69,7 +69,7 @@ export async function readUpload(
       upload.parts.set(part.partNumber, part);
     } catch (error) {
       damaged.add(name.slice(0, -".json".length));
-      await quarantine(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
+      await quarantineFile(join(folder, name), "a part of an unfinished upload is damaged", String(error), logger);
     }
   }
   const kept = new Set([...upload.parts.values()].map((part) => part.data));

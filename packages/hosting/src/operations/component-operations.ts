@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import { DocumentConflict } from "../records/index.ts";
 import type { HostingCatalog } from "./catalog.ts";
-import { sharedInstances, type ComponentActions, type Reconciler } from "../reconcilers/index.ts";
+import { sharedInstanceUsage, type ComponentActions, type Reconciler } from "../reconcilers/index.ts";
 import {
   componentFootprint,
   copiesFootprint,
@@ -37,7 +37,7 @@ import { WriteReservation, type Reservations } from "../capacity/index.ts";
 import type { ReadAlarmState } from "../reconcilers/index.ts";
 import type { EndpointWatch } from "./endpoint-watch.ts";
 import { openWaitDeadline, waitForState, type WaitLimits } from "../waits/index.ts";
-import { fitsSomewhere, usedCount, type SharedVariants } from "../reconcilers/index.ts";
+import { fitsEmptyInstance, usedInstanceCount, type SharedVariants } from "../reconcilers/index.ts";
 import { adoptableCopyOwners } from "./adoptable-instances.ts";
 import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
 
@@ -277,7 +277,7 @@ export class Components implements AsyncDisposable {
     const components = this.#options.actions.of(name);
     for (const [index, { plan }] of generations[0].variants.entries()) {
       const { VariantName: variantName } = plan.variant;
-      const used = usedCount(components, variantName);
+      const used = usedInstanceCount(components, variantName);
       const wanted = sizes[index]?.instanceCount ?? 0;
       if (wanted >= used) continue;
       throw validationError(
@@ -294,11 +294,11 @@ export class Components implements AsyncDisposable {
       const { variantName } = component;
       const group = variants.find(({ plan }) => plan.variant.VariantName === variantName);
       const shared = group === undefined ? null : this.#options.variants.ofGroup(group, configName);
-      const used = usedCount(components, variantName);
-      const instances = shared === null ? [] : sharedInstances(shared, component, components);
+      const used = usedInstanceCount(components, variantName);
+      const instances = shared === null ? [] : sharedInstanceUsage(shared, component, components);
       const isTooMuch = instances.some(({ node, taken }) => {
         const nodes = (shared?.nodes ?? []).filter(({ id }) => node === null || id === node);
-        return !fitsSomewhere({ nodes }, taken);
+        return !fitsEmptyInstance({ nodes }, taken);
       });
       const type = component.specs[0].request["InstanceType"];
       if (typeof type === "string" && group !== undefined && group.plan.variant.InstanceType !== type) {
@@ -343,7 +343,7 @@ export class Components implements AsyncDisposable {
   /** Throws if the claim is larger than an empty instance. */
   #checkFits(endpoint: EndpointRecord, variantName: string, claim: ComponentClaim): void {
     const shared = this.#options.variants.of(endpoint, variantName);
-    if (shared === null || fitsSomewhere(shared, claim)) return;
+    if (shared === null || fitsEmptyInstance(shared, claim)) return;
     const { nodes, variant } = shared;
     const { has } = nodes.reduce((one, other) => (one.has.memoryBytes < other.has.memoryBytes ? other : one));
     throw validationError(

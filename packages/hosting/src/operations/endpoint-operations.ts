@@ -16,18 +16,18 @@ import {
   type VariantSizeChange,
 } from "./endpoint-updates.ts";
 import {
-  beginChange,
-  checkDeployment,
+  newEndpointChange,
+  deploymentConfigError,
   footprintDifference,
-  mayStop,
-  mayUpdate,
-  moveEndpoint,
-  newEndpoint,
+  canStopEndpoint,
+  canUpdateEndpoint,
+  applyEndpointEvent,
+  newEndpointRecord,
   newGeneration,
-  plannedFootprint,
-  resizingSteps,
-  serverlessDeploymentRefusal,
-  stateChangeOf,
+  peakFootprint,
+  resizeSteps,
+  serverlessDeploymentError,
+  detectStateChange,
   type EndpointEvent,
   type EndpointRecord,
   type Generation,
@@ -108,10 +108,10 @@ export class Endpoints {
     const nowMs = this.#options.clock.epochMs();
     const { deploymentConfig } = request;
     const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
-    const record = newEndpoint(made, generation, nowMs);
+    const record = newEndpointRecord(made, generation, nowMs);
     using _instances = this.#options.reservations.reserveEndpoint(
       key,
-      plannedFootprint(record),
+      peakFootprint(record),
       quotaInstanceType(generation),
     );
     const expects = found.at === "absent" ? "absent" : found.version;
@@ -120,7 +120,7 @@ export class Endpoints {
         endpoints.putChange(key, record, expects),
         ...this.#options.catalog.initialTagChanges(arn, tags),
       ];
-      await this.#options.store.write(changes, { stateChange: stateChangeOf(null, record, nowMs) });
+      await this.#options.store.write(changes, { stateChange: detectStateChange(null, record, nowMs) });
     } catch (error) {
       // A concurrent caller has created an endpoint of this name.
       if (error instanceof DocumentConflict) throw resourceAlreadyExists("endpoint", arn);
@@ -165,7 +165,7 @@ export class Endpoints {
         if (now.state.at !== "InService") throw endpointInProgress(now);
         const sizes = applyVariantSizes(now.generations[0], changes);
         this.#options.components.checkVariantSizes(now, sizes);
-        return { kind: "resize", change: beginChange(nowMs, resizingSteps(now.generations[0], sizes)) };
+        return { kind: "resize", change: newEndpointChange(nowMs, resizeSteps(now.generations[0], sizes)) };
       }),
     );
     if (moved === null) throw resourceNotFound("endpoint", record.arn);
@@ -177,7 +177,7 @@ export class Endpoints {
     const record = await this.find(name, owner);
     const moved = await this.#options.reconciler.transition(nameKey(name), (now) => {
       this.#options.components.checkNoComponents(now);
-      if (!mayStop(now.state)) throw validationError(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
+      if (!canStopEndpoint(now.state)) throw validationError(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
       return { kind: "stop" };
     });
     if (moved === null) throw resourceNotFound("endpoint", record.arn);
@@ -238,8 +238,8 @@ export class Endpoints {
     using reserved = new WriteReservation();
     return await reconciler.transition(key, (now) => {
       const event = decide(now);
-      const moved = moveEndpoint(now, event);
-      const more = footprintDifference(plannedFootprint(moved), plannedFootprint(now));
+      const moved = applyEndpointEvent(now, event);
+      const more = footprintDifference(peakFootprint(moved), peakFootprint(now));
       try {
         reserved.replace(() => reservations.reserveEndpoint(key, more, quotaInstanceType(moved.generations.at(-1))));
       } catch (error) {
@@ -254,14 +254,14 @@ export class Endpoints {
     if (state.at === "Failed") throw validationError(`Cannot update endpoint "${arn}": it has failed; delete it.`);
     if (state.at === "OutOfService")
       throw validationError(`Cannot update endpoint "${arn}": it is stopped; start it first.`);
-    if (!mayUpdate(state)) throw endpointInProgress(record);
+    if (!canUpdateEndpoint(state)) throw endpointInProgress(record);
   }
 
   #checkDeployment(config: DeploymentConfig | null, generation: Generation): void {
     if (config === null) return;
     const instanceCount = productionInstanceCount(generation);
     const isServerless = generation.variants.some(({ settled }) => settled.concurrency !== undefined);
-    const refusal = isServerless ? serverlessDeploymentRefusal(config) : checkDeployment(config, instanceCount);
+    const refusal = isServerless ? serverlessDeploymentError(config) : deploymentConfigError(config, instanceCount);
     if (refusal !== null) throw validationError(refusal);
     const unknown = rollbackAlarmNames(config).filter((name) => this.#options.alarmState(name) === null);
     if (unknown.length > 0) {

@@ -1,12 +1,12 @@
 import type { ServerlessConcurrency, DeploymentConfig, Owner } from "../definitions/index.ts";
 import {
-  beginChange,
+  newEndpointChange,
   footprintDifference,
   footprintBytes,
-  isProduction,
-  plannedFootprint,
-  stepsTo,
-  type Change,
+  isProductionGroup,
+  peakFootprint,
+  stepsToGeneration,
+  type EndpointChange,
   type EndpointEvent,
   type EndpointRecord,
   type Generation,
@@ -119,7 +119,7 @@ function changedConcurrency(
 
 /** Returns the number of instances of production variants; shadow variants are excluded. */
 export function productionInstanceCount({ variants }: Generation): number {
-  return variants.filter(isProduction).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
+  return variants.filter(isProductionGroup).reduce((sum, { settled }) => sum + settled.instanceCount, 0);
 }
 
 /** Returns the event that starts the update of an endpoint to another generation. */
@@ -128,7 +128,7 @@ export function newUpdateEvent(
   next: Generation,
   { deploymentConfig, nowMs }: { readonly deploymentConfig: DeploymentConfig | null; readonly nowMs: number },
 ): EndpointEvent {
-  const change = beginChange(nowMs, stepsTo(now, next, deploymentConfig), limitsOf(deploymentConfig, nowMs));
+  const change = newEndpointChange(nowMs, stepsToGeneration(now, next, deploymentConfig), limitsOf(deploymentConfig, nowMs));
   return { kind: "update", next, change, deploymentConfig };
 }
 
@@ -149,8 +149,8 @@ export function smallerUpdateAdvice(updating: EndpointRecord): string | null {
   const policy = { ...rolling, RollbackMaximumBatchSize: rolling.MaximumBatchSize };
   const back = { ...deploymentConfig, RollingUpdatePolicy: policy };
   const less = footprintDifference(
-    plannedFootprint(updating),
-    plannedFootprint({ ...updating, deploymentConfig: back }),
+    peakFootprint(updating),
+    peakFootprint({ ...updating, deploymentConfig: back }),
   );
   if (less.instanceCount === 0) return null;
   return (
@@ -168,7 +168,7 @@ export function rollbackAlarmNames(config: DeploymentConfig | null): readonly st
 }
 
 /** Returns the deadline and the alarms that cause a rollback of an update. */
-function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<Change, "deadlineMs" | "alarms"> {
+function limitsOf(config: DeploymentConfig | null, nowMs: number): Pick<EndpointChange, "deadlineMs" | "alarms"> {
   const seconds =
     config?.BlueGreenUpdatePolicy?.MaximumExecutionTimeoutInSeconds ??
     config?.RollingUpdatePolicy?.MaximumExecutionTimeoutInSeconds;

@@ -1,6 +1,6 @@
 import type { Clock } from "@galatea/base";
 import { nameKey } from "../definitions/index.ts";
-import { isTransient } from "../endpoints/index.ts";
+import { isTransientState } from "../endpoints/index.ts";
 import { openWaitDeadline, waitForChange, waitForState, type WaitLimits } from "../waits/index.ts";
 import type { HostingStore, NumberedStateChange } from "../store/index.ts";
 
@@ -30,7 +30,7 @@ export class EndpointWatch {
     using over = this.#deadline(wait);
     const isSettled = () => {
       const at = this.#store.view.endpointState(nameKey(name));
-      return at === null || !isTransient({ at });
+      return at === null || !isTransientState({ at });
     };
     await waitForState(this.#store, isSettled, over.signal);
   }

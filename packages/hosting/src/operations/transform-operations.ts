@@ -9,8 +9,8 @@ import { openWaitDeadline, waitForState, type WaitLimits } from "../waits/index.
 import { listPage, type HostingStore, type ListingPage, type ListQuery, type Tag } from "../store/index.ts";
 import type { Reconciler } from "../reconcilers/index.ts";
 import {
-  isUnderWay,
-  jobFootprint,
+  isTransformInProgress,
+  transformFootprint,
   transformPlan,
   type TransformEvent,
   type TransformJobRecord,
@@ -39,7 +39,7 @@ export class Transforms implements AsyncDisposable {
   async resume(): Promise<void> {
     const { store, reconciler } = this.#options;
     for await (const { value } of store.kinds.transformJobs.all())
-      if (isUnderWay(value.state)) reconciler.resume(value);
+      if (isTransformInProgress(value.state)) reconciler.resume(value);
   }
 
   /** Creates a job. Resolves when its record is written with status `InProgress`. Later failures change the status to `Failed`. */
@@ -63,7 +63,7 @@ export class Transforms implements AsyncDisposable {
     using _reserved = reservations.reserveRecord("transformJobs", key);
     using _instances = reservations.reserveTransform(
       key,
-      jobFootprint({ model, request, name, expectedBytes }),
+      transformFootprint({ model, request, name, expectedBytes }),
       resources.InstanceType,
     );
     const nowMs = fleet.clock.epochMs();
@@ -123,7 +123,7 @@ export class Transforms implements AsyncDisposable {
     using over = openWaitDeadline(wait, watch.stopping, fleet.clock);
     const isSettled = () => {
       const at = store.view.transformState(nameKey(name));
-      return at === null || !isUnderWay({ at });
+      return at === null || !isTransformInProgress({ at });
     };
     await waitForState(store, isSettled, over.signal);
   }
@@ -139,7 +139,7 @@ export class Transforms implements AsyncDisposable {
     const { transformJobs, transformProgress, tags } = store.kinds;
     if (reservations.isBelowQuota("transformJobs")) return;
     for await (const { key, value: job } of transformJobs.all("created")) {
-      if (isUnderWay(job.state)) continue;
+      if (isTransformInProgress(job.state)) continue;
       const changes = [transformProgress.deleteChange(key, "any"), tags.deleteChange(job.arn, "any")];
       await store.write([transformJobs.deleteChange(key, "any"), ...changes]);
       return;

@@ -3,15 +3,15 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
 import {
-  absentAsNull,
+  nullIfAbsent,
   ArchiveError,
-  collectContents,
+  deleteUnlinkedContents,
   type ArchiveUnpacker,
   type ObjectStore,
   type UnpackedArchive,
 } from "../objects/index.ts";
-import { parseS3Uri, type KeptTree, type ModelArchive, type ModelTrees } from "../index.ts";
-import { KeptTrees } from "./kept-trees.ts";
+import { parseS3Uri, type AdoptableTree, type ModelArchive, type UnpackedModels } from "../index.ts";
+import { TreeDescriptions } from "./kept-trees.ts";
 
 export interface DirectoryTreesOptions {
   /** `<ml root>/models`. Must exist before the first call; a model is unpacked to `<id>/model` below it. */
@@ -26,9 +26,9 @@ export interface DirectoryTreesOptions {
 }
 
 /** The unpacked models of one instance, in a local directory. Equal files of all instances are hard links to one copy. */
-export class DirectoryTrees implements ModelTrees {
+export class DirectoryTrees implements UnpackedModels {
   readonly #options: DirectoryTreesOptions;
-  readonly #kept: KeptTrees;
+  readonly #kept: TreeDescriptions;
   readonly #location: { readonly bucket: string; readonly key: string };
   #trashCount = 0;
 
@@ -38,10 +38,10 @@ export class DirectoryTrees implements ModelTrees {
     if (location === null) throw new Error(`not an S3 location: ${modelDataUrl}`);
     this.#options = options;
     this.#location = location;
-    this.#kept = new KeptTrees({ models, descriptions });
+    this.#kept = new TreeDescriptions({ models, descriptions });
   }
 
-  adopt(): Promise<readonly KeptTree[]> {
+  adopt(): Promise<readonly AdoptableTree[]> {
     return this.#kept.read(this.#options.logger);
   }
 
@@ -51,7 +51,7 @@ export class DirectoryTrees implements ModelTrees {
   ): Promise<{ readonly etag: string; readonly byteLength: number } | null> {
     signal.throwIfAborted();
     const { bucket, key } = this.#location;
-    return await absentAsNull(this.#options.store.head(bucket, `${key}${target}`));
+    return await nullIfAbsent(this.#options.store.head(bucket, `${key}${target}`));
   }
 
   async unpack(
@@ -78,7 +78,7 @@ export class DirectoryTrees implements ModelTrees {
     options: { readonly signal: AbortSignal; readonly onProgress: (expandedBytes: number) => void },
   ): Promise<UnpackedArchive | null> {
     const { store, unpacker } = this.#options;
-    const object = await absentAsNull(store.get(this.#location.bucket, `${this.#location.key}${target}`));
+    const object = await nullIfAbsent(store.get(this.#location.bucket, `${this.#location.key}${target}`));
     if (object === null) return null;
     if (object.head.etag !== etag) {
       object.body.destroy();
@@ -105,7 +105,7 @@ export class DirectoryTrees implements ModelTrees {
     const { unpacker, logger } = this.#options;
     if (unpacker.contentDirectory === null) return;
     try {
-      collectContents(unpacker.contentDirectory, tree.contents);
+      deleteUnlinkedContents(unpacker.contentDirectory, tree.contents);
     } catch (error) {
       logger.error("shared model files could not be removed", { error: String(error) });
     }

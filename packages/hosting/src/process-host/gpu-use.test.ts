@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gpuUseOf } from "./gpu-use.ts";
+import { gpuUsageOf } from "./gpu-use.ts";
 
 const gpu = {
   memoryTotalBytes: 1000,
@@ -15,9 +15,9 @@ const gpu = {
 test("an instance's GPU use is the utilization of the GPUs of its processes, and the share of memory that they hold", () => {
   const other = { ...gpu, utilization: 0.25, processes: [{ pid: 2, memoryBytes: 500 }] };
   const elsewhere = { ...gpu, processes: [{ pid: 9, memoryBytes: 900 }] };
-  assert.deepEqual(gpuUseOf([gpu, other, elsewhere], new Set([1, 2, 3])), { busy: 0.75, memory: 0.9 });
-  assert.deepEqual(gpuUseOf([elsewhere], new Set([1])), { busy: 0, memory: 0 });
-  assert.equal(gpuUseOf([], new Set([1])), null, "null on a machine without GPUs");
+  assert.deepEqual(gpuUsageOf([gpu, other, elsewhere], new Set([1, 2, 3])), { busy: 0.75, memory: 0.9 });
+  assert.deepEqual(gpuUsageOf([elsewhere], new Set([1])), { busy: 0, memory: 0 });
+  assert.equal(gpuUsageOf([], new Set([1])), null, "null on a machine without GPUs");
   const silent = { ...gpu, memoryTotalBytes: null, utilization: null };
-  assert.deepEqual(gpuUseOf([silent], new Set([1])), { busy: 0, memory: 0 });
+  assert.deepEqual(gpuUsageOf([silent], new Set([1])), { busy: 0, memory: 0 });
 });

@@ -1,4 +1,4 @@
-import type { GpuUse } from "../index.ts";
+import type { GpuUsage } from "../index.ts";
 
 /** One GPU as its driver reports it; null where the driver reports no value. */
 export interface MachineGpu {
@@ -8,7 +8,7 @@ export interface MachineGpu {
 }
 
 /** Returns the use of the machine's GPUs by these processes; null on a machine without GPUs. */
-export function gpuUseOf(gpus: readonly MachineGpu[], pids: ReadonlySet<number>): GpuUse | null {
+export function gpuUsageOf(gpus: readonly MachineGpu[], pids: ReadonlySet<number>): GpuUsage | null {
   if (gpus.length === 0) return null;
   let busy = 0;
   let memory = 0;

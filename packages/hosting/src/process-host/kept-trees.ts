@@ -3,13 +3,13 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
 import { readChecksummed, checksummedText } from "../objects/index.ts";
-import { containerModelId, type KeptTree } from "../index.ts";
+import { containerModelId, type AdoptableTree } from "../index.ts";
 
 /**
  * The descriptions of the unpacked trees of one instance, one file for each tree, outside the container's view. `describe` writes a
  * description after its tree is complete, and `forget` removes it before the tree: a tree that kill -9 left incomplete has none.
  */
-export class KeptTrees {
+export class TreeDescriptions {
   readonly #models: string;
   readonly #descriptions: string;
 
@@ -18,7 +18,7 @@ export class KeptTrees {
     this.#descriptions = directories.descriptions;
   }
 
-  async describe(id: string, kept: KeptTree): Promise<void> {
+  async describe(id: string, kept: AdoptableTree): Promise<void> {
     await mkdir(this.#descriptions, { recursive: true });
     const path = join(this.#descriptions, id);
     await writeFile(`${path}.tmp`, checksummedText(kept));
@@ -31,15 +31,15 @@ export class KeptTrees {
   }
 
   /** Returns the described trees in the order in which they were unpacked. Removes everything else from the two directories. */
-  async read(logger: Logger): Promise<readonly KeptTree[]> {
+  async read(logger: Logger): Promise<readonly AdoptableTree[]> {
     await mkdir(this.#descriptions, { recursive: true });
-    const found: { readonly kept: KeptTree; readonly id: string; readonly ms: number }[] = [];
+    const found: { readonly kept: AdoptableTree; readonly id: string; readonly ms: number }[] = [];
     const models = new Set(await readdir(this.#models));
     for (const name of await readdir(this.#descriptions)) {
       const path = join(this.#descriptions, name);
       const id = name.slice(0, -".json".length);
       try {
-        const { content: kept } = await readChecksummed<KeptTree>(path);
+        const { content: kept } = await readChecksummed<AdoptableTree>(path);
         if (`${containerModelId(kept.target, kept.etag)}.json` !== name) throw new Error("it describes another tree");
         if (!models.has(id)) throw new Error("its tree is missing");
         found.push({ kept, id, ms: (await stat(path)).mtimeMs });

@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "@galatea/base";
 import { endLeftover, findDetached, readProcessStart } from "@galatea/base/processes";
-import type { InstanceOwner, KeptInstance } from "../index.ts";
+import type { InstanceOwner, AdoptableInstance } from "../index.ts";
 import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
 
 const keyOf = ({ endpointName, fleetKey, ordinal }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, ordinal]);
@@ -16,8 +16,8 @@ interface LeftInstancesOptions {
 }
 
 /** The instances of a previous run of the platform that no fleet has claimed yet. */
-export class LeftInstances {
-  readonly #kept = new Map<string, KeptInstance>();
+export class AdoptableInstances {
+  readonly #kept = new Map<string, AdoptableInstance>();
 
   /** Keeps one instance for each desired owner; ends and removes all others. */
   async open({ directory, socketsDirectory, desired, clock }: LeftInstancesOptions): Promise<void> {
@@ -34,7 +34,7 @@ export class LeftInstances {
         for (const file of files) if (file !== null && file.process !== null) sockets.add(file.process.socketPath);
         continue;
       }
-      await Promise.all(files.map((file) => endProcess(file?.process ?? null, clock)));
+      await Promise.all(files.map((file) => stopContainerProcess(file?.process ?? null, clock)));
       for (const path of paths) await rm(path, { recursive: true, force: true });
     }
     // A process that was killed, or that no file names, leaves its socket.
@@ -48,7 +48,7 @@ export class LeftInstances {
     return new Set(this.#kept.values().map(({ id }) => id));
   }
 
-  claim(owner: InstanceOwner): KeptInstance | null {
+  claim(owner: InstanceOwner): AdoptableInstance | null {
     const key = keyOf(owner);
     const kept = this.#kept.get(key) ?? null;
     this.#kept.delete(key);
@@ -80,14 +80,14 @@ async function endUnrecorded(directory: string, clock: Clock): Promise<void> {
 }
 
 /** Ends a container's process from a previous run, with its socket; does nothing for a process from before the last boot. */
-export async function endProcess(process: ContainerProcess | null, clock: Clock): Promise<void> {
+export async function stopContainerProcess(process: ContainerProcess | null, clock: Clock): Promise<void> {
   if (process === null || process.bootId !== readBootId()) return;
   await endLeftover(process, clock, new AbortController().signal);
   await rm(process.socketPath, { force: true });
 }
 
 /** Removes the shared files that no tree links to, which an interrupted removal leaves. */
-export async function collectLeftContents(directory: string): Promise<void> {
+export async function deleteAllUnlinkedContents(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   for (const length of await readdir(directory)) {
     for (const id of await readdir(join(directory, length))) {

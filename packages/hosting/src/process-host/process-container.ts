@@ -2,10 +2,10 @@ import { rm } from "node:fs/promises";
 import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../index.ts";
 import { killOrphans, type DetachedProcess } from "@galatea/base/processes";
 import type { ContainerProcess } from "./container-file.ts";
-import { diskShareOf } from "./disk-share.ts";
-import { gpuUseOf, type MachineGpu } from "./gpu-use.ts";
+import { readDiskUsage } from "./disk-share.ts";
+import { gpuUsageOf, type MachineGpu } from "./gpu-use.ts";
 import { readOomKillCount } from "./oom-kills.ts";
-import { processorNs, processTreeUsage } from "./process-usage.ts";
+import { readProcessCpuNs, readProcessTreeUsage } from "./process-usage.ts";
 
 /** Reads the machine's GPUs; empty without a GPU or a driver that reports. */
 export interface MachineGpus {
@@ -69,17 +69,17 @@ export class ProcessContainer implements HostedContainer {
 
   async usage(): Promise<InstanceUsage | null> {
     if (this.#isEnded) return null;
-    const used = await processTreeUsage(this.#running.pid);
+    const used = await readProcessTreeUsage(this.#running.pid);
     if (used === null) return null;
     const { cpuNs, memoryBytes, pids } = used;
-    const gpus = gpuUseOf(this.#machine.gpus(), pids);
-    return { cpuNs, memoryBytes, diskShare: await diskShareOf(this.#directory), gpus };
+    const gpus = gpuUsageOf(this.#machine.gpus(), pids);
+    return { cpuNs, memoryBytes, diskShare: await readDiskUsage(this.#directory), gpus };
   }
 
   async workedNs(): Promise<number | null> {
     if (this.#isEnded) return null;
     this.#lastOomKillCount = this.#oomKillCount();
-    return await processorNs(this.#running.pid);
+    return await readProcessCpuNs(this.#running.pid);
   }
 
   /** Stops the process; on a detached host releases it instead, and `ended` stays pending. */

@@ -13,9 +13,9 @@ import type {
   HostedInstance,
   InstanceOwner,
   InstanceSpec,
-  KeptInstance,
+  AdoptableInstance,
   ModelHost,
-  ModelTrees,
+  UnpackedModels,
 } from "../index.ts";
 import {
   readBootId,
@@ -25,7 +25,7 @@ import {
   type ContainerProcess,
 } from "./container-file.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
-import { collectLeftContents, endProcess, LeftInstances } from "./left-instances.ts";
+import { deleteAllUnlinkedContents, stopContainerProcess, AdoptableInstances } from "./left-instances.ts";
 import { downloadModelData } from "./model-data.ts";
 import { ProcessContainer, type MachineGpus } from "./process-container.ts";
 
@@ -69,7 +69,7 @@ const socketPathBytesMax = 107;
  */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
-  readonly #left = new LeftInstances();
+  readonly #left = new AdoptableInstances();
   readonly #running = new Set<ProcessContainer>();
   readonly #bootId = readBootId();
   #isDetached = false;
@@ -84,11 +84,11 @@ export class ProcessHost implements ModelHost {
     await mkdir(instancesDirectory, { recursive: true });
     await mkdir(socketsDirectory, { recursive: true, mode: 0o700 });
     await this.#left.open({ directory: instancesDirectory, socketsDirectory, desired, clock });
-    if (unpacker.contentDirectory !== null) await collectLeftContents(unpacker.contentDirectory);
+    if (unpacker.contentDirectory !== null) await deleteAllUnlinkedContents(unpacker.contentDirectory);
     return this.#left.ids;
   }
 
-  claim(owner: InstanceOwner): KeptInstance | null {
+  claim(owner: InstanceOwner): AdoptableInstance | null {
     return this.#left.claim(owner);
   }
 
@@ -158,7 +158,7 @@ const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
 
 /** A container's slot as a local directory, and the processes that are started in it one after another. */
 class ProcessSlot implements ContainerSlot, AsyncDisposable {
-  readonly trees: ModelTrees | null;
+  readonly trees: UnpackedModels | null;
   readonly #options: ProcessSlotOptions;
 
   constructor(options: ProcessSlotOptions) {
@@ -183,7 +183,7 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     if (file === null || file.process === null) return null;
     const isSame = file.specDigest === specDigest(spec);
     const adopted = isSame ? this.#adoptProcess(file.process) : null;
-    if (adopted === null) await endProcess(file.process, clock);
+    if (adopted === null) await stopContainerProcess(file.process, clock);
     return adopted;
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
-import { processTreeUsage } from "./process-usage.ts";
+import { readProcessTreeUsage } from "./process-usage.ts";
 
 /** A process with a grandchild that holds 64 MiB, and a child that has used 0.3 s of CPU time and ended. */
 const family = `
@@ -31,12 +31,12 @@ test("the usage of a process includes its descendants, and CPU time of those tha
       said += String(chunk);
       if (said.includes("held") && said.includes("worked")) break;
     }
-    const usage = await processTreeUsage(child.pid!);
+    const usage = await readProcessTreeUsage(child.pid!);
     assert.ok(usage !== null && usage.memoryBytes > 64 * 2 ** 20, JSON.stringify(usage));
     assert.ok(usage.cpuNs >= 0.28e9, JSON.stringify(usage));
   } finally {
     process.kill(-child.pid!, "SIGKILL");
     await closed;
   }
-  assert.equal(await processTreeUsage(child.pid!), null);
+  assert.equal(await readProcessTreeUsage(child.pid!), null);
 });

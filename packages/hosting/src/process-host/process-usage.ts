@@ -8,12 +8,12 @@ const tickNs = 1e9 / 100;
 const processesMax = 4096;
 
 /** The resources that a process and its descendants use. */
-export interface TreeUsage extends Pick<InstanceUsage, "cpuNs" | "memoryBytes"> {
+export interface ProcessTreeUsage extends Pick<InstanceUsage, "cpuNs" | "memoryBytes"> {
   readonly pids: ReadonlySet<number>;
 }
 
 /** Returns CPU time (ended children included) and proportional memory (PSS) of a process and its descendants; null when the process has ended. */
-export async function processTreeUsage(pid: number): Promise<TreeUsage | null> {
+export async function readProcessTreeUsage(pid: number): Promise<ProcessTreeUsage | null> {
   let cpuNs = 0;
   let memoryBytes = 0;
   let isRootSeen = false;
@@ -36,7 +36,7 @@ export async function processTreeUsage(pid: number): Promise<TreeUsage | null> {
 }
 
 /** Returns the CPU time of one process; null when it has ended. */
-export async function processorNs(pid: number): Promise<number | null> {
+export async function readProcessCpuNs(pid: number): Promise<number | null> {
   const stat = await readProcessFile(pid, "stat");
   return stat === null ? null : parseProcessStat(stat).cpuTicks * tickNs;
 }

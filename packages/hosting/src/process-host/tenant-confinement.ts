@@ -3,7 +3,7 @@ import type { Logger } from "@galatea/base";
 import { landlockVersion } from "@galatea/base/system";
 
 /** The privileges and kernel features that decide how tenants can be isolated on this machine. */
-export interface ConfinementMeans {
+export interface IsolationCapabilities {
   readonly isRoot: boolean;
   /** The effective capabilities of the platform, by their bits. */
   readonly capabilities: bigint;
@@ -12,7 +12,7 @@ export interface ConfinementMeans {
 }
 
 /** The kinds of isolation between tenants, as containers report them. */
-export const confinementKinds = [
+export const isolationKinds = [
   "users",
   "files",
   "view",
@@ -22,15 +22,15 @@ export const confinementKinds = [
   "processes",
   "disk",
 ] as const;
-type ConfinementKind = (typeof confinementKinds)[number];
-export type ConfinementGaps = Readonly<Partial<Record<ConfinementKind, string>>>;
+type ConfinementKind = (typeof isolationKinds)[number];
+export type IsolationGaps = Readonly<Partial<Record<ConfinementKind, string>>>;
 
 /** CAP_SETGID, CAP_SETUID and CAP_SETPCAP: a process needs them to become another user irrevocably. */
 const userCapabilities = [6n, 7n, 8n];
 const systemAdministration = 21n;
 
 /** Returns the kinds of isolation that containers cannot apply on this machine, each with the reason. */
-export function confinementGaps({ isRoot, capabilities, landlock }: ConfinementMeans): ConfinementGaps {
+export function isolationGaps({ isRoot, capabilities, landlock }: IsolationCapabilities): IsolationGaps {
   const has = (capability: bigint) => isRoot && ((capabilities >> capability) & 1n) === 1n;
   const kernel = (kind: ConfinementKind, since: number, what: string) =>
     landlock >= since ? {} : { [kind]: `this kernel's Landlock (${landlock || "none"}) does not ${what}` };
@@ -46,7 +46,7 @@ export function confinementGaps({ isRoot, capabilities, landlock }: ConfinementM
 }
 
 /** Reads the privileges of this process and the features of its kernel. */
-export function confinementMeans(): ConfinementMeans {
+export function readIsolationCapabilities(): IsolationCapabilities {
   const status = readFileSync("/proc/self/status", "utf8");
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0";
   return {
@@ -57,7 +57,7 @@ export function confinementMeans(): ConfinementMeans {
 }
 
 /** Logs the gaps at start, before any code of a tenant runs. */
-export function warnOfGaps(gaps: ConfinementGaps, log: Logger): void {
+export function logIsolationGaps(gaps: IsolationGaps, log: Logger): void {
   const missing = Object.entries(gaps).map(([kind, why]) => `${kind} (${why})`);
   if (missing.length === 0) return;
   log.warning(

@@ -13,11 +13,11 @@ import {
   type ComponentRecord,
 } from "../components/index.ts";
 import { nameKey } from "../definitions/index.ts";
-import { failureSentence, footprintDifference, type FleetDependencies } from "../endpoints/index.ts";
+import { instanceFailureReason, footprintDifference, type FleetDependencies } from "../endpoints/index.ts";
 import type { HostingStore, WriteEffects } from "../store/index.ts";
-import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
-import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
-import { sharedInstances, type SharedVariants } from "./shared-variants.ts";
+import { alarmPollMs, alarmFailureReason, runWithinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
+import type { RecordInState, ReconciledKind, ActionContext, ActionOutcome } from "./reconciler.ts";
+import { sharedInstanceUsage, type SharedVariants } from "./shared-variants.ts";
 
 export interface ComponentActionsOptions {
   readonly store: HostingStore;
@@ -28,10 +28,10 @@ export interface ComponentActionsOptions {
   readonly reservations: Pick<Reservations, "reserveComponent">;
 }
 
-type ComponentStep = RecordStep<ComponentRecord, ComponentEvent>;
-type Approaching = InState<ComponentRecord, "Creating" | "Updating">;
-type ApproachStep = RecordStep<ComponentRecord, ComponentEvent, Approaching>;
-type ComponentOutcome = Promise<StepOutcome<ComponentRecord, ComponentEvent>>;
+type ComponentStep = ActionContext<ComponentRecord, ComponentEvent>;
+type Approaching = RecordInState<ComponentRecord, "Creating" | "Updating">;
+type ApproachStep = ActionContext<ComponentRecord, ComponentEvent, Approaching>;
+type ComponentOutcome = Promise<ActionOutcome<ComponentRecord, ComponentEvent>>;
 
 /**
  * The running inference components, and the action of each state of a component. Copies of one endpoint are placed under a lock and recorded
@@ -59,7 +59,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     this.records = options.store.kinds.components;
   }
 
-  /** Returns the running copies of a component; undefined while the component takes no requests. */
+  /** Returns the running copies of a component; undefined while no requests are routed to the component. */
   running(name: string): ComponentCopies | undefined {
     return this.#running.get(nameKey(name));
   }
@@ -102,12 +102,12 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     return copies;
   }
 
-  /** Tries until copies are placed, or the goal is reached or missed. */
+  /** Repeats attempts until new copies are placed, the goal is reached, or the goal has failed. */
   async #approach(step: ApproachStep): ComponentOutcome {
     const { record } = step;
     const copies = await this.#copiesOf(record);
     if (copies === null) {
-      return { do: "transition", event: { kind: "failed", reason: goneReason, copies: [] } };
+      return { do: "transition", event: { kind: "failed", reason: deletedReason, copies: [] } };
     }
     let approach = await this.#attempt(step, copies);
     while (approach.do === "again") approach = await this.#attempt(step, copies);
@@ -126,7 +126,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     const { record, signal } = step;
     const { clock } = this.#options.parts.fleet;
     const { alarms = [] } = record.state.goal;
-    const raised = raisedAlarm(alarms, this.#options.alarmState);
+    const raised = alarmFailureReason(alarms, this.#options.alarmState);
     if (raised !== null) return missed(raised);
     const late = await this.#within(step, (limited) => this.#bringUp({ ...step, signal: limited }, copies));
     if (late !== null) return missed(late);
@@ -143,7 +143,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
       }
       case "no-node-memory": {
         const { freed } = placed;
-        if (freed === null) return missed(noMemory(record, placed.missingCount));
+        if (freed === null) return missed(noNodeMemoryText(record, placed.missingCount));
         const tooLate = await this.#within(step, async (limited) => {
           using _shortenedDrain = this.#shortenDrain(step, limited);
           await rejectOnAbort(freed, limited);
@@ -152,14 +152,14 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
       }
       case "no-instance-capacity": {
         const refusal = await this.#options.variants.grow(record, signal);
-        return refusal === null ? again : missed(`${noRoom(record, placed.missingCount)} ${refusal}`.trim());
+        return refusal === null ? again : missed(`${noInstanceCapacityText(record, placed.missingCount)} ${refusal}`.trim());
       }
       default:
         return unreachable(placed);
     }
   }
 
-  /** Runs work until the deadline of the goal. Resolves with null, or with the text of its failure. */
+  /** Runs work with the deadline of the component's goal. Resolves with null on success, or with the error text. */
   async #within(
     { record, signal }: ApproachStep,
     work: (signal: AbortSignal) => Promise<void>,
@@ -167,15 +167,15 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     const { deadlineMs } = record.state.goal;
     const { clock } = this.#options.parts.fleet;
     try {
-      await withinDeadline({ deadlineMs, clock, signal, what: "update" }, work);
+      await runWithinDeadline({ deadlineMs, clock, signal, what: "update" }, work);
       return null;
     } catch (error) {
       signal.throwIfAborted();
-      return failureSentence(error, record.variantName);
+      return instanceFailureReason(error, record.variantName);
     }
   }
 
-  /** Starts copies. When nodes have no room, waits for draining copies first. */
+  /** Starts the copies of the record. If the nodes lack memory, waits for draining copies first. */
   async #bringUp(step: ApproachStep, copies: ComponentCopies): Promise<void> {
     const { record, signal } = step;
     copies.reserveForRecord(record);
@@ -186,19 +186,19 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     await copies.start(record, signal);
   }
 
-  /** Shortens the drain of copies during a roll-back, which needs their memory. */
+  /** Shortens the drain of copies during a rollback, because the rollback needs their memory. */
   #shortenDrain({ key, record: { state } }: ApproachStep, signal: AbortSignal): Disposable | null {
     return state.at === "Updating" && state.undoing !== null ? this.#options.drainLimiter.shorten(key, signal) : null;
   }
 
-  /** Places copies under the endpoint's lock. */
+  /** Places copies on instances while holding the endpoint's placement lock. */
   async #place(step: ApproachStep, copies: ComponentCopies): Promise<Placed> {
     const { key, record } = step;
     const { variants, parts, reservations } = this.#options;
     return await variants.placing(record.endpointName, async () => {
       const shared = await variants.find(record);
-      if (shared === null) return missed(goneReason);
-      const instances = sharedInstances(shared, record, this.of(record.endpointName));
+      if (shared === null) return missed(deletedReason);
+      const instances = sharedInstanceUsage(shared, record, this.of(record.endpointName));
       const nowMs = parts.fleet.clock.epochMs();
       const freed = copies.whenMemoryFreed();
       const nodes = variants.nodesFor(record, shared);
@@ -216,13 +216,13 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     });
   }
 
-  /** Drains ending copies in the background: the next step does not wait for their requests. */
+  /** Drains removed copies in the background, so that the next step does not wait for their requests. */
   #follow({ key, background }: ComponentStep, copies: ComponentCopies, record: ComponentRecord): void {
     const { drainLimiter } = this.#options;
     background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => copies.reduceTo(record, signal)));
   }
 
-  /** Releases instances without copies in the background; `grow` adds them again when a component needs them. */
+  /** Removes instances without copies in the background. `grow` adds instances again when a component needs them. */
   async #release({ record, background }: ComponentStep): ComponentOutcome {
     const { variants } = this.#options;
     background((closing) => variants.release(record, () => this.of(record.endpointName), closing));
@@ -237,9 +237,9 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   async #tearDown(step: ComponentStep): ComponentOutcome {
     const { key, record, closing } = step;
     await this.#drain(step);
-    // All copies have ended. Without this line, `release` would count their instances as used.
+    // Without this line, `release` would count the instances of the stopped copies as used.
     this.#recorded.delete(key);
-    // Releases before the record is deleted, so that a platform that is killed here releases at its next start.
+    // The instances are removed before the record is deleted: if the platform is killed here, the next start repeats the removal.
     await this.#options.variants.release(record, () => this.of(record.endpointName), closing);
     return { do: "forget" };
   }
@@ -251,10 +251,10 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   }
 }
 
-/** The outcome of one attempt to reach a goal. */
+/** The outcome of one attempt to reach a component's goal. */
 type Approach =
   | { readonly do: "again" }
-  /** A new placement of copies is recorded. */
+  /** A new placement of copies was recorded. */
   | { readonly do: "placed" }
   | { readonly do: "settle" }
   | { readonly do: "missed"; readonly reason: string };
@@ -262,10 +262,10 @@ type Approach =
 type Placed =
   | Exclude<Approach, { readonly do: "again" }>
   | Extract<ComponentAction, { readonly do: "bake" | "no-instance-capacity" }>
-  /** `freed`: resolves when draining copies make room; null where none drain. */
+  /** No node has memory for the copies. `freed` resolves when draining copies have freed memory; null if none drain. */
   | { readonly do: "no-node-memory"; readonly missingCount: number; readonly freed: Promise<void> | null };
 
-const goneReason = "Its endpoint or variant was deleted.";
+const deletedReason = "Its endpoint or variant was deleted.";
 const again: Approach = { do: "again" };
 const missed = (reason: string) => ({ do: "missed", reason }) as const;
 
@@ -274,22 +274,22 @@ function limitReached(error: unknown): Placed {
   throw error;
 }
 
-const noResources =
+const insufficientResourcesText =
   "There are not enough hardware resources on the instances for this endpoint to create a copy of the inference component.";
 
 /** Returns SageMaker's failure reason with the missing resources. */
-function noRoom(record: Approaching, missingCount: number): string {
+function noInstanceCapacityText(record: Approaching, missingCount: number): string {
   const { cpuCores, memoryBytes, acceleratorCount } = goalClaim(record);
   return (
-    `${noResources} No instance can hold the next of ${missingCount} more copies, which needs ${cpuCores} CPU cores, ` +
+    `${insufficientResourcesText} No instance can hold the next of ${missingCount} more copies, which needs ${cpuCores} CPU cores, ` +
     `${Math.round(memoryBytes / 2 ** 20)} MiB of memory and ${acceleratorCount} accelerators. ` +
     "Lower the resource requirements, delete other inference components, or give the endpoint more instances."
   );
 }
 
-function noMemory(record: Approaching, missingCount: number): string {
+function noNodeMemoryText(record: Approaching, missingCount: number): string {
   return (
-    `${noResources} The node has no memory for the next of ${missingCount} more copies, which takes ` +
+    `${insufficientResourcesText} The node has no memory for the next of ${missingCount} more copies, which takes ` +
     `${Math.round(goalClaim(record).memoryBytes / 2 ** 20)} MiB, beside what runs. Lower the resource requirements, or delete what is no ` +
     "longer needed; where a component has several copies, old ones make room for new ones."
   );

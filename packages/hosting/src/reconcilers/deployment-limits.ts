@@ -1,19 +1,19 @@
 import { openDeadline, type Clock } from "@galatea/base";
 
-/** Returns the state of a CloudWatch alarm by name; null when there is no such alarm. */
+/** Returns the state of a CloudWatch alarm by name; null if the alarm does not exist. */
 export type ReadAlarmState = (name: string) => "OK" | "ALARM" | "INSUFFICIENT_DATA" | null;
 
-/** Poll interval of alarms while a deployment bakes. */
+/** Interval at which alarms are checked during a deployment, in milliseconds. */
 export const alarmPollMs = 1000;
 
-/** Returns the failure reason of a deployment when one of its alarms is in the state ALARM; null otherwise. */
-export function raisedAlarm(names: readonly string[], alarmState: ReadAlarmState): string | null {
+/** Returns the failure reason of a deployment if one of its alarms is in state ALARM; else null. */
+export function alarmFailureReason(names: readonly string[], alarmState: ReadAlarmState): string | null {
   const raised = names.find((name) => alarmState(name) === "ALARM");
   return raised === undefined ? null : `The CloudWatch alarm ${raised} is in the state ALARM.`;
 }
 
-/** Runs work with a signal that also aborts at the deadline of a deployment. `what`: the word for the deployment in the error. */
-export async function withinDeadline<Value>(
+/** Runs work with a signal that also aborts at the deadline of a deployment. `what` names the deployment in the error text. */
+export async function runWithinDeadline<Value>(
   {
     deadlineMs,
     clock,

@@ -2,19 +2,19 @@ import { delay } from "@galatea/base";
 import type { DrainLimiter } from "../capacity/index.ts";
 import { nameKey } from "../definitions/index.ts";
 import {
-  isTransient,
-  moveEndpoint,
+  isTransientState,
+  applyEndpointEvent,
   nextChangeAction,
   RunningEndpoint,
-  stateChangeOf,
-  type Change,
+  detectStateChange,
+  type EndpointChange,
   type EndpointEvent,
   type EndpointRecord,
   type RunningEndpointDependencies,
 } from "../endpoints/index.ts";
 import type { HostingStore, WriteEffects } from "../store/index.ts";
-import { alarmPollMs, raisedAlarm, withinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
-import type { InState, ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
+import { alarmPollMs, alarmFailureReason, runWithinDeadline, type ReadAlarmState } from "./deployment-limits.ts";
+import type { RecordInState, ReconciledKind, ActionContext, ActionOutcome } from "./reconciler.ts";
 
 export interface EndpointActionsOptions {
   readonly store: HostingStore;
@@ -23,15 +23,15 @@ export interface EndpointActionsOptions {
   readonly alarmState: ReadAlarmState;
 }
 
-type EndpointStep<Found extends EndpointRecord = EndpointRecord> = RecordStep<EndpointRecord, EndpointEvent, Found>;
-type EndpointOutcome = Promise<StepOutcome<EndpointRecord, EndpointEvent>>;
+type EndpointStep<Found extends EndpointRecord = EndpointRecord> = ActionContext<EndpointRecord, EndpointEvent, Found>;
+type EndpointOutcome = Promise<ActionOutcome<EndpointRecord, EndpointEvent>>;
 
 /** The running endpoints, and the action of each state of an endpoint. */
 export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointEvent> {
   readonly what = "endpoint";
-  readonly isTransient = isTransient;
+  readonly isTransient = isTransientState;
   readonly records: HostingStore["kinds"]["endpoints"];
-  readonly transition = moveEndpoint;
+  readonly transition = applyEndpointEvent;
   readonly actions: ReconciledKind<EndpointRecord, EndpointEvent>["actions"] = {
     Creating: (step) => this.#create(step),
     InService: null,
@@ -44,7 +44,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
   };
   readonly #options: EndpointActionsOptions;
   readonly #running = new Map<string, RunningEndpoint>();
-  /** Endpoints that have not been in service yet: they get no requests. */
+  /** Endpoints that have never been in service. No requests are routed to them. */
   readonly #created = new Map<string, RunningEndpoint>();
 
   constructor(options: EndpointActionsOptions) {
@@ -52,7 +52,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     this.records = options.store.kinds.endpoints;
   }
 
-  /** Returns a running endpoint; undefined while the endpoint takes no requests. */
+  /** Returns a running endpoint; undefined while no requests are routed to the endpoint. */
   running(name: string): RunningEndpoint | undefined {
     return this.#running.get(nameKey(name));
   }
@@ -72,7 +72,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
 
   consequences(before: EndpointRecord, after: EndpointRecord | null): WriteEffects {
     const nowMs = after?.modifiedMs ?? this.#options.parts.fleet.clock.epochMs();
-    return { stateChange: stateChangeOf(before, after, nowMs) };
+    return { stateChange: detectStateChange(before, after, nowMs) };
   }
 
   /** Stops every instance. */
@@ -91,13 +91,13 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     });
   }
 
-  async #change(step: EndpointStep<InState<EndpointRecord, "Updating" | "RollingBack">>): EndpointOutcome {
+  async #change(step: EndpointStep<RecordInState<EndpointRecord, "Updating" | "RollingBack">>): EndpointOutcome {
     const running = this.#runningFor(step);
     const { change } = step.record.state;
     const { clock } = this.#options.parts.fleet;
     const { deadlineMs } = change;
     return await this.#outcome(step, running, () =>
-      withinDeadline({ deadlineMs, clock, signal: step.signal, what: "deployment" }, async (signal) => {
+      runWithinDeadline({ deadlineMs, clock, signal: step.signal, what: "deployment" }, async (signal) => {
         const action = nextChangeAction(change, clock.epochMs());
         if (action.do === "bring-up") {
           this.#checkAlarms(change);
@@ -112,7 +112,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     );
   }
 
-  /** Returns the transition of the work's event, or of its failure. */
+  /** Runs work and returns its event as a transition. If the work fails, the transition is a `failed` event. */
   async #outcome(step: EndpointStep, running: RunningEndpoint, work: () => Promise<EndpointEvent>): EndpointOutcome {
     const event = await work().catch((error: unknown): EndpointEvent => {
       step.signal.throwIfAborted();
@@ -127,7 +127,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     return { do: "transition", event, recorded };
   }
 
-  /** Starts the instances of a step. When nodes have no room, waits for draining instances first; a roll-back shortens the drain. */
+  /** Starts the instances of a step. If the nodes lack memory, waits for draining instances first; a rollback shortens their drain. */
   async #bringUp({ key, record, signal }: EndpointStep, running: RunningEndpoint): Promise<void> {
     running.countBy(record);
     {
@@ -138,7 +138,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     await running.bringUp(record, signal);
   }
 
-  async #bake(change: Change, untilMs: number, signal: AbortSignal): Promise<void> {
+  async #bake(change: EndpointChange, untilMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options.parts.fleet;
     for (;;) {
       this.#checkAlarms(change);
@@ -148,24 +148,24 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     }
   }
 
-  #checkAlarms({ alarms }: Change): void {
-    const reason = raisedAlarm(alarms, this.#options.alarmState);
+  #checkAlarms({ alarms }: EndpointChange): void {
+    const reason = alarmFailureReason(alarms, this.#options.alarmState);
     if (reason !== null) throw new Error(reason);
   }
 
-  /** Drains old instances in the background: the next step does not wait for their requests. */
+  /** Drains removed instances in the background, so that the next step does not wait for their requests. */
   #follow({ key, background }: EndpointStep, running: RunningEndpoint, record: EndpointRecord): void {
     const { drainLimiter } = this.#options;
     background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => running.follow(record, signal)));
   }
 
-  /** Drains in the background: the endpoint may be started again meanwhile. */
+  /** Drains the instances in the background, because the endpoint may be started again before they have ended. */
   async #stop(step: EndpointStep): EndpointOutcome {
     step.background(() => this.#drain(step));
     return null;
   }
 
-  /** Deletes the record, which frees the name, once everything has been drained. */
+  /** Drains all instances, and then deletes the record, which makes the name available again. */
   async #tearDown(step: EndpointStep): EndpointOutcome {
     await this.#discard(step);
     await this.#drain(step);
@@ -180,7 +180,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     await this.#options.drainLimiter.drainDeleted(key, closing, (signal) => running.drain(signal));
   }
 
-  /** Stops the instances of an endpoint that never came into service. */
+  /** Stops the instances of an endpoint that has never been in service. */
   async #discard({ key }: EndpointStep): EndpointOutcome {
     const created = this.#created.get(key);
     this.#created.delete(key);

@@ -1,5 +1,5 @@
-/** Writes the latest value of something. Values that arrive during a write are coalesced: only the last of them is written next. */
-export class LatestWrite<Value> {
+/** Coalesces writes: of the values that arrive during a write, only the last one is written next. */
+export class CoalescedWriter<Value> {
   readonly #write: (value: Value) => Promise<void>;
   #current: Promise<void> = Promise.resolve();
   #next: { value: Value } | null = null;

@@ -11,8 +11,8 @@ import {
   Reconciler,
   type ReconciledKind,
   type ReconciledRecord,
-  type RecordStep,
-  type StepOutcome,
+  type ActionContext,
+  type ActionOutcome,
 } from "./reconciler.ts";
 
 interface ToyRecord extends ReconciledRecord {
@@ -187,7 +187,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     await this.#store[Symbol.asyncDispose]();
   }
 
-  async #alone(step: RecordStep<ToyRecord, ToyEvent>, act: () => Promise<StepOutcome<ToyRecord, ToyEvent>>) {
+  async #alone(step: ActionContext<ToyRecord, ToyEvent>, act: () => Promise<ActionOutcome<ToyRecord, ToyEvent>>) {
     if (this.#busy.has(step.key)) this.failures.push(`two actions at once on ${step.key}`);
     this.#busy.add(step.key);
     try {
@@ -197,7 +197,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     }
   }
 
-  async #reach(step: RecordStep<ToyRecord, ToyEvent>): Promise<StepOutcome<ToyRecord, ToyEvent>> {
+  async #reach(step: ActionContext<ToyRecord, ToyEvent>): Promise<ActionOutcome<ToyRecord, ToyEvent>> {
     await this.documents.pause();
     if (this.#dice.next(2) === 0) step.signal.throwIfAborted();
     const { state } = step.record;
@@ -214,7 +214,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     return null;
   }
 
-  async #tearDown(): Promise<StepOutcome<ToyRecord, ToyEvent>> {
+  async #tearDown(): Promise<ActionOutcome<ToyRecord, ToyEvent>> {
     await this.documents.pause();
     return { do: "forget" };
   }

@@ -5,28 +5,28 @@ import type { HostingStore, RecordKind, WriteEffects } from "../store/index.ts";
 import { Leases } from "./leases.ts";
 import type { StateLog } from "./state-log.ts";
 
-/** The fields of every reconciled record. */
+/** The fields that all reconciled records have. */
 export interface ReconciledRecord {
   readonly name: string;
   readonly arn: string;
   readonly modifiedMs: number;
-  /** `reason` and `lastFailure`: why it has failed, or its last update has. */
+  /** `reason` is the failure reason of the record, `lastFailure` that of its last update. */
   readonly state: { readonly at: string; readonly reason?: string; readonly lastFailure?: string | null };
 }
 
-/** A record in one of the states. */
-export type InState<Value extends ReconciledRecord, At extends Value["state"]["at"]> = Value & {
+/** A record whose state is known to be one of `At`. */
+export type RecordInState<Value extends ReconciledRecord, At extends Value["state"]["at"]> = Value & {
   readonly state: Extract<Value["state"], { readonly at: At }>;
 };
 
-/** The context of one action on a record. */
-export interface RecordStep<Value extends ReconciledRecord, Event, Found extends Value = Value> {
+/** The arguments of an action on a record. */
+export interface ActionContext<Value extends ReconciledRecord, Event, Found extends Value = Value> {
   readonly key: string;
   /** The record as it was read before the action. */
   readonly record: Found;
-  /** Aborts when another writer has changed the record, or the platform shuts down. */
+  /** Aborts when another writer has changed the record, or when the platform shuts down. */
   readonly signal: AbortSignal;
-  /** Aborts when the platform shuts down; for work that continues when the record changes. */
+  /** Aborts only when the platform shuts down. For work that must continue when the record changes. */
   readonly closing: AbortSignal;
   /**
    * Records a transition before the action ends, without a retry. Rejects with DocumentConflict, and aborts `signal`, when another writer has
@@ -37,34 +37,34 @@ export interface RecordStep<Value extends ReconciledRecord, Event, Found extends
   readonly background: (work: (closing: AbortSignal) => Promise<void>) => void;
 }
 
-/** The outcome of an action; null when it has nothing more to record. */
-export type StepOutcome<Value, Event> =
-  /** `recorded` is called when the transition is recorded, before observers are notified. */
+/** The outcome of an action; null if there is nothing more to record. */
+export type ActionOutcome<Value, Event> =
+  /** Record a transition. `recorded` is called after the write, before observers are notified. */
   | { readonly do: "transition"; readonly event: Event; readonly recorded?: (moved: Value) => void }
-  /** The record is deleted. */
+  /** Delete the record. */
   | { readonly do: "forget" }
   | null;
 
 type Action<Value extends ReconciledRecord, Event, Found extends Value = Value> = (
-  step: RecordStep<Value, Event, Found>,
-) => Promise<StepOutcome<Value, Event>>;
+  step: ActionContext<Value, Event, Found>,
+) => Promise<ActionOutcome<Value, Event>>;
 
-/** One kind of record: its transitions, and the action of each state. */
+/** A kind of reconciled record: its state machine, and the action to run in each state. */
 export interface ReconciledKind<Value extends ReconciledRecord, Event> {
-  /** The word for such a record in log lines, such as `endpoint`. */
+  /** Name of the record kind in log lines, such as `endpoint`. */
   readonly what: string;
   readonly records: RecordKind<Value>;
-  /** Returns the record after an event. Pure. Throws for an event that the state does not allow, a bug of the caller. */
+  /** Returns the record after an event, without side effects. Throws if the event is not allowed in the state, which is a bug of the caller. */
   readonly transition: (record: Value, event: Event) => Value;
-  /** Returns whether a state ends by itself. */
+  /** Returns whether the reconciler will move a record in this state to another state. */
   readonly isTransient: (state: Value["state"]) => boolean;
-  /** Null for a state that only a caller's event leaves. Actions must be repeatable: they start again after a kill or a disk fault. */
-  readonly actions: { readonly [At in Value["state"]["at"]]: Action<Value, Event, InState<Value, At>> | null };
+  /** The action of each state; null for states that only an event of a caller can change. Actions must be idempotent: they run again after a crash or a disk fault. */
+  readonly actions: { readonly [At in Value["state"]["at"]]: Action<Value, Event, RecordInState<Value, At>> | null };
   /** Called with each resumed or created record, before its first action. */
   readonly added?: (record: Value) => void;
-  /** Starts again the instances of a record, after a restart of the platform. */
+  /** Starts the instances of a record again after a restart of the platform. */
   readonly resume?: (record: Value) => Promise<void>;
-  /** Returns the effects of a write. `after`: null for a deletion. */
+  /** Returns the effects of a successful write; `after` is null for a deletion. */
   readonly consequences?: (before: Value, after: Value | null) => WriteEffects;
   /** Stops all instances of the records, when the platform shuts down. */
   readonly shutDown?: () => Promise<void>;
@@ -88,15 +88,16 @@ interface Written<Value> {
 }
 
 /**
- * Makes running instances follow the records of one kind. For each record, runs the action of its state, records the transition that the action
- * returns, and continues until a state has no action. A transition is written only over the version that its action has read. If a caller has
- * recorded another version meanwhile (a deletion, another update), the action is cancelled and the next one starts from that version.
+ * Reconciles the records of one kind with the running instances. For each record, it runs the action of the current state, records the
+ * transition that the action returns, and continues until a state has no action. A transition is written only if the record still has the
+ * version that the action has read. If a caller has changed the record (a deletion, another update), the action is cancelled and the action of
+ * the new state starts.
  */
 export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncDisposable {
   readonly #kind: ReconciledKind<Value, Event>;
   readonly #options: ReconcilerOptions;
   readonly #leases = new Leases();
-  /** When each record in a transient state has entered it. */
+  /** Monotonic time at which each record entered its transient state. */
   readonly #enteredNs = new Map<string, number>();
   readonly #tasks: TaskGroup;
 
@@ -108,7 +109,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     });
   }
 
-  /** Continues with a record of a previous run of the platform. */
+  /** Continues with a record after a restart of the platform. */
   resume(record: Value): void {
     const key = nameKey(record.name);
     this.#kind.added?.(record);
@@ -119,7 +120,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     });
   }
 
-  /** Starts with a record that was just created. */
+  /** Starts to reconcile a record that was just created. */
   begin(record: Value): void {
     this.#kind.added?.(record);
     this.#logState(nameKey(record.name), null, record);
@@ -154,7 +155,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     this.#work(key, (signal) => this.#reconcile(key, signal));
   }
 
-  /** Runs work for a record once the current work for it has been cancelled and has ended. */
+  /** Cancels the current work for a record, and runs new work when it has ended. */
   #work(key: string, work: (signal: AbortSignal) => Promise<void>): void {
     const { what } = this.#kind;
     this.#tasks.run((closing) =>
@@ -220,7 +221,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return { ...this.#kind.transition(value, event), modifiedMs: this.#options.clock.epochMs() };
   }
 
-  /** Writes a record, or deletes it where `after` is null. Resolves with the new version. */
+  /** Writes a record, or deletes it if `after` is null. Resolves with the new version. */
   #write(key: string, { value, version }: Versioned<Value>, after: Written<Value> | null): Promise<number> {
     const { store } = this.#options;
     const { records } = this.#kind;
@@ -237,7 +238,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return store.write(changes, { ...consequences, recorded });
   }
 
-  /** Logs the state that a write has brought a record into; nothing where the state is the one before. `after`: null for a deletion. */
+  /** Logs the new state of a record if a write has changed the state. `after` is null for a deletion. */
   #logState(key: string, before: Value | null, after: Value | null): void {
     const record = after ?? before;
     if (record === null || before?.state.at === after?.state.at) return;

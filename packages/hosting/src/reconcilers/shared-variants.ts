@@ -14,7 +14,7 @@ import { isComponentVariant, nameKey, variantBudget, type ProductionVariant } fr
 import type { EndpointRecord, FleetOptions, VariantGroup } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
-/** A variant whose instances are shared by inference components. */
+/** A variant whose instances inference components share. */
 export interface SharedVariant {
   readonly variant: ProductionVariant;
   readonly configName: string;
@@ -29,11 +29,11 @@ type PlacedOn = Pick<ComponentRecord, "endpointName" | "variantName">;
 export interface SharedVariantsOptions {
   readonly store: HostingStore;
   readonly nodes: FleetOptions["nodes"];
-  /** Sets the variant's number of instances. Resolves when they are in service; rejects with AwsError when the endpoint does not allow it. */
+  /** Changes the variant's number of instances. Resolves when they are in service; rejects with AwsError if the endpoint's state does not allow the change. */
   readonly resize: (of: ComponentRecord, instanceCount: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** The variants that inference components run on: their capacity, and a lock on its placement for each endpoint. */
+/** The variants on which inference components run: their capacity, and a placement lock for each endpoint. */
 export class SharedVariants {
   readonly #options: SharedVariantsOptions;
   readonly #placing = new KeyedLock();
@@ -43,12 +43,12 @@ export class SharedVariants {
     this.#options = options;
   }
 
-  /** Runs a placement under the endpoint's lock. */
+  /** Runs work while holding the endpoint's placement lock. */
   placing<Value>(endpointName: string, act: () => Promise<Value>): Promise<Value> {
     return this.#placing.run(nameKey(endpointName), act);
   }
 
-  /** Resolves with null when there is no such endpoint or variant. */
+  /** Resolves with the variant of a component; null if the endpoint or the variant does not exist. */
   async find(of: PlacedOn): Promise<SharedVariant | null> {
     const found = await this.#options.store.kinds.endpoints.find(nameKey(of.endpointName));
     return found.at === "found" ? this.of(found.value, of.variantName) : null;
@@ -66,7 +66,7 @@ export class SharedVariants {
       );
       const counts = [group.settled, ...sizes].map(({ instanceCount }) => instanceCount);
       const next = { ...this.ofGroup(group, configName), instanceCount: Math.min(...counts) };
-      shared = shared === null ? next : lesser(shared, next);
+      shared = shared === null ? next : smallerOf(shared, next);
     }
     return shared;
   }
@@ -81,7 +81,7 @@ export class SharedVariants {
     return { variant, configName, nodes, instanceCount: settled.instanceCount };
   }
 
-  /** Returns the nodes that further copies of a component can be placed on. */
+  /** Returns the nodes on which more copies of a component can be placed. */
   nodesFor(record: ComponentRecord, { nodes }: SharedVariant): readonly CopyNode[] {
     return this.#options.nodes.freeBytesByNode.map(({ node: { id }, freeBytes }) => {
       const has = nodes.find((node) => node.id === id)?.has ?? noClaim;
@@ -90,21 +90,21 @@ export class SharedVariants {
   }
 
   /**
-   * Adds an instance for a copy without room, where ManagedInstanceScaling allows it. Resolves with null, or with the reason of a refusal ("" for
-   * none).
+   * Adds an instance for a copy that fits on no existing instance, if ManagedInstanceScaling allows it. Resolves with null if an instance was
+   * added; otherwise with the reason, which is empty if scaling is not enabled or at its maximum.
    */
   async grow(record: ComponentRecord, signal: AbortSignal): Promise<string | null> {
     const before = await this.find(record);
     return await this.#growing.run(nameKey(record.endpointName), async () => {
       const shared = await this.find(record);
       if (before === null || shared === null) return "";
-      // Another component has added an instance meanwhile: placement is tried again.
+      // Another component has added an instance since: the caller tries to place its copy on it.
       if (shared.instanceCount > before.instanceCount) return null;
       const { Status: status, MaxInstanceCount: max = 0 } = shared.variant.ManagedInstanceScaling ?? {};
       if (status !== "ENABLED" || shared.instanceCount >= max) return "";
       const goal = "goal" in record.state ? record.state.goal.spec : 0;
       const claim = record.specs.find(({ number }) => number === goal)?.claim;
-      if (claim === undefined || !fitsSomewhere(shared, claim)) return "";
+      if (claim === undefined || !fitsEmptyInstance(shared, claim)) return "";
       return await this.#resize(record, shared.instanceCount + 1, signal);
     });
   }
@@ -115,8 +115,8 @@ export class SharedVariants {
       const shared = await this.find(record);
       const { Status: status, MinInstanceCount: min = 1 } = shared?.variant.ManagedInstanceScaling ?? {};
       if (shared === null || status !== "ENABLED") return;
-      const desired = Math.max(min, usedCount(all(), record.variantName));
-      // A refused removal is tried again when the next component has reached its goal.
+      const desired = Math.max(min, usedInstanceCount(all(), record.variantName));
+      // If the endpoint does not allow the removal now, it is tried again when the next component has reached its goal.
       if (desired < shared.instanceCount) await this.#resize(record, desired, signal);
     });
   }
@@ -133,18 +133,18 @@ export class SharedVariants {
   }
 }
 
-/** Returns the number of instances up to the last one with a copy. */
-export function usedCount(components: readonly ComponentRecord[], variantName: string): number {
+/** Returns the number of instances that must be kept: up to the last one with a copy. */
+export function usedInstanceCount(components: readonly ComponentRecord[], variantName: string): number {
   const own = components.filter((each) => each.variantName === variantName);
   return Math.max(0, ...own.flatMap(({ copies }) => copies.map(({ instance }) => instance + 1)));
 }
 
-/** Returns whether an empty instance of any node has room for a claim. */
-export const fitsSomewhere = ({ nodes }: Pick<SharedVariant, "nodes">, claim: ComponentClaim): boolean =>
+/** Returns whether the claim fits on an empty instance of at least one node. */
+export const fitsEmptyInstance = ({ nodes }: Pick<SharedVariant, "nodes">, claim: ComponentClaim): boolean =>
   nodes.some(({ has }) => claimFits({ has, taken: noClaim }, claim));
 
-/** Returns for each instance of a variant: its node, the resources that components claim, and the number of copies of this component. */
-export function sharedInstances(
+/** Returns the usage of each instance of a variant: its node, the sum of claims, and the number of copies of this component. */
+export function sharedInstanceUsage(
   { instanceCount }: Pick<SharedVariant, "instanceCount">,
   { name, variantName }: Pick<ComponentRecord, "name" | "variantName">,
   components: readonly ComponentRecord[],
@@ -165,7 +165,7 @@ export function sharedInstances(
   return instances;
 }
 
-function lesser(one: SharedVariant, other: SharedVariant): SharedVariant {
+function smallerOf(one: SharedVariant, other: SharedVariant): SharedVariant {
   const nodes = one.nodes.map(({ id, has }, index) => {
     const least = (of: keyof ComponentClaim) => Math.min(has[of], other.nodes[index]?.has[of] ?? has[of]);
     const lesserHas = {

@@ -1,25 +1,25 @@
 import type { Clock, Logger } from "@galatea/base";
 
 /** A record that has entered a state. */
-export interface EnteredState {
-  /** The kind of the record, such as `endpoint`. */
+export interface StateEntry {
+  /** Name of the record kind, such as `endpoint`. */
   readonly what: string;
   readonly name: string;
-  /** The state's name; `deleted` when the record is gone. */
+  /** Name of the new state; `deleted` if the record was deleted. */
   readonly at: string;
-  /** Time that the record was in the previous state; null if that state is stable. */
+  /** Milliseconds that the record was in the previous state; null if that state was stable. */
   readonly tookMs: number | null;
   /** The FailureReason of the state, if it has one. */
   readonly reason: string | null;
 }
 
-/** Lines of one level that are written in one window; further changes are counted. */
+/** Maximum number of lines per level and second. Further changes are only counted. */
 const linesMax = 20;
 const windowMs = 1000;
 
 interface Window {
   lineCount: number;
-  /** The changes without a line, by kind and state. */
+  /** Number of changes without a log line, by kind and state. */
   readonly unwritten: Map<string, number>;
 }
 
@@ -38,7 +38,7 @@ export class StateLog implements Disposable {
     this.#logger = logger;
   }
 
-  entered({ what, name, at, tookMs, reason }: EnteredState): void {
+  entered({ what, name, at, tookMs, reason }: StateEntry): void {
     const level = reason === null ? "info" : "warning";
     const window = this.#windows[level];
     this.#timer ??= this.#clock.timer(windowMs, () => this.#next());
@@ -52,7 +52,7 @@ export class StateLog implements Disposable {
     this.#logger[level](`${what} '${name}' is ${at}${took}${reason === null ? "" : `: ${reason}`}`);
   }
 
-  /** Writes the counts that are still unwritten. */
+  /** Writes the counts of changes that were not logged individually. */
   [Symbol.dispose](): void {
     this.#timer?.[Symbol.dispose]();
     this.#next();

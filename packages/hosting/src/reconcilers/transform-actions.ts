@@ -2,31 +2,31 @@ import type { EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 import {
-  isUnderWay,
+  isTransformInProgress,
   JobRun,
-  moveTransform,
-  noProgress,
+  applyTransformEvent,
+  initialTransformProgress,
   type JobMemory,
   type TransformEvent,
   type TransformJobRecord,
   type TransformProgress,
 } from "../transforms/index.ts";
-import { LatestWrite } from "./latest-write.ts";
-import type { ReconciledKind, RecordStep, StepOutcome } from "./reconciler.ts";
+import { CoalescedWriter } from "./latest-write.ts";
+import type { ReconciledKind, ActionContext, ActionOutcome } from "./reconciler.ts";
 
 export interface TransformActionsOptions {
   readonly store: HostingStore;
   readonly fleet: FleetOptions;
   readonly newInstanceId: () => string;
-  /** Shared by all jobs. */
+  /** Memory budget of all transform jobs. */
   readonly memory: JobMemory;
   readonly loopQueue: EventLoopQueue;
 }
 
-/** The action of each state of a transform job. A job in progress continues from its recorded progress. */
+/** The action of each state of a transform job. A job in progress resumes from its recorded progress. */
 export class TransformActions implements ReconciledKind<TransformJobRecord, TransformEvent> {
   readonly what = "transform job";
-  readonly isTransient = isUnderWay;
+  readonly isTransient = isTransformInProgress;
   readonly records: HostingStore["kinds"]["transformJobs"];
   readonly actions: ReconciledKind<TransformJobRecord, TransformEvent>["actions"] = {
     InProgress: (step) => this.#run(step),
@@ -43,19 +43,19 @@ export class TransformActions implements ReconciledKind<TransformJobRecord, Tran
   }
 
   transition(job: TransformJobRecord, event: TransformEvent): TransformJobRecord {
-    return { ...job, state: moveTransform(job.state, event) };
+    return { ...job, state: applyTransformEvent(job.state, event) };
   }
 
-  /** Runs a job. After the signal aborts, settles only when nothing of the job runs any more. */
+  /** Runs a job. After the signal has aborted, settles when all instances of the job have stopped. */
   async #run(
-    step: RecordStep<TransformJobRecord, TransformEvent>,
-  ): Promise<StepOutcome<TransformJobRecord, TransformEvent>> {
+    step: ActionContext<TransformJobRecord, TransformEvent>,
+  ): Promise<ActionOutcome<TransformJobRecord, TransformEvent>> {
     const { key, record: job, signal } = step;
     const { store, fleet, newInstanceId, memory, loopQueue } = this.#options;
     const { transformProgress } = store.kinds;
     const before = await transformProgress.find(key);
-    const progress = before.at === "found" ? before.value : noProgress;
-    const latest = new LatestWrite<TransformProgress>(async (value) => {
+    const progress = before.at === "found" ? before.value : initialTransformProgress;
+    const latest = new CoalescedWriter<TransformProgress>(async (value) => {
       await store.write([transformProgress.putChange(key, value, "any")]);
     });
     const run = new JobRun({

@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import { silentLogger } from "@galatea/base";
 import { DocumentMemory, documentsContract, MemoryDocuments } from "./contracts/index.ts";
 import { documentMigrations } from "./document-tables.ts";
-import { documentsOver, type DocumentLimits } from "./sqlite-documents.ts";
+import { openDocumentsOver, type DocumentLimits } from "./sqlite-documents.ts";
 import { openRecords, recordsDefaults } from "./records.ts";
 import { RecordsError } from "./statement.ts";
 
@@ -21,11 +21,11 @@ async function openSubject(limits: DocumentLimits) {
   const path = join(root, `${(count += 1)}.db`);
   let records = await openDatabase(path);
   return {
-    documents: await documentsOver(records, limits),
+    documents: await openDocumentsOver(records, limits),
     async reopen() {
       await records[Symbol.asyncDispose]();
       records = await openDatabase(path);
-      return await documentsOver(records, limits);
+      return await openDocumentsOver(records, limits);
     },
     async [Symbol.asyncDispose]() {
       await records[Symbol.asyncDispose]();
@@ -70,7 +70,7 @@ test("a page of documents in SQLite is read by range: no step of the plan scans 
 test("a write is made, and told so, though the disk takes no more when old deletions are to be forgotten", async () => {
   await using records = await openDatabase(join(root, "forgetting.db"));
   let isFull = true;
-  const documents = await documentsOver(
+  const documents = await openDocumentsOver(
     {
       rows: (sql, ...values) => records.rows(sql, ...values),
       write(statements) {

@@ -11,7 +11,7 @@ export interface Document {
 }
 
 /** The state that a change expects: a version, no document, or any. */
-export type Expectation = number | "absent" | "any";
+export type ExpectedVersion = number | "absent" | "any";
 
 export type DocumentChange =
   | {
@@ -21,7 +21,7 @@ export type DocumentChange =
       readonly body: string;
       /** The document's value in each order, by name; it is in no other order. */
       readonly orders?: Readonly<Record<string, string>>;
-      readonly expects: Expectation;
+      readonly expects: ExpectedVersion;
     }
   | { readonly do: "delete"; readonly kind: string; readonly key: string; readonly expects: number | "any" }
   /** Changes nothing: the transaction fails unless this document has this version. */

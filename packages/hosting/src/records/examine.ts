@@ -1,9 +1,9 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Migration } from "./statement.ts";
-import { appliedMigrations, applyMigrations, createOwnTables, schemaOf } from "./tables.ts";
+import { appliedMigrations, applyMigrations, createOwnTables, databaseSchema } from "./tables.ts";
 
-export type Examined =
+export type DatabaseExamination =
   | { readonly at: "absent" }
   | { readonly at: "sound"; readonly database: DatabaseSync }
   /** Its pages are undamaged, but another release made its tables. */
@@ -26,12 +26,12 @@ export interface ExamineOptions {
 const damageCodes: ReadonlySet<number> = new Set([1, 8, 11, 24, 26]);
 
 /** Opens a database and checks its pages, and its tables and migrations against the given ones. */
-export function examine({ path, migrations, busyTimeoutMs }: ExamineOptions): Examined {
+export function examineDatabase({ path, migrations, busyTimeoutMs }: ExamineOptions): DatabaseExamination {
   if (!existsSync(path)) return { at: "absent" };
   accessSync(path, constants.R_OK | constants.W_OK);
   let database: DatabaseSync | null = null;
   try {
-    database = openFile(path, busyTimeoutMs);
+    database = openDatabaseFile(path, busyTimeoutMs);
     const flaw = flawOf(database, migrations);
     return flaw === null ? { at: "sound", database } : { ...flaw, database };
   } catch (error) {
@@ -43,7 +43,7 @@ export function examine({ path, migrations, busyTimeoutMs }: ExamineOptions): Ex
   }
 }
 
-export function openFile(path: string, busyTimeoutMs: number): DatabaseSync {
+export function openDatabaseFile(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
     // FULL: a commit returns after fsync of the log. Acknowledged writes survive power loss.
@@ -69,7 +69,7 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
   const found = pageDamage(database);
   if (found !== null) return { at: "damaged", reason: found };
   // A file without tables comes from a start that ended early.
-  const isEmpty = schemaOf(database) === "[]";
+  const isEmpty = databaseSchema(database) === "[]";
   createOwnTables(database);
   // One flipped bit of the file's header makes it read-only.
   database.exec("BEGIN IMMEDIATE; UPDATE commit_count SET count = count; ROLLBACK");
@@ -86,7 +86,7 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
       reason: `it lists migrations of a newer release: ${applied.slice(length).join(", ").slice(0, 200)}`,
     };
   }
-  return schemaOf(database) === expectedSchema(migrations.slice(0, length))
+  return databaseSchema(database) === expectedSchema(migrations.slice(0, length))
     ? null
     : { at: "damaged", reason: "its tables do not match its migrations" };
 }
@@ -106,5 +106,5 @@ function expectedSchema(migrations: readonly Migration[]): string {
   using database = new DatabaseSync(":memory:");
   createOwnTables(database);
   applyMigrations(database, migrations);
-  return schemaOf(database);
+  return databaseSchema(database);
 }

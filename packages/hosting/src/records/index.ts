@@ -13,9 +13,9 @@ export {
   type DocumentChange,
   type DocumentPosition,
   type Documents,
-  type Expectation,
+  type ExpectedVersion,
 } from "./documents.ts";
-export { allDocuments, allJson, readJson } from "./json-documents.ts";
+export { readAllDocuments, readAllJson, readJson } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments } from "./memory-documents.ts";
 export { RecordedValues } from "./recorded-values.ts";
 export { copyRecords, type CopySource, type CopyTarget } from "./record-copy.ts";

@@ -18,7 +18,7 @@ export function readJson({ kind, key, body }: Omit<Document, "version">, logger:
 }
 
 /** Yields all documents of a kind, by key. Pages are smaller where bodies are long. */
-export async function* allDocuments(
+export async function* readAllDocuments(
   documents: Documents,
   kind: string,
   readAtOnce = documentsListedMax,
@@ -32,12 +32,12 @@ export async function* allDocuments(
 }
 
 /** Yields the documents that are valid JSON. */
-export async function* allJson<Value>(
+export async function* readAllJson<Value>(
   documents: Documents,
   kind: string,
   { logger, readAtOnce }: { readonly logger: Logger; readonly readAtOnce?: number },
 ): AsyncGenerator<JsonDocument<Value>, void, void> {
-  for await (const document of allDocuments(documents, kind, readAtOnce)) {
+  for await (const document of readAllDocuments(documents, kind, readAtOnce)) {
     const value = readJson(document, logger) as Value | null;
     if (value !== null) yield { key: document.key, body: document.body, value };
   }

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import type { StoredPoint } from "@galatea/base/metrics";
 
 /** The properties that all points of a block share. */
-export interface BlockPeriod {
+export interface MetricBlockPeriod {
   readonly periodMs: number;
   /** At or before the start of every point. */
   readonly startMs: number;
@@ -19,7 +19,7 @@ const pointBytes = 43;
 const knowsValues = 1;
 
 /** Encodes points of many series from one time range, little-endian. */
-export function encodeBlock(place: BlockPeriod, points: readonly StoredPoint[]): Uint8Array {
+export function encodeBlock(place: MetricBlockPeriod, points: readonly StoredPoint[]): Uint8Array {
   const histogramBytes = points.reduce((sum, { histogram }) => sum + (histogram?.byteLength ?? 0), 0);
   // In memory of its own: a view of a shared pool would be sent to the writer's thread with the whole pool.
   const bytes = Buffer.from(new ArrayBuffer(headerBytes + points.length * pointBytes + histogramBytes));
@@ -42,14 +42,14 @@ export function encodeBlock(place: BlockPeriod, points: readonly StoredPoint[]):
   return bytes;
 }
 
-function checksumOf({ periodMs, startMs }: BlockPeriod, block: Buffer): number {
+function checksumOf({ periodMs, startMs }: MetricBlockPeriod, block: Buffer): number {
   return crc32(block.subarray(headerBytes), crc32(`${periodMs} ${startMs}`));
 }
 
 /**
  * Decodes a block. Throws a RangeError for a damaged one or an unknown version. The histograms are views of the block.
  */
-export function* decodeBlock(place: BlockPeriod, block: Uint8Array): Generator<StoredPoint> {
+export function* decodeBlock(place: MetricBlockPeriod, block: Uint8Array): Generator<StoredPoint> {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);
   const found = bytes.readUInt8(0);
   if (found !== version && found !== versionBefore) throw new RangeError(`a block of version ${found}`);

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { LogFields } from "@galatea/base";
 import { CommitMark } from "./commit-mark.ts";
-import { examine, openFile, type Examined, type ExamineOptions } from "./examine.ts";
+import { examineDatabase, openDatabaseFile, type DatabaseExamination, type ExamineOptions } from "./examine.ts";
 import { copyAside, copyCandidate, removeCandidate, replaceDatabase } from "./replace-database.ts";
 import { listSnapshots, type Snapshot } from "./snapshot-files.ts";
 import { applyMigrations, commitCount, createOwnTables } from "./tables.ts";
@@ -12,7 +12,7 @@ export interface OpenDatabaseOptions extends ExamineOptions {
 }
 
 /** Damage that was found at opening, and the resulting loss, as a log line. */
-export interface Inspection {
+export interface DamageReport {
   readonly message: string;
   readonly fields: LogFields;
 }
@@ -20,7 +20,7 @@ export interface Inspection {
 export interface OpenDatabase {
   readonly database: DatabaseSync;
   readonly mark: CommitMark;
-  readonly finding: Inspection | null;
+  readonly finding: DamageReport | null;
 }
 
 /**
@@ -47,7 +47,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
 /** `markedCount`: number of acknowledged commits. */
 function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<OpenDatabase, "mark"> {
   const { path, busyTimeoutMs } = options;
-  const examined = examine(options);
+  const examined = examineDatabase(options);
   if (examined.at === "newer") {
     examined.database.close();
     throw new Error(
@@ -60,7 +60,7 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
   const { source, damaged } = newestWholeSnapshot(options);
   const isNewer = source !== null && (examined.at !== "sound" || source.commitCount > count);
   if (examined.at === "absent" && source === null && markedCount === 0) {
-    return { database: openFile(path, busyTimeoutMs), finding: null };
+    return { database: openDatabaseFile(path, busyTimeoutMs), finding: null };
   }
   if (examined.at === "foreign" && source === null && options.snapshots !== null) {
     examined.database.close();
@@ -83,7 +83,7 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
   if (examined.at !== "absent") examined.database?.close();
   replaceDatabase(path, source);
   return {
-    database: openFile(path, busyTimeoutMs),
+    database: openDatabaseFile(path, busyTimeoutMs),
     finding: {
       message:
         source === null
@@ -101,7 +101,7 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
   };
 }
 
-function reasonOf(examined: Examined): string {
+function reasonOf(examined: DatabaseExamination): string {
   if (examined.at === "damaged" || examined.at === "foreign") return examined.reason;
   return examined.at === "absent" ? "the file is missing" : "the end of its write-ahead log is missing";
 }

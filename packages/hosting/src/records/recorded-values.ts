@@ -1,6 +1,6 @@
 import type { Logger } from "@galatea/base";
 import type { Documents } from "./documents.ts";
-import { allJson, readJson } from "./json-documents.ts";
+import { readAllJson, readJson } from "./json-documents.ts";
 
 /** Values of one kind as documents. An unreadable one stays on disk, is logged, and is not served. */
 export class RecordedValues<Value> {
@@ -21,7 +21,7 @@ export class RecordedValues<Value> {
 
   async all(): Promise<readonly Value[]> {
     const all: Value[] = [];
-    for await (const { value } of allJson<Value>(this.#documents, this.#kind, { logger: this.#logger }))
+    for await (const { value } of readAllJson<Value>(this.#documents, this.#kind, { logger: this.#logger }))
       all.push(value);
     return all;
   }

@@ -4,7 +4,7 @@ import type { Logger } from "@galatea/base";
 import { RecordsError, type Migration, type SqlValue, type Statement, type WriteResult } from "./statement.ts";
 import { Snapshots, type SnapshotOptions } from "./snapshots.ts";
 import type { OpenDatabaseOptions } from "./open-database.ts";
-import type { FromWriter, ToWriter } from "./writer-thread.ts";
+import type { WriterReply, WriterRequest } from "./writer-thread.ts";
 
 export interface RecordsOptions {
   /** The database file; its `-wal` and `-shm` are beside it. The folder must exist. */
@@ -117,7 +117,7 @@ class Writer {
     });
     const opened = Promise.withResolvers<void>();
     this.opened = opened.promise;
-    this.#worker.on("message", (message: FromWriter) => this.#receive(message, opened));
+    this.#worker.on("message", (message: WriterReply) => this.#receive(message, opened));
     this.#worker.on("error", (error) => this.#fail(error, opened));
     this.#worker.on("exit", () => {
       this.#fail(new Error("the records are closed"), opened);
@@ -151,11 +151,11 @@ class Writer {
     await this.#ended.promise;
   }
 
-  #post(message: ToWriter): void {
+  #post(message: WriterRequest): void {
     this.#worker.postMessage(message, []);
   }
 
-  #receive(message: FromWriter, opened: PromiseWithResolvers<void>): void {
+  #receive(message: WriterReply, opened: PromiseWithResolvers<void>): void {
     switch (message.kind) {
       case "open":
         if (message.finding !== null) this.#logger.warning(message.finding.message, message.finding.fields);

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { CommitMark } from "./commit-mark.ts";
-import { examine, type ExamineOptions } from "./examine.ts";
+import { examineDatabase, type ExamineOptions } from "./examine.ts";
 import { flushFile } from "./snapshot-files.ts";
 import { appliedMigrations, commitCount } from "./tables.ts";
 
@@ -18,7 +18,7 @@ export function copyCandidate(from: string, options: ExamineOptions): Candidate 
   const path = candidatePath(options.path);
   for (const file of withLog(path)) rmSync(file, { force: true });
   copyFileSync(from, path);
-  const examined = examine({ ...options, path });
+  const examined = examineDatabase({ ...options, path });
   if (examined.at === "absent") throw new Error(`bug: '${path}' is gone`);
   const { database } = examined;
   try {

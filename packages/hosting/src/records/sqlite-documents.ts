@@ -52,7 +52,7 @@ export async function openDocuments({
   const records = opening.use(
     await openRecords({ ...recordsDefaults, path, migrations: documentMigrations, snapshots, logger }),
   );
-  const documents = await documentsOver(records);
+  const documents = await openDocumentsOver(records);
   opening.move();
   return documents;
 }
@@ -66,7 +66,7 @@ export function restoreDocuments(from: string, path: string): Restored {
 }
 
 /** Opens documents over a database with the tables of `documentMigrations`. Disposal disposes the records. */
-export async function documentsOver(
+export async function openDocumentsOver(
   records: Records,
   limits: DocumentLimits = documentLimits,
 ): Promise<Documents & AsyncDisposable> {

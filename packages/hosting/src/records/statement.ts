@@ -25,7 +25,7 @@ export interface Migration {
 const diskCodes: Readonly<Record<number, string>> = { 8: "EROFS", 13: "ENOSPC" };
 
 /** Returns the operating system's code for a result code of SQLite that is a fault of the disk; null for any other. */
-export function diskCodeOf(sqliteCode: number): string | null {
+export function diskErrorCode(sqliteCode: number): string | null {
   return diskCodes[sqliteCode & 0xff] ?? null;
 }
 
@@ -41,7 +41,7 @@ export class RecordsError extends Error {
     super(message);
     this.name = "RecordsError";
     this.sqliteCode = sqliteCode;
-    this.code = diskCodeOf(sqliteCode);
+    this.code = diskErrorCode(sqliteCode);
     this.unexpectedAt = unexpectedAt;
   }
 }

@@ -43,7 +43,7 @@ export function commitCount(database: DatabaseSync): number {
  * Returns the texts of tables and indexes: equal for databases with the same migrations. SQLite's own tables are
  * excluded: `VACUUM INTO` copies `sqlite_sequence` only while a table needs it.
  */
-export function schemaOf(database: DatabaseSync): string {
+export function databaseSchema(database: DatabaseSync): string {
   const sql = `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name`;
   return JSON.stringify(database.prepare(sql).all());
 }

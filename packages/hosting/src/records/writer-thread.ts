@@ -1,14 +1,14 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { openDatabase, type Inspection, type OpenDatabase, type OpenDatabaseOptions } from "./open-database.ts";
-import { diskCodeOf, type Statement, type WriteResult } from "./statement.ts";
+import { openDatabase, type DamageReport, type OpenDatabase, type OpenDatabaseOptions } from "./open-database.ts";
+import { diskErrorCode, type Statement, type WriteResult } from "./statement.ts";
 import { commitCount, statementRunner } from "./tables.ts";
 
-export type ToWriter =
+export type WriterRequest =
   | { readonly kind: "write"; readonly transaction: number; readonly statements: readonly Statement[] }
   | { readonly kind: "close" };
 
-export type FromWriter =
-  | { readonly kind: "open"; readonly finding: Inspection | null }
+export type WriterReply =
+  | { readonly kind: "open"; readonly finding: DamageReport | null }
   | { readonly kind: "unmarked"; readonly message: string }
   | { readonly kind: "failed-to-open"; readonly message: string; readonly code: string | null }
   | { readonly kind: "committed"; readonly results: readonly { transaction: number; results: WriteResult[] }[] }
@@ -55,7 +55,7 @@ function commitWaiting({ opened, run }: Writing): void {
     if (committed.length > 0) run({ sql: "UPDATE commit_count SET count = count + 1", values: [] });
     database.exec("COMMIT");
     if (committed.length > 0) markCommit(opened);
-    port?.postMessage({ kind: "committed", results: committed } satisfies FromWriter, []);
+    port?.postMessage({ kind: "committed", results: committed } satisfies WriterReply, []);
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
     for (const { transaction } of batch) refuse(transaction, error);
@@ -67,7 +67,7 @@ function markCommit({ database, mark }: OpenDatabase): void {
   try {
     mark.write(commitCount(database));
   } catch (error) {
-    port?.postMessage({ kind: "unmarked", message: String(error) } satisfies FromWriter, []);
+    port?.postMessage({ kind: "unmarked", message: String(error) } satisfies WriterReply, []);
   }
 }
 
@@ -89,7 +89,7 @@ function runExpected(run: Writing["run"], statement: Statement, index: number): 
 
 function refuse(transaction: number, error: unknown): void {
   const { message, errcode } = error as { message?: string; errcode?: number };
-  const reply: FromWriter = {
+  const reply: WriterReply = {
     kind: "refused",
     transaction,
     message: message ?? String(error),
@@ -109,11 +109,11 @@ function close({ database, mark }: OpenDatabase): void {
 try {
   const opened = openDatabase(workerData as OpenDatabaseOptions);
   const writing: Writing = { opened, run: statementRunner(opened.database) };
-  port?.on("message", (message: ToWriter) => {
+  port?.on("message", (message: WriterRequest) => {
     if (message.kind === "close") {
       commitWaiting(writing);
       close(opened);
-      port.postMessage({ kind: "closed" } satisfies FromWriter, []);
+      port.postMessage({ kind: "closed" } satisfies WriterReply, []);
       port.close();
       return;
     }
@@ -122,9 +122,9 @@ try {
     committing = true;
     setImmediate(commitWaiting, writing);
   });
-  port?.postMessage({ kind: "open", finding: opened.finding } satisfies FromWriter, []);
+  port?.postMessage({ kind: "open", finding: opened.finding } satisfies WriterReply, []);
 } catch (error) {
   const { errcode = 0, code = null } = error as { errcode?: number; code?: string };
-  const told = diskCodeOf(errcode) ?? code;
-  port?.postMessage({ kind: "failed-to-open", message: (error as Error).message, code: told } satisfies FromWriter, []);
+  const told = diskErrorCode(errcode) ?? code;
+  port?.postMessage({ kind: "failed-to-open", message: (error as Error).message, code: told } satisfies WriterReply, []);
 }

@@ -7,7 +7,7 @@ const counted: readonly (readonly [string, string])[] = [
 ];
 
 /** Returns the activity of a capacity change that begins. */
-export function beganActivity(
+export function newScalingActivity(
   { resourceId, dimension }: ScalableTarget,
   { id, to, atMs, cause }: { readonly id: string; readonly to: number; readonly atMs: number; readonly cause: string },
 ): ScalingActivity {
@@ -27,7 +27,7 @@ export function beganActivity(
 }
 
 /** Returns the activity at its end; `failure` is the reason of a failed one. */
-export function endedActivity(activity: ScalingActivity, failure: string | null, atMs: number): ScalingActivity {
+export function completeActivity(activity: ScalingActivity, failure: string | null, atMs: number): ScalingActivity {
   const done = activity.description.replace(/^Setting/, "set").replace(/\.$/, "");
   return {
     ...activity,
@@ -41,7 +41,7 @@ export function endedActivity(activity: ScalingActivity, failure: string | null,
 }
 
 /** Returns the activity of a request that changes nothing. */
-export function notScaledActivity(
+export function newNotScaledActivity(
   { resourceId, dimension, minCapacity, maxCapacity }: ScalableTarget,
   asked: {
     readonly id: string;

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import {
   decideCapacity,
-  jointCapacity,
-  steppedCapacity,
-  stepsFault,
-  trackedCapacity,
+  combinedCapacity,
+  stepScalingCapacity,
+  stepAdjustmentsError,
+  targetTrackingCapacity,
   type CapacityState,
 } from "./capacity.ts";
 import type { AdjustmentType, StepAdjustment, StepPolicy } from "./policy.ts";
@@ -42,19 +42,19 @@ test("a tracked capacity is the fewest that keep the metric at or under its targ
       fc.double({ min: 0.1, max: 1e4, noNaN: true }),
       fc.integer({ min: 1, max: 500 }),
       (value, target, count) => {
-        const wanted = trackedCapacity(value, target, count);
+        const wanted = targetTrackingCapacity(value, target, count);
         const load = value * count;
         assert.ok(load <= wanted * target * (1 + 1e-6) + target * 1e-6, "it is enough");
         assert.ok(wanted === 0 || load > (wanted - 1) * target * (1 - 1e-6) - target * 1e-6, "one fewer is not");
       },
     ),
   );
-  assert.deepEqual([trackedCapacity(0.1 + 0.2, 0.3, 10), trackedCapacity(0, 5, 3)], [10, 0]);
+  assert.deepEqual([targetTrackingCapacity(0.1 + 0.2, 0.3, 10), targetTrackingCapacity(0, 5, 3)], [10, 0]);
 });
 
 test("policies together want the most, and nothing less while one does not know its metric", () => {
   assert.deepEqual(
-    [jointCapacity([3, 5], 4), jointCapacity([3, null], 2), jointCapacity([3, null], 4), jointCapacity([1, 2], 4)],
+    [combinedCapacity([3, 5], 4), combinedCapacity([3, null], 2), combinedCapacity([3, null], 4), combinedCapacity([1, 2], 4)],
     [5, 3, null, 2],
   );
 });
@@ -105,7 +105,7 @@ test("steps are chosen by the distance from the threshold, bounds mirrored below
     { lower: null, upper: -10, adjustment: -2 },
   ];
   const change = (steps: readonly StepAdjustment[], distance: number) =>
-    steppedCapacity(policy("ChangeInCapacity", steps), distance, { ...running, desired: 5 });
+    stepScalingCapacity(policy("ChangeInCapacity", steps), distance, { ...running, desired: 5 });
   assert.deepEqual(
     [0, 9.9, 10, 500, -1].map((distance) => change(out, distance)),
     [6, 6, 8, 8, null],
@@ -118,7 +118,7 @@ test("steps are chosen by the distance from the threshold, bounds mirrored below
 
 test("percentages round as the service does, and what a cooldown has added counts", () => {
   const percent = (adjustment: number, desired: number, magnitude = 0) =>
-    steppedCapacity(policy("PercentChangeInCapacity", [{ lower: null, upper: null, adjustment }], magnitude), 1, {
+    stepScalingCapacity(policy("PercentChangeInCapacity", [{ lower: null, upper: null, adjustment }], magnitude), 1, {
       ...running,
       desired,
     });
@@ -128,13 +128,13 @@ test("percentages round as the service does, and what a cooldown has added count
   );
   const steps = [{ lower: 0, upper: null, adjustment: 2 }];
   const lastOut = { atMs: running.nowMs - 1000, from: 2, to: 4, cooldownMs: 60_000 };
-  assert.equal(steppedCapacity(policy("ChangeInCapacity", steps), 1, { ...running, desired: 4, lastOut }), 4);
-  assert.equal(steppedCapacity(policy("ExactCapacity", [{ lower: 0, upper: null, adjustment: 7 }]), 1, running), 7);
+  assert.equal(stepScalingCapacity(policy("ChangeInCapacity", steps), 1, { ...running, desired: 4, lastOut }), 4);
+  assert.equal(stepScalingCapacity(policy("ExactCapacity", [{ lower: 0, upper: null, adjustment: 7 }]), 1, running), 7);
 });
 
 test("steps with a gap, an overlap or two ends without bound are refused", () => {
   const fault = (...bounds: readonly (readonly [number | null, number | null])[]) =>
-    stepsFault(bounds.map(([lower, upper]) => ({ lower, upper, adjustment: 1 })));
+    stepAdjustmentsError(bounds.map(([lower, upper]) => ({ lower, upper, adjustment: 1 })));
   assert.equal(fault([0, 10], [10, null]), null);
   assert.equal(fault([null, -5], [-5, 0]), null);
   assert.equal(fault([null, null]), null);

@@ -1,8 +1,8 @@
 import { unreachable } from "@galatea/base";
-import type { NotScaledCode, StepAdjustment, StepPolicy, Suspended } from "./policy.ts";
+import type { NotScaledCode, StepAdjustment, StepPolicy, SuspendedScaling } from "./policy.ts";
 
 /** A change of capacity that a cooldown remembers. */
-export interface ScaledBefore {
+export interface PreviousScaling {
   readonly atMs: number;
   readonly from: number;
   readonly to: number;
@@ -16,9 +16,9 @@ export interface CapacityState {
   readonly desired: number;
   readonly minCapacity: number;
   readonly maxCapacity: number;
-  readonly suspended: Suspended;
-  readonly lastOut: ScaledBefore | null;
-  readonly lastIn: ScaledBefore | null;
+  readonly suspended: SuspendedScaling;
+  readonly lastOut: PreviousScaling | null;
+  readonly lastIn: PreviousScaling | null;
 }
 
 export type CapacityDecision =
@@ -32,7 +32,7 @@ const rounding = 1e-9;
  * Returns the smallest number of instances that keeps the metric at or below its target, if `running` instances have
  * this value each.
  */
-export function trackedCapacity(value: number, targetValue: number, running: number): number {
+export function targetTrackingCapacity(value: number, targetValue: number, running: number): number {
   return Math.max(0, Math.ceil((running * value) / targetValue - rounding));
 }
 
@@ -40,7 +40,7 @@ export function trackedCapacity(value: number, targetValue: number, running: num
  * Returns the combined capacity of several target-tracking policies: the largest. Null if capacity could shrink but a
  * policy's metric is unknown.
  */
-export function jointCapacity(wanted: readonly (number | null)[], desired: number): number | null {
+export function combinedCapacity(wanted: readonly (number | null)[], desired: number): number | null {
   const known = wanted.filter((each) => each !== null);
   const most = Math.max(0, ...known);
   return known.length < wanted.length && most < desired ? null : most;
@@ -50,7 +50,7 @@ export function jointCapacity(wanted: readonly (number | null)[], desired: numbe
  * Returns the capacity of a step policy for the distance of its alarm's metric from the threshold; null if no step
  * covers it.
  */
-export function steppedCapacity(policy: StepPolicy, distance: number, state: CapacityState): number | null {
+export function stepScalingCapacity(policy: StepPolicy, distance: number, state: CapacityState): number | null {
   const step = policy.steps.find((each) => covers(each, distance));
   if (step === undefined) return null;
   // Capacity that was added during the cooldown is part of this step's addition.
@@ -94,7 +94,7 @@ export function decideCapacity(wanted: number, state: CapacityState): CapacityDe
  * Returns an error if steps overlap or leave a gap, or if others than the outermost are unbounded; null if they are
  * valid. Bounds are on one side of the threshold or on both.
  */
-export function stepsFault(steps: readonly StepAdjustment[]): string | null {
+export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string | null {
   if (steps.length === 0) return "At least one step adjustment must be specified.";
   const ordered = steps.toSorted((a, b) => (a.lower ?? -Infinity) - (b.lower ?? -Infinity));
   for (const { lower, upper } of steps) {
@@ -126,7 +126,7 @@ function covers({ lower, upper }: StepAdjustment, distance: number): boolean {
   return distance >= 0 ? from <= distance && distance < to : from < distance && distance <= to;
 }
 
-function isWithin(last: ScaledBefore | null, nowMs: number): last is ScaledBefore {
+function isWithin(last: PreviousScaling | null, nowMs: number): last is PreviousScaling {
   // The absolute difference is used: otherwise a clock that was set back by a day would prolong a cooldown by a day.
   return last !== null && Math.abs(nowMs - last.atMs) < last.cooldownMs;
 }

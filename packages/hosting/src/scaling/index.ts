@@ -3,16 +3,16 @@
  * targets, policies and activities, and runs policies for alarms. `ScalableResources` is the interface to the scaled
  * resources.
  */
-export { stepsFault } from "./capacity.ts";
+export { stepAdjustmentsError } from "./capacity.ts";
 export type {
   ScalableTarget,
   ScalingActivity,
   ScalingPolicy,
   ScheduledAction,
   StepPolicy,
-  TrackingPolicy,
+  TargetTrackingPolicy,
 } from "./policy.ts";
-export type { ScalingRecord, TargetKey } from "./scaling-record.ts";
+export type { ScalingRecord, ScalableTargetKey } from "./scaling-record.ts";
 export { Scaling, scalingLimits, type ScalableResources } from "./scaling.ts";
 export type { ResourceCapacity } from "./wanted-capacity.ts";
 export { nextRunMs, ScheduleError } from "./schedule.ts";

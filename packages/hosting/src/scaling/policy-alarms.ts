@@ -1,5 +1,5 @@
 import type { AlarmDefinition, MetricAlarm } from "../alarms/index.ts";
-import type { ScalingPolicy, TrackingPolicy } from "./policy.ts";
+import type { ScalingPolicy, TargetTrackingPolicy } from "./policy.ts";
 
 const highPeriods = 3;
 /**
@@ -15,7 +15,7 @@ const ownDescription = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy 
 /**
  * Returns the alarms of a policy: three periods of its metric above its target, and 15 minutes below nine tenths of it.
  */
-export function policyAlarms(policy: TrackingPolicy, arnOf: (name: string) => string): readonly MetricAlarm[] {
+export function policyAlarms(policy: TargetTrackingPolicy, arnOf: (name: string) => string): readonly MetricAlarm[] {
   const facts = (name: string) => ({
     kind: "metric" as const,
     name,
@@ -52,7 +52,7 @@ export function policyAlarms(policy: TrackingPolicy, arnOf: (name: string) => st
 const policyArnStart = /^arn:aws:autoscaling:([^:]*):([^:]*):scalingPolicy:/;
 
 /** Returns the ARN of a policy's alarm, in the policy's region and account. */
-export function policyAlarmArn(policy: TrackingPolicy, name: string): string {
+export function policyAlarmArn(policy: TargetTrackingPolicy, name: string): string {
   const [, region = "", accountId = ""] = policyArnStart.exec(policy.arn) ?? [];
   return `arn:aws:cloudwatch:${region}:${accountId}:alarm:${name}`;
 }

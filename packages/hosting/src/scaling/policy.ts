@@ -10,17 +10,17 @@ export interface ScalableTarget {
   readonly createdMs: number;
   readonly minCapacity: number;
   readonly maxCapacity: number;
-  readonly suspended: Suspended;
+  readonly suspended: SuspendedScaling;
   readonly tags: Readonly<Record<string, string>>;
 }
 
-export interface Suspended {
+export interface SuspendedScaling {
   readonly scaleIn: boolean;
   readonly scaleOut: boolean;
   readonly scheduled: boolean;
 }
 
-interface PolicyFacts {
+interface PolicyBase {
   readonly name: string;
   readonly arn: string;
   readonly resourceId: string;
@@ -29,7 +29,7 @@ interface PolicyFacts {
 }
 
 /** Keeps a metric near a value. */
-export interface TrackingPolicy extends PolicyFacts {
+export interface TargetTrackingPolicy extends PolicyBase {
   readonly type: "TargetTrackingScaling";
   readonly targetValue: number;
   /** The metric, over periods of one minute or, for some predefined metrics, ten seconds. */
@@ -55,7 +55,7 @@ export interface StepAdjustment {
 export type AdjustmentType = "ChangeInCapacity" | "PercentChangeInCapacity" | "ExactCapacity";
 
 /** A policy that changes the capacity by the distance of a user's alarm from its threshold. */
-export interface StepPolicy extends PolicyFacts {
+export interface StepPolicy extends PolicyBase {
   readonly type: "StepScaling";
   readonly adjustmentType: AdjustmentType;
   readonly steps: readonly StepAdjustment[];
@@ -66,7 +66,7 @@ export interface StepPolicy extends PolicyFacts {
   readonly configuration: object;
 }
 
-export type ScalingPolicy = TrackingPolicy | StepPolicy;
+export type ScalingPolicy = TargetTrackingPolicy | StepPolicy;
 
 /** New bounds for a target at scheduled times. */
 export interface ScheduledAction extends Schedule {

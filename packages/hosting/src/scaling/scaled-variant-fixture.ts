@@ -1,10 +1,10 @@
-import type { ScalableTarget, TrackingPolicy } from "./policy.ts";
+import type { ScalableTarget, TargetTrackingPolicy } from "./policy.ts";
 
 /** A variant by its names in Application Auto Scaling. */
-export const variant = { resourceId: "endpoint/e/variant/v", dimension: "sagemaker:variant:DesiredInstanceCount" };
+export const scaledVariantKey = { resourceId: "endpoint/e/variant/v", dimension: "sagemaker:variant:DesiredInstanceCount" };
 
 export const policyArn = (name: string) =>
-  `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${variant.resourceId}:policyName/${name}`;
+  `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${scaledVariantKey.resourceId}:policyName/${name}`;
 export const policyAlarmArn = (name: string) => `arn:aws:cloudwatch:r:1:alarm:${name}`;
 
 export const invocationsSum = {
@@ -17,7 +17,7 @@ export const invocationsSum = {
 
 /** Returns a target from one to five instances, unless `more` changes it. */
 export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarget => ({
-  ...variant,
+  ...scaledVariantKey,
   arn: "arn:aws:application-autoscaling:r:1:scalable-target/1",
   roleArn: "",
   createdMs: 0,
@@ -29,8 +29,8 @@ export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarge
 });
 
 /** Returns a policy of 100 invocations per minute and instance, without cooldowns. */
-export const trackedInvocations = (more: Partial<TrackingPolicy> = {}): TrackingPolicy => ({
-  ...variant,
+export const trackedInvocations = (more: Partial<TargetTrackingPolicy> = {}): TargetTrackingPolicy => ({
+  ...scaledVariantKey,
   name: "p",
   arn: policyArn("p"),
   createdMs: 0,

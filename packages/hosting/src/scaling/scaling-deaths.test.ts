@@ -6,9 +6,9 @@ import { silentLogger } from "@galatea/base";
 import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
 import {
   MemoryDocuments,
-  recordedMovesContract,
+  recordedTransitionsContract,
   type DocumentMemory,
-  type MovesRow,
+  type RecordedTransition,
 } from "../records/contracts/index.ts";
 import { Scaling, scalingLimits } from "./scaling.ts";
 import type { ResourceCapacity } from "./wanted-capacity.ts";
@@ -19,7 +19,7 @@ import {
   policyArn,
   scaledVariant,
   trackedInvocations,
-  variant,
+  scaledVariantKey,
 } from "./scaled-variant-fixture.ts";
 
 const minuteMs = 60_000;
@@ -29,7 +29,7 @@ const never = new AbortController().signal;
 const target = scaledVariant({ createdMs: startMs });
 const policy = trackedInvocations({ createdMs: startMs });
 const steps: StepPolicy = {
-  ...variant,
+  ...scaledVariantKey,
   name: "s",
   arn: policyArn("s"),
   createdMs: startMs,
@@ -52,7 +52,7 @@ const busy = sumAlarm("busy", {
 });
 /** Falls into the time in which a row waits for its end. */
 const scheduled: ScheduledAction = {
-  ...variant,
+  ...scaledVariantKey,
   name: "a",
   arn: "arn:aws:autoscaling:r:1:scheduledAction:1",
   expression: "",
@@ -205,7 +205,7 @@ const at = (afterMs: number) => `at(${new Date(afterMs).toISOString().slice(0, 1
 /** After what was given has been lived with. */
 const soonMs = startMs + 60 * minuteMs;
 
-const rows: readonly MovesRow<World, Found>[] = [
+const rows: readonly RecordedTransition<World, Found>[] = [
   { what: "a target is registered", ask: register, orElse: [none], end: registered, writesMin: 1 },
   {
     what: "a target is registered above what there is",
@@ -230,14 +230,14 @@ const rows: readonly MovesRow<World, Found>[] = [
   {
     what: "a target is given tags",
     given: register,
-    ask: (world) => world.scaling.setTags(variant, { team: "a" }),
+    ask: (world) => world.scaling.setTags(scaledVariantKey, { team: "a" }),
     end: registered,
     writesMin: 1,
   },
   {
     what: "a target is deregistered",
     given: followed,
-    ask: (world) => world.scaling.deregister(variant),
+    ask: (world) => world.scaling.deregister(scaledVariantKey),
     orElse: [following],
     end: none,
     writesMin: 2,
@@ -379,7 +379,7 @@ const rows: readonly MovesRow<World, Found>[] = [
   },
 ];
 
-recordedMovesContract<
+recordedTransitionsContract<
   World,
   Outside,
   Found,

@@ -1,4 +1,4 @@
-import type { ScaledBefore } from "./capacity.ts";
+import type { PreviousScaling } from "./capacity.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 
 /** A scalable target with its policies, its last changes and its activities. */
@@ -7,26 +7,26 @@ export interface ScalingRecord {
   readonly policies: readonly ScalingPolicy[];
   readonly scheduled: readonly ScheduledAction[];
   /** The correction of the capacity to new bounds, until it has succeeded or failed; null if there is none. */
-  readonly correcting: Correction | null;
-  readonly lastOut: ScaledBefore | null;
-  readonly lastIn: ScaledBefore | null;
+  readonly correcting: CapacityCorrection | null;
+  readonly lastOut: PreviousScaling | null;
+  readonly lastIn: PreviousScaling | null;
   /** Oldest first. */
   readonly activities: readonly ScalingActivity[];
 }
 
-export interface Correction {
+export interface CapacityCorrection {
   /** The scheduled action that set the bounds; null for a caller. */
   readonly actionName: string | null;
   /** Null until the change of the capacity has started. */
   readonly activityId: string | null;
 }
 
-export interface TargetKey {
+export interface ScalableTargetKey {
   readonly resourceId: string;
   readonly dimension: string;
 }
 
 /** Returns the key by which the record of a target is kept. */
-export function keyOf({ resourceId, dimension }: TargetKey): string {
+export function scalingRecordKey({ resourceId, dimension }: ScalableTargetKey): string {
   return `${resourceId} ${dimension}`;
 }

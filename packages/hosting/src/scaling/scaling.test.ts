@@ -8,7 +8,7 @@ import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import { DocumentMemory, MemoryDocuments } from "../records/contracts/index.ts";
 import type { DocumentChange } from "../records/index.ts";
 import { Scaling, scalingLimits } from "./scaling.ts";
-import type { TrackingPolicy } from "./policy.ts";
+import type { TargetTrackingPolicy } from "./policy.ts";
 import { policyAlarmArn, scaledVariant, trackedInvocations } from "./scaled-variant-fixture.ts";
 
 const target = scaledVariant({ minCapacity: 2 });
@@ -111,7 +111,7 @@ test("a policy whose alarms cannot be made is not there", async () => {
 test("a target goes with what can go of its policies' alarms", async () => {
   await using bench = await Bench.open();
   await bench.scaling.register(target);
-  const second: TrackingPolicy = {
+  const second: TargetTrackingPolicy = {
     ...policy,
     name: "q",
     arn: `${policy.arn}q`,

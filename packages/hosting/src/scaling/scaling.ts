@@ -1,20 +1,20 @@
 import type { AlarmAction, AlarmEvent, Alarms, ReadMetricValues } from "../alarms/index.ts";
 import { AwsError, delay, KeyedLock, retryWrite, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { RecordedValues, type Documents } from "../records/index.ts";
-import { beganActivity, endedActivity, notScaledActivity } from "./activities.ts";
+import { newScalingActivity, completeActivity, newNotScaledActivity } from "./activities.ts";
 import { decideCapacity, type CapacityDecision, type CapacityState } from "./capacity.ts";
 import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 import { nextRunMs } from "./schedule.ts";
-import { keyOf, type Correction, type ScalingRecord, type TargetKey } from "./scaling-record.ts";
-import { steppedByAlarm, trackedByAlarm, type MetricReading, type ResourceCapacity } from "./wanted-capacity.ts";
+import { scalingRecordKey, type CapacityCorrection, type ScalingRecord, type ScalableTargetKey } from "./scaling-record.ts";
+import { capacityForStepAlarm, capacityForTrackingAlarm, type MetricReadOptions, type ResourceCapacity } from "./wanted-capacity.ts";
 
 /** The resources whose capacity is scaled. */
 export interface ScalableResources {
   /** Resolves with null for an unknown resource. */
-  capacity(target: TargetKey): Promise<ResourceCapacity | null>;
+  capacity(target: ScalableTargetKey): Promise<ResourceCapacity | null>;
   /** Resolves when the change has started; `done` settles at its end. Both reject with a text for users. */
-  scale(target: TargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
+  scale(target: ScalableTargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
 }
 
 export interface ScalingLimits {
@@ -56,7 +56,7 @@ export class Scaling implements AsyncDisposable {
   readonly #store: RecordedValues<ScalingRecord>;
   readonly #records = new Map<string, ScalingRecord>();
   readonly #locks = new KeyedLock();
-  readonly #reading: MetricReading;
+  readonly #reading: MetricReadOptions;
   /** Time of the next run of each action. */
   readonly #dueMs = new WeakMap<ScheduledAction, number | null>();
   readonly #tasks: TaskGroup;
@@ -75,7 +75,7 @@ export class Scaling implements AsyncDisposable {
   static async open(options: ScalingOptions): Promise<Scaling> {
     const scaling = new Scaling(options);
     for (const record of await scaling.#store.all()) {
-      scaling.#records.set(keyOf(record.target), scaling.#resumed(record));
+      scaling.#records.set(scalingRecordKey(record.target), scaling.#resumed(record));
     }
     await scaling.#finishAlarms();
     scaling.#every(options.limits.sweepMs, () => scaling.sweep(scaling.list().map(({ target }) => target)));
@@ -85,11 +85,11 @@ export class Scaling implements AsyncDisposable {
 
   /** Returns the records sorted by resource. */
   list(): readonly ScalingRecord[] {
-    return [...this.#records.values()].toSorted((a, b) => (keyOf(a.target) < keyOf(b.target) ? -1 : 1));
+    return [...this.#records.values()].toSorted((a, b) => (scalingRecordKey(a.target) < scalingRecordKey(b.target) ? -1 : 1));
   }
 
-  find(key: TargetKey): ScalingRecord | null {
-    return this.#records.get(keyOf(key)) ?? null;
+  find(key: ScalableTargetKey): ScalingRecord | null {
+    return this.#records.get(scalingRecordKey(key)) ?? null;
   }
 
   /** Creates or changes a target; a capacity outside its bounds is corrected at once. Throws AwsError. */
@@ -109,11 +109,11 @@ export class Scaling implements AsyncDisposable {
   }
 
   /** Deletes a target with its policies and their alarms. */
-  async deregister(key: TargetKey): Promise<void> {
+  async deregister(key: ScalableTargetKey): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null) return;
-      await this.#store.delete(keyOf(key));
-      this.#records.delete(keyOf(key));
+      await this.#store.delete(scalingRecordKey(key));
+      this.#records.delete(scalingRecordKey(key));
       await this.#settleAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
     });
   }
@@ -153,7 +153,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  async setTags(key: TargetKey, tags: Readonly<Record<string, string>>): Promise<void> {
+  async setTags(key: ScalableTargetKey, tags: Readonly<Record<string, string>>): Promise<void> {
     await this.#change(key, async (known) => {
       if (known !== null) await this.#put({ ...known, target: { ...known.target, tags } });
     });
@@ -218,7 +218,7 @@ export class Scaling implements AsyncDisposable {
   }
 
   /** Returns the correction to record with new bounds, before the capacity changes. */
-  async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<Correction | null> {
+  async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<CapacityCorrection | null> {
     const found = await this.#options.resources.capacity(target);
     if (found === null || (!found.isMoving && bounded(found, target) === found.desired)) return null;
     return { actionName, activityId: null };
@@ -228,7 +228,7 @@ export class Scaling implements AsyncDisposable {
    * Corrects a capacity outside its target's bounds to the nearer bound, if that is still pending. The caller holds the
    * target's lock.
    */
-  async #correct(key: TargetKey): Promise<void> {
+  async #correct(key: ScalableTargetKey): Promise<void> {
     const record = this.find(key);
     const { target, correcting = null } = record ?? {};
     if (record === null || target === undefined || correcting === null) return;
@@ -256,7 +256,7 @@ export class Scaling implements AsyncDisposable {
     return dueMs;
   }
 
-  async #runAction(key: TargetKey, action: ScheduledAction, nowMs: number): Promise<void> {
+  async #runAction(key: ScalableTargetKey, action: ScheduledAction, nowMs: number): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null || !known.scheduled.includes(action)) return;
       const ran: ScheduledAction = { ...action, lastRunMs: nowMs };
@@ -295,7 +295,7 @@ export class Scaling implements AsyncDisposable {
   async #alarmed(arn: string, event: AlarmEvent, signal: AbortSignal): Promise<void> {
     const found = this.#policy(arn);
     if (found === null) throw new Error("the policy was deleted");
-    await this.#locks.run(keyOf(found.record.target), async () => {
+    await this.#locks.run(scalingRecordKey(found.record.target), async () => {
       const now = this.#policy(arn);
       if (now === null) return;
       const { record, policy } = now;
@@ -306,8 +306,8 @@ export class Scaling implements AsyncDisposable {
       const state = this.#state(record, capacity);
       const wanted =
         policy.type === "StepScaling"
-          ? await steppedByAlarm(this.#reading, policy, event, state)
-          : await trackedByAlarm(this.#reading, record.policies, {
+          ? await capacityForStepAlarm(this.#reading, policy, event, state)
+          : await capacityForTrackingAlarm(this.#reading, record.policies, {
               policy,
               event,
               capacity,
@@ -340,15 +340,15 @@ export class Scaling implements AsyncDisposable {
       readonly from: number;
       readonly cooldownMs: number;
       readonly cause: string;
-      readonly correcting?: Correction;
+      readonly correcting?: CapacityCorrection;
     },
   ): Promise<Error | null> {
     const { clock, newId, logger, resources } = this.#options;
     const atMs = clock.epochMs();
     const id = newId();
-    const activity = beganActivity(target, { id, to, atMs, cause: change.cause });
+    const activity = newScalingActivity(target, { id, to, atMs, cause: change.cause });
     const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
-    const record = this.#records.get(keyOf(target));
+    const record = this.#records.get(scalingRecordKey(target));
     if (record === undefined) return null;
     // An increase ends the cooldown of a decrease.
     const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
@@ -373,10 +373,10 @@ export class Scaling implements AsyncDisposable {
     return null;
   }
 
-  async #ended(target: TargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
-    const record = this.#records.get(keyOf(target));
+  async #ended(target: ScalableTargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
+    const record = this.#records.get(scalingRecordKey(target));
     if (record === undefined) return;
-    const ended = endedActivity(activity, failure, this.#options.clock.epochMs());
+    const ended = completeActivity(activity, failure, this.#options.clock.epochMs());
     await this.#put({
       ...record,
       correcting: record.correcting?.activityId === activity.id ? null : record.correcting,
@@ -396,7 +396,7 @@ export class Scaling implements AsyncDisposable {
     if (last?.notScaled?.code === because && last.cause === cause) return;
     const { target } = record;
     const atMs = this.#options.clock.epochMs();
-    const activity = notScaledActivity(target, { id: this.#options.newId(), atMs, cause, because, desired });
+    const activity = newNotScaledActivity(target, { id: this.#options.newId(), atMs, cause, because, desired });
     await this.#put({ ...record, activities: this.#kept([...record.activities, activity]) });
   }
 
@@ -467,12 +467,12 @@ export class Scaling implements AsyncDisposable {
   }
 
   async #put(record: ScalingRecord): Promise<void> {
-    await this.#store.put(keyOf(record.target), record);
-    this.#records.set(keyOf(record.target), record);
+    await this.#store.put(scalingRecordKey(record.target), record);
+    this.#records.set(scalingRecordKey(record.target), record);
   }
 
-  #change(key: TargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
-    return this.#locks.run(keyOf(key), () => change(this.find(key)));
+  #change(key: ScalableTargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
+    return this.#locks.run(scalingRecordKey(key), () => change(this.find(key)));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AlarmEvent, ReadMetricValues } from "../alarms/index.ts";
 import type { Clock } from "@galatea/base";
-import { jointCapacity, steppedCapacity, trackedCapacity, type CapacityState } from "./capacity.ts";
-import type { ScalingPolicy, StepPolicy, TrackingPolicy } from "./policy.ts";
+import { combinedCapacity, stepScalingCapacity, targetTrackingCapacity, type CapacityState } from "./capacity.ts";
+import type { ScalingPolicy, StepPolicy, TargetTrackingPolicy } from "./policy.ts";
 
 export interface ResourceCapacity {
   readonly desired: number;
@@ -14,15 +14,15 @@ export interface ResourceCapacity {
 }
 
 /** A policy whose alarm has gone off, with its resource. */
-export interface TrackingAlarmed {
-  readonly policy: TrackingPolicy;
+export interface TargetTrackingAlarm {
+  readonly policy: TargetTrackingPolicy;
   readonly event: AlarmEvent;
   readonly capacity: ResourceCapacity;
   /** Time since which the number of instances is unchanged: earlier measurements belong to another number. */
   readonly steadySinceMs: number;
 }
 
-export interface MetricReading {
+export interface MetricReadOptions {
   readonly readValues: ReadMetricValues;
   readonly clock: Clock;
   /** Time since which metrics are recorded without a gap: before it, missing data means nothing. */
@@ -36,10 +36,10 @@ const lookBackMinutes = 3;
 const silenceMs = 15 * minuteMs;
 
 /** Returns the capacity of all target-tracking policies when the alarm of one goes off; null for no change. */
-export async function trackedByAlarm(
-  reading: MetricReading,
+export async function capacityForTrackingAlarm(
+  reading: MetricReadOptions,
   policies: readonly ScalingPolicy[],
-  alarmed: TrackingAlarmed,
+  alarmed: TargetTrackingAlarm,
 ): Promise<number | null> {
   const { policy, event, capacity, steadySinceMs } = alarmed;
   const { desired, running } = capacity;
@@ -52,9 +52,9 @@ export async function trackedByAlarm(
     const values = await lastValues(reading, each, steadySinceMs);
     // Scaling out uses the latest value, scaling in the largest recent one.
     const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);
-    wanted.push(value === null ? null : trackedCapacity(value, each.targetValue, running));
+    wanted.push(value === null ? null : targetTrackingCapacity(value, each.targetValue, running));
   }
-  const joint = jointCapacity(wanted, desired);
+  const joint = combinedCapacity(wanted, desired);
   if (joint === null) return null;
   if (isHigh) return Math.max(joint, desired);
   return policy.isScaleInDisabled ? null : Math.min(joint, desired);
@@ -64,8 +64,8 @@ export async function trackedByAlarm(
  * Returns the capacity of a step policy when its alarm goes off; null if no step covers the metric's distance from the
  * threshold.
  */
-export async function steppedByAlarm(
-  { readValues }: MetricReading,
+export async function capacityForStepAlarm(
+  { readValues }: MetricReadOptions,
   policy: StepPolicy,
   { definition, atMs }: AlarmEvent,
   state: CapacityState,
@@ -81,13 +81,13 @@ export async function steppedByAlarm(
   const values = [...(await readValues(watched, { startMs, endMs })).values()];
   // An alarm that missing data points have set off is at its threshold.
   const distance = values.length === 0 ? 0 : aggregated(values, policy.aggregation) - threshold;
-  return steppedCapacity(policy, distance, state);
+  return stepScalingCapacity(policy, distance, state);
 }
 
 /** Returns the values oldest first. */
 async function lastValues(
-  { readValues, clock, sinceMs }: MetricReading,
-  { watched, isZeroWhenMissing, createdMs }: TrackingPolicy,
+  { readValues, clock, sinceMs }: MetricReadOptions,
+  { watched, isZeroWhenMissing, createdMs }: TargetTrackingPolicy,
   steadySinceMs: number,
 ): Promise<readonly number[]> {
   const { periodMs } = watched;

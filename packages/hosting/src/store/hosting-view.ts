@@ -1,16 +1,16 @@
 import { delay, ChangeNotifier, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { ChangesForgotten, type DocumentChange, type DocumentPosition, type Documents } from "../records/index.ts";
 import {
-  noFootprint,
-  plannedFootprint,
+  emptyFootprint,
+  peakFootprint,
   type EndpointRecord,
   type EndpointState,
   type Footprint,
 } from "../endpoints/index.ts";
 import { componentFootprint, type ComponentState } from "../components/index.ts";
-import { isUnderWay, jobFootprint, type TransformState } from "../transforms/index.ts";
+import { isTransformInProgress, transformFootprint, type TransformState } from "../transforms/index.ts";
 import type { ModelRecord } from "../definitions/index.ts";
-import { modelDataUrlOf } from "../instances/index.ts";
+import { modelDataUrl } from "../instances/index.ts";
 import type { HostingKinds } from "./hosting-kinds.ts";
 import { ModelDataLocations } from "./model-data-locations.ts";
 import { OutputFolders, type OutputOwners, type OutputFolder } from "./output-folders.ts";
@@ -92,7 +92,7 @@ export class HostingView implements AsyncDisposable {
 
   /** Returns the footprint of an endpoint, including the target of its update; empty for an unknown one. */
   endpointFootprint(key: string): Footprint {
-    return this.#endpoints.get(key)?.endpoint?.footprint ?? noFootprint;
+    return this.#endpoints.get(key)?.endpoint?.footprint ?? emptyFootprint;
   }
 
   /** Sum of the footprints of all endpoints, transform jobs and inference components. */
@@ -102,12 +102,12 @@ export class HostingView implements AsyncDisposable {
 
   /** Returns the footprint of a transform job in progress; empty for any other. */
   transformFootprint(key: string): Footprint {
-    return this.#transforms.get(key)?.transform?.footprint ?? noFootprint;
+    return this.#transforms.get(key)?.transform?.footprint ?? emptyFootprint;
   }
 
   /** Returns the footprint of an inference component's existing and desired copies. The instances below the copies count for the endpoint. */
   componentFootprint(key: string): Footprint {
-    return this.#components.get(key)?.component?.footprint ?? noFootprint;
+    return this.#components.get(key)?.component?.footprint ?? emptyFootprint;
   }
 
   /** Returns the state of an inference component; null for an unknown name. */
@@ -238,13 +238,13 @@ export class HostingView implements AsyncDisposable {
       if (job === null) return null;
       const { at } = job.state;
       const outputs = transformOutputFolders(job);
-      if (!isUnderWay({ at })) return { ...none, outputs, transform: { at, footprint: noFootprint } };
-      const transform = { at, footprint: jobFootprint(job) };
+      if (!isTransformInProgress({ at })) return { ...none, outputs, transform: { at, footprint: emptyFootprint } };
+      const transform = { at, footprint: transformFootprint(job) };
       return { ...none, outputs, modelDataUrls: dataUrls([job.model]), transform };
     }
     const read = endpoints.read(record);
     if (read === null) return null;
-    const endpoint = { at: read.state.at, footprint: plannedFootprint(read) };
+    const endpoint = { at: read.state.at, footprint: peakFootprint(read) };
     return { ...none, outputs: endpointOutputFolders(read), modelDataUrls: dataUrls(modelsOf(read)), endpoint };
   }
 
@@ -298,7 +298,7 @@ class KnownRecords {
   }
 
   #count(facts: RecordSummary | null, sign: 1 | -1): void {
-    const { footprint } = facts?.endpoint ?? facts?.transform ?? facts?.component ?? { footprint: noFootprint };
+    const { footprint } = facts?.endpoint ?? facts?.transform ?? facts?.component ?? { footprint: emptyFootprint };
     const { countsByBytes } = this.footprint;
     this.footprint.instanceCount += sign * footprint.instanceCount;
     this.footprint.containerCount += sign * footprint.containerCount;
@@ -315,5 +315,5 @@ const modelsOf = ({ generations }: EndpointRecord) =>
   generations.flatMap(({ variants }) => variants.map(({ plan }) => plan.model));
 
 function dataUrls(models: readonly ModelRecord[]): readonly string[] {
-  return models.flatMap(({ containers }) => containers.flatMap((container) => modelDataUrlOf(container) ?? []));
+  return models.flatMap(({ containers }) => containers.flatMap((container) => modelDataUrl(container) ?? []));
 }

@@ -1,5 +1,5 @@
 import type { Logger } from "@galatea/base";
-import type { Document, DocumentChange, DocumentPosition, Documents, Expectation } from "../records/index.ts";
+import type { Document, DocumentChange, DocumentPosition, Documents, ExpectedVersion } from "../records/index.ts";
 
 export interface RecordKindOptions<Value> {
   readonly documents: Documents;
@@ -96,7 +96,7 @@ export class RecordKind<Value> {
     this.#options.logger.error("damaged record skipped; it stays on disk", { kind: this.kind, ...fields });
   }
 
-  putChange(key: string, value: Value, expects: Expectation): DocumentChange {
+  putChange(key: string, value: Value, expects: ExpectedVersion): DocumentChange {
     const orders = this.#options.orders(value);
     return { do: "put", kind: this.kind, key, body: JSON.stringify(value), orders, expects };
   }

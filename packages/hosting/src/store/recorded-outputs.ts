@@ -5,7 +5,7 @@ import {
   type EndpointConfigRecord,
 } from "../definitions/index.ts";
 import type { EndpointRecord } from "../endpoints/index.ts";
-import { transformOwner, type TransformJobRecord } from "../transforms/index.ts";
+import { transformOwnerName, type TransformJobRecord } from "../transforms/index.ts";
 import type { OutputFolder } from "./output-folders.ts";
 
 interface OutputConfigs {
@@ -25,7 +25,7 @@ export function configOutputFolders(config: EndpointConfigRecord): readonly Outp
 
 /** Returns the output folder of a transform job. */
 export function transformOutputFolders({ name, request }: TransformJobRecord): readonly OutputFolder[] {
-  return [{ url: request.TransformOutput.S3OutputPath, owner: transformOwner(name) }];
+  return [{ url: request.TransformOutput.S3OutputPath, owner: transformOwnerName(name) }];
 }
 
 function outputsOf({ asyncInference, dataCapture }: OutputConfigs, owner: string | null): readonly OutputFolder[] {

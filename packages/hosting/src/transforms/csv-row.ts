@@ -1,5 +1,5 @@
 /** Returns the fields of a row with their quotes, so that unchanged fields are printed as they were. */
-export function fieldsOf(row: string): string[] {
+export function splitCsvRow(row: string): string[] {
   const fields: string[] = [];
   let from = 0;
   let isQuoted = false;

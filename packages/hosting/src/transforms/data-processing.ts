@@ -1,10 +1,10 @@
 import type { YieldOptions } from "@galatea/base";
-import { fieldsOf } from "./csv-row.ts";
-import { parseExact } from "./exact-json.ts";
-import { isObject, select, type JsonPath } from "./json-path.ts";
-import { withoutLineEnd } from "./line-splitter.ts";
+import { splitCsvRow } from "./csv-row.ts";
+import { parseJsonExactly } from "./exact-json.ts";
+import { isJsonObject, selectJsonPath, type JsonPath } from "./json-path.ts";
+import { stripLineEnd } from "./line-splitter.ts";
 import { ChunkedRows } from "./chunked-rows.ts";
-import { clientError } from "./transform-error.ts";
+import { transformClientError } from "./transform-error.ts";
 
 /** `json`: a payload is one document. `jsonlines`, `csv`: each line is a row. */
 export type RowFormat = "json" | "jsonlines" | "csv";
@@ -18,7 +18,7 @@ export interface DataProcessing {
 }
 
 /** Returns the row format of a content type; null for one that cannot be filtered. */
-export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | null {
+export function rowFormatOfType(contentType: string, isSplit: boolean): RowFormat | null {
   const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
   if (type === "text/csv") return "csv";
   if (type === "application/jsonlines") return "jsonlines";
@@ -27,22 +27,22 @@ export function rowFormatOf(contentType: string, isSplit: boolean): RowFormat | 
 }
 
 /** Returns the filtered rows for the container, and their number. */
-export async function filteredRows(
+export async function filterRows(
   payload: Buffer,
   processing: DataProcessing,
   of: YieldOptions,
 ): Promise<{ readonly body: Buffer; readonly recordCount: number }> {
   const rows = new ChunkedRows(of, "latin1");
   let recordCount = 0;
-  for (const row of linesOf(payload)) {
+  for (const row of nonEmptyLines(payload)) {
     recordCount += 1;
-    if (rows.add(`${filteredInput(row, processing).toString("latin1")}\n`, row.length)) await rows.next();
+    if (rows.add(`${filterRow(row, processing).toString("latin1")}\n`, row.length)) await rows.next();
   }
   return { body: rows.whole(), recordCount };
 }
 
 /** Returns the filtered row for the container. */
-export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
+export function filterRow(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
   if (inputFilter === null) return row;
   return Buffer.from(picked(row.toString("utf8"), format, inputFilter));
 }
@@ -52,7 +52,7 @@ export function filteredInput(row: Buffer, { format, inputFilter }: DataProcessi
  * requested (`rows`, unchanged). Each row ends with a line feed, a whole document does not. Throws TransformError if
  * the response has another number of rows. Yields to the event loop between rows, but not within a document.
  */
-export async function processedResponse(
+export async function processResponse(
   answer: Buffer,
   rows: Buffer | null,
   processing: DataProcessing,
@@ -60,12 +60,12 @@ export async function processedResponse(
 ): Promise<Buffer> {
   const { format, joinsInput } = processing;
   if (format === "json") {
-    return Buffer.from(processedRow(withoutLineEnd(answer).toString("utf8"), rows, processing));
+    return Buffer.from(processedRow(stripLineEnd(answer).toString("utf8"), rows, processing));
   }
-  const originals = joinsInput ? linesOf(rows ?? Buffer.alloc(0)) : null;
+  const originals = joinsInput ? nonEmptyLines(rows ?? Buffer.alloc(0)) : null;
   const processed = new ChunkedRows(of, "utf8");
   let answeredCount = 0;
-  for (const line of linesOf(answer)) {
+  for (const line of nonEmptyLines(answer)) {
     answeredCount += 1;
     const row = originals?.next();
     if (row?.done === true) continue;
@@ -74,9 +74,9 @@ export async function processedResponse(
     if (processed.add(text, line.length + (original?.length ?? 0))) await processed.next();
   }
   if (originals === null) return processed.whole();
-  const rowCount = countOf(linesOf(rows ?? Buffer.alloc(0)));
+  const rowCount = countOf(nonEmptyLines(rows ?? Buffer.alloc(0)));
   if (answeredCount !== rowCount) {
-    throw clientError(
+    throw transformClientError(
       `the container returned ${answeredCount} rows for ${rowCount}: the input cannot be joined to its output`,
     );
   }
@@ -90,11 +90,11 @@ function countOf(lines: Iterable<Buffer>): number {
 }
 
 /** Yields non-empty lines one at a time: objects for all of them together would take more memory than the bytes. */
-export function* linesOf(text: Buffer): Generator<Buffer, void> {
+export function* nonEmptyLines(text: Buffer): Generator<Buffer, void> {
   for (let from = 0; from < text.length;) {
     const at = text.indexOf(0x0a, from);
     const end = at < 0 ? text.length : at + 1;
-    const line = withoutLineEnd(text.subarray(from, end));
+    const line = stripLineEnd(text.subarray(from, end));
     if (line.length > 0) yield line;
     from = end;
   }
@@ -114,22 +114,22 @@ function joinedRow(row: string, answer: string, format: RowFormat): string {
   if (format === "csv") return `${row},${answer}`;
   const input = parsed(row, "the input");
   const output = parsed(answer, "the container's answer");
-  const joined = isObject(input)
+  const joined = isJsonObject(input)
     ? { ...input, SageMakerOutput: output }
     : { SageMakerInput: input, SageMakerOutput: output };
   return JSON.stringify(joined);
 }
 
 function picked(row: string, format: RowFormat, path: JsonPath): string {
-  if (format !== "csv") return JSON.stringify(select(path, parsed(row, "a row")));
-  const value = select(path, fieldsOf(row));
+  if (format !== "csv") return JSON.stringify(selectJsonPath(path, parsed(row, "a row")));
+  const value = selectJsonPath(path, splitCsvRow(row));
   return Array.isArray(value) ? value.join(",") : String(value);
 }
 
 function parsed(text: string, what: string): unknown {
   try {
-    return parseExact(text);
+    return parseJsonExactly(text);
   } catch (error) {
-    throw clientError(`${what} is no JSON: ${(error as Error).message}`, { cause: error });
+    throw transformClientError(`${what} is no JSON: ${(error as Error).message}`, { cause: error });
   }
 }

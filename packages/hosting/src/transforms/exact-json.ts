@@ -16,7 +16,7 @@ const json = JSON as unknown as RawJson;
 /**
  * Parses JSON whose numbers are printed unchanged: identifiers with twenty digits keep all of them. Throws SyntaxError.
  */
-export function parseExact(text: string): unknown {
+export function parseJsonExactly(text: string): unknown {
   return json.parse(text, (_key, value, { source }) =>
     typeof value === "number" && source !== undefined ? json.rawJSON(source) : value,
   );

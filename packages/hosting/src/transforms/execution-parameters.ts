@@ -1,4 +1,4 @@
-import { clientError } from "./transform-error.ts";
+import { transformClientError } from "./transform-error.ts";
 import type { ExecutionParameters } from "./transform-request.ts";
 
 const strategies: Readonly<Record<string, NonNullable<ExecutionParameters["BatchStrategy"]>>> = {
@@ -16,7 +16,7 @@ export function readExecutionParameters(text: string | null): ExecutionParameter
   try {
     told = JSON.parse(text);
   } catch (error) {
-    throw clientError("the container's /execution-parameters is not JSON", { cause: error });
+    throw transformClientError("the container's /execution-parameters is not JSON", { cause: error });
   }
   if (typeof told !== "object" || told === null) return {};
   const { MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy } = told as Record<string, unknown>;

@@ -3,13 +3,13 @@ export { JobMemory } from "./job-memory.ts";
 export { JobRun } from "./job-run.ts";
 export { transformPlan, type TransformRequest } from "./transform-request.ts";
 export {
-  isUnderWay,
-  moveTransform,
-  noProgress,
-  transformOwner,
+  isTransformInProgress,
+  applyTransformEvent,
+  initialTransformProgress,
+  transformOwnerName,
   type TransformEvent,
   type TransformJobRecord,
   type TransformProgress,
   type TransformState,
 } from "./transform-state.ts";
-export { jobFootprint } from "./variant-plan.ts";
+export { transformFootprint } from "./variant-plan.ts";

@@ -1,8 +1,8 @@
 import { readToBuffer } from "@galatea/base";
-import { absentAsNull, type ObjectStore } from "../objects/index.ts";
+import { nullIfAbsent, type ObjectStore } from "../objects/index.ts";
 import { isFolderPlaceholder, parseS3Uri } from "../definitions/index.ts";
 import { outputKey, siblingKey } from "./object-names.ts";
-import { clientError } from "./transform-error.ts";
+import { transformClientError } from "./transform-error.ts";
 import type { S3Location, TransformPlan } from "./transform-request.ts";
 import type { TransformProgress } from "./transform-state.ts";
 
@@ -20,7 +20,7 @@ const listedAtOnce = 1000;
 const manifestBytesMax = 16 * 2 ** 20;
 
 /** Yields the objects of a job in the order of its input, after its progress; at most one listing page is in memory. */
-export async function* inputObjects(
+export async function* listInputObjects(
   store: Pick<ObjectStore, "list" | "get" | "head">,
   plan: TransformPlan,
   progress: Pick<TransformProgress, "after">,
@@ -60,7 +60,7 @@ async function listedTwin(
 ): Promise<string | null> {
   const twin = siblingKey(key, prefix);
   if (twin === null) return null;
-  return (await absentAsNull(store.head(bucket, twin))) === null ? null : twin;
+  return (await nullIfAbsent(store.head(bucket, twin))) === null ? null : twin;
 }
 
 async function* manifestObjects(
@@ -69,9 +69,9 @@ async function* manifestObjects(
   { after }: Pick<TransformProgress, "after">,
 ): AsyncGenerator<InputObject> {
   const { body } = await store.get(source.bucket, source.key);
-  const tooLong = () => clientError(`the manifest is longer than ${manifestBytesMax} bytes`);
+  const tooLong = () => transformClientError(`the manifest is longer than ${manifestBytesMax} bytes`);
   const text = await readToBuffer(body, manifestBytesMax, tooLong).finally(() => body.destroy());
-  const { prefix, names } = readManifest(text.toString("utf8"));
+  const { prefix, names } = parseManifest(text.toString("utf8"));
   const listed = new Set(names);
   for (const [ordinal, name] of names.entries()) {
     if (ordinal <= (after?.ordinal ?? -1)) continue;
@@ -84,18 +84,18 @@ async function* manifestObjects(
 }
 
 /** Parses `[{"prefix": "s3://bucket/folder/"}, "name", ...]`; repeated names count once. */
-export function readManifest(text: string): { readonly prefix: S3Location; readonly names: readonly string[] } {
+export function parseManifest(text: string): { readonly prefix: S3Location; readonly names: readonly string[] } {
   let entries: unknown;
   try {
     entries = JSON.parse(text);
   } catch (error) {
-    throw clientError("the manifest is not JSON", { cause: error });
+    throw transformClientError("the manifest is not JSON", { cause: error });
   }
   const [head, ...names] = Array.isArray(entries) ? (entries as unknown[]) : [];
   const uri = (head as { readonly prefix?: unknown } | undefined)?.prefix;
   const prefix = typeof uri === "string" ? parseS3Uri(uri) : null;
-  if (prefix === null) throw clientError('the manifest does not begin with {"prefix": "s3://..."}');
+  if (prefix === null) throw transformClientError('the manifest does not begin with {"prefix": "s3://..."}');
   const isName = (name: unknown): name is string => typeof name === "string" && name !== "";
-  if (!names.every(isName)) throw clientError("the manifest has an entry that is not the name of an object");
+  if (!names.every(isName)) throw transformClientError("the manifest has an entry that is not the name of an object");
   return { prefix, names: [...new Set(names)] };
 }

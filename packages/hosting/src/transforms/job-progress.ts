@@ -5,7 +5,7 @@ import type { TransformProgress } from "./transform-state.ts";
  * Computes the progress of objects that end out of order: those before the first unfinished one are represented by its
  * position alone.
  */
-export class ObjectOrder {
+export class ObjectProgress {
   readonly #underWay = new Map<number, string>();
   readonly #beyond = new Map<number, string>();
   #after: TransformProgress["after"];

@@ -1,14 +1,14 @@
 import { AwsError, DiskError, ChangeNotifier, rejectOnAbort, type Clock, type EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import { InstanceFailure, ModelDataError } from "../instances/index.ts";
-import { inputObjects, type InputObject } from "./input-objects.ts";
+import { listInputObjects, type InputObject } from "./input-objects.ts";
 import type { JobMemory } from "./job-memory.ts";
-import { ObjectOrder } from "./job-progress.ts";
-import { jobMetrics, transformLogGroup, type JobMetric } from "./job-signals.ts";
+import { ObjectProgress } from "./job-progress.ts";
+import { openJobMetrics, transformLogGroup, type TransformJobMetric } from "./job-signals.ts";
 import { transformObject, type ResponseSizes } from "./object-transform.ts";
-import { clientError, TransformError } from "./transform-error.ts";
+import { transformClientError, TransformError } from "./transform-error.ts";
 import { TransformInstance, textOf } from "./transform-instance.ts";
-import { requestShape, transformPlan, type RequestShape, type TransformPlan } from "./transform-request.ts";
+import { chooseRequestShape, transformPlan, type RequestShape, type TransformPlan } from "./transform-request.ts";
 import type { TransformJobRecord, TransformProgress } from "./transform-state.ts";
 
 export interface JobRunOptions {
@@ -48,10 +48,10 @@ interface Work {
 export class JobRun {
   readonly #options: JobRunOptions;
   readonly #plan: TransformPlan;
-  readonly #order: ObjectOrder;
+  readonly #order: ObjectProgress;
   readonly #skipped: ReadonlySet<string>;
   readonly #tell: (line: string) => void;
-  readonly #record: (metric: JobMetric, value: number) => void;
+  readonly #record: (metric: TransformJobMetric, value: number) => void;
   readonly #ended = new ChangeNotifier();
   #progress: TransformProgress;
 
@@ -60,10 +60,10 @@ export class JobRun {
     this.#options = options;
     this.#plan = transformPlan(job.request);
     this.#progress = progress;
-    this.#order = new ObjectOrder(progress.after);
+    this.#order = new ObjectProgress(progress.after);
     this.#skipped = new Set(progress.doneKeys);
     this.#tell = jobLog(fleet, job.name);
-    this.#record = jobMetrics(fleet.openSeries, job.name);
+    this.#record = openJobMetrics(fleet.openSeries, job.name);
   }
 
   /** Resolves when every object has been tried, or the whole job fails: with null, or the job's FailureReason. */
@@ -88,11 +88,11 @@ export class JobRun {
     const instances = Array.from({ length: job.request.TransformResources.InstanceCount }, () => this.#instance());
     try {
       await this.#start(instances, either, failed);
-      const shape = requestShape(job.request, (await instances[0]?.executionParameters(either)) ?? {});
+      const shape = chooseRequestShape(job.request, (await instances[0]?.executionParameters(either)) ?? {});
       await this.#options.started();
       this.#tell(`the job runs: ${JSON.stringify(shape)}`);
       const answers = { bytesMax: 0 };
-      const objects = sharedOut(inputObjects(store, this.#plan, this.#progress));
+      const objects = sharedOut(listInputObjects(store, this.#plan, this.#progress));
       const workers = instances.flatMap((instance) => {
         instance.allow(shape.concurrency);
         const work = { instance, shape, objects, answers, fail: (error: unknown) => failed.abort(error) };
@@ -127,7 +127,7 @@ export class JobRun {
     for (const { bucket } of [this.#plan.source, this.#plan.target]) {
       const query = { prefix: "", delimiter: "", startAfter: "", keysMax: 1 };
       await store.list(bucket, query).catch((error: unknown) => {
-        throw clientError(`The bucket ${bucket} cannot be listed: ${textOf(error)}`, { cause: error });
+        throw transformClientError(`The bucket ${bucket} cannot be listed: ${textOf(error)}`, { cause: error });
       });
       signal.throwIfAborted();
     }
@@ -225,7 +225,7 @@ function sameOutput({ place, output }: InputObject, siblingKey: string): Transfo
   const text =
     `its output s3://${output.bucket}/${output.key} is that of s3://${place.bucket}/${siblingKey}; ` +
     'give an S3Uri that ends with "/", or a job for each of them';
-  return clientError(text);
+  return transformClientError(text);
 }
 
 /** Returns a function that returns the next object to each caller. */
@@ -250,7 +250,7 @@ const reasonOf = ({ fault, message }: TransformError) => `${fault}: ${message}`;
 /** Returns an error for users: its cause, and the container's last output. */
 function failureOf(error: unknown, modelName: string): TransformError {
   if (error instanceof TransformError) return error;
-  if (error instanceof ModelDataError) return clientError(error.message, { cause: error });
+  if (error instanceof ModelDataError) return transformClientError(error.message, { cause: error });
   if (error instanceof InstanceFailure) {
     const lines = error.lastLines.slice(-logLinesMax).join("\n");
     const text =

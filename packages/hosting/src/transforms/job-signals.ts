@@ -8,7 +8,7 @@ const jobNamespace = "Galatea/TransformJobs";
 /**
  * Returns the series of one instance: those of an endpoint's instance, with SageMaker's dimension for transform jobs.
  */
-export function jobSeries(open: OpenSeries, host: string): OpenSeries {
+export function transformInstanceSeries(open: OpenSeries, host: string): OpenSeries {
   return (key) => {
     // An endpoint records each sample again with its configuration.
     if (key.dimensions.some(({ name }) => name === "EndpointConfigName")) return { record: () => {} };
@@ -19,9 +19,9 @@ export function jobSeries(open: OpenSeries, host: string): OpenSeries {
 
 const jobUnits = { ObjectsTransformed: "Count", ObjectsFailed: "Count", BytesWritten: "Bytes" } as const;
 
-export type JobMetric = keyof typeof jobUnits;
+export type TransformJobMetric = keyof typeof jobUnits;
 
-export function jobMetrics(open: OpenSeries, jobName: string): (metric: JobMetric, value: number) => void {
+export function openJobMetrics(open: OpenSeries, jobName: string): (metric: TransformJobMetric, value: number) => void {
   const dimensions = [{ name: "TransformJobName", value: jobName }];
   const series = new Map(
     Object.entries(jobUnits).map(([metricName, unit]) => [

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fieldsOf } from "./csv-row.ts";
-import { parseExact } from "./exact-json.ts";
-import { parseJsonPath, select } from "./json-path.ts";
-import { ObjectOrder } from "./job-progress.ts";
+import { splitCsvRow } from "./csv-row.ts";
+import { parseJsonExactly } from "./exact-json.ts";
+import { parseJsonPath, selectJsonPath } from "./json-path.ts";
+import { ObjectProgress } from "./job-progress.ts";
 import { outputKey } from "./object-names.ts";
 
 const picked = (path: string, value: unknown) => {
   const parsed = parseJsonPath(path);
   assert(parsed !== null, path);
-  return JSON.stringify(select(parsed, value));
+  return JSON.stringify(selectJsonPath(parsed, value));
 };
 
 test("paths pick one, or several as an array or an object", () => {
@@ -25,7 +25,7 @@ test("paths pick one, or several as an array or an object", () => {
   assert.equal(picked("$['id','SageMakerOutput']", object), '{"id":1,"SageMakerOutput":2}');
   assert.equal(picked("$['b c'].d[1:]", object), "[2,3]");
   assert.equal(picked("$.id", object), "1");
-  assert.equal(picked("$['__proto__','id']", parseExact('{"__proto__":1,"id":2}')), '{"__proto__":1,"id":2}');
+  assert.equal(picked("$['__proto__','id']", parseJsonExactly('{"__proto__":1,"id":2}')), '{"__proto__":1,"id":2}');
 });
 
 test("what is no path, and what a row does not have, is refused", () => {
@@ -49,7 +49,7 @@ test("what is no path, and what a row does not have, is refused", () => {
 });
 
 test("fields keep their quotes, and commas within them", () => {
-  assert.deepEqual(fieldsOf('a,"b,""c""",,d'), ["a", '"b,""c"""', "", "d"]);
+  assert.deepEqual(splitCsvRow('a,"b,""c""",,d'), ["a", '"b,""c"""', "", "d"]);
 });
 
 test("outputs are below their prefix under the path that inputs have below theirs", () => {
@@ -61,7 +61,7 @@ test("outputs are below their prefix under the path that inputs have below their
 });
 
 test("a progress names what is done beyond the first object that is not", () => {
-  const order = new ObjectOrder(null);
+  const order = new ObjectProgress(null);
   const object = (ordinal: number) => {
     const place = { bucket: "bkt", key: `k${ordinal}` };
     return { place, output: place, ordinal, siblingKey: null };

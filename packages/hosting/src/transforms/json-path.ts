@@ -1,4 +1,4 @@
-import { clientError } from "./transform-error.ts";
+import { transformClientError } from "./transform-error.ts";
 import { isRawNumber } from "./exact-json.ts";
 
 /** The selection from an array or an object. */
@@ -65,7 +65,7 @@ function isSeveral(selectors: readonly Selector[]): boolean {
  * Selects a value; several of an object give an object, several of an array an array. Throws TransformError for a
  * missing value.
  */
-export function select(path: JsonPath, root: unknown): unknown {
+export function selectJsonPath(path: JsonPath, root: unknown): unknown {
   let value = root;
   for (const selectors of path) value = isSeveral(selectors) ? several(selectors, value) : one(selectors[0], value);
   return value;
@@ -75,14 +75,14 @@ function one(selector: Selector | undefined, value: unknown): unknown {
   if (selector?.kind === "index" && Array.isArray(value)) {
     const found = value.at(selector.index) as unknown;
     if (found !== undefined) return found;
-    throw clientError(`the filter's index ${selector.index} is beyond the ${value.length} entries`);
+    throw transformClientError(`the filter's index ${selector.index} is beyond the ${value.length} entries`);
   }
-  if (selector?.kind === "name" && isObject(value) && Object.hasOwn(value, selector.name)) return value[selector.name];
-  throw clientError(`the filter finds no ${describe(selector)}`);
+  if (selector?.kind === "name" && isJsonObject(value) && Object.hasOwn(value, selector.name)) return value[selector.name];
+  throw transformClientError(`the filter finds no ${describe(selector)}`);
 }
 
 function several(selectors: readonly Selector[], value: unknown): unknown {
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     return Object.fromEntries(
       selectors.flatMap((selector): [string, unknown][] =>
         selector.kind === "all" ? Object.entries(value) : [[nameOf(selector), one(selector, value)]],
@@ -90,7 +90,7 @@ function several(selectors: readonly Selector[], value: unknown): unknown {
     );
   }
   if (!Array.isArray(value))
-    throw clientError("the filter selects several values, and the value is neither an array nor an object");
+    throw transformClientError("the filter selects several values, and the value is neither an array nor an object");
   const entries = value as readonly unknown[];
   return selectors.flatMap((selector) => {
     if (selector.kind === "all") return entries;
@@ -106,6 +106,6 @@ function describe(selector: Selector | undefined): string {
   return selector?.kind === "index" ? `entry ${selector.index}` : "such entry";
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }

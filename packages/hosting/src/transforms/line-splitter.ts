@@ -1,5 +1,5 @@
-import type { RecordSplitter, SplitRecord } from "./split-record.ts";
-import { clientError } from "./transform-error.ts";
+import type { RecordSplitter, SourceRecord } from "./split-record.ts";
+import { transformClientError } from "./transform-error.ts";
 
 const newline = 0x0a;
 const carriageReturn = 0x0d;
@@ -16,8 +16,8 @@ export class LineSplitter implements RecordSplitter {
     this.#recordBytesMax = recordBytesMax;
   }
 
-  push(piece: Buffer): readonly SplitRecord[] {
-    const records: SplitRecord[] = [];
+  push(piece: Buffer): readonly SourceRecord[] {
+    const records: SourceRecord[] = [];
     let from = 0;
     for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, from)) {
       this.#keep(piece.subarray(from, at + 1));
@@ -28,8 +28,8 @@ export class LineSplitter implements RecordSplitter {
     return records;
   }
 
-  end(): readonly SplitRecord[] {
-    const records: SplitRecord[] = [];
+  end(): readonly SourceRecord[] {
+    const records: SourceRecord[] = [];
     if (this.#byteLength > 0) this.#close(records);
     return records;
   }
@@ -38,23 +38,23 @@ export class LineSplitter implements RecordSplitter {
     this.#pieces.push(piece);
     this.#byteLength += piece.length;
     if (this.#byteLength > this.#recordBytesMax + 2) {
-      throw clientError(`line ${this.#lineCount + 1} is longer than the ${this.#recordBytesMax} bytes of a payload`);
+      throw transformClientError(`line ${this.#lineCount + 1} is longer than the ${this.#recordBytesMax} bytes of a payload`);
     }
   }
 
-  #close(records: SplitRecord[]): void {
+  #close(records: SourceRecord[]): void {
     const [only] = this.#pieces;
     const framed =
       this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.#byteLength);
     this.#pieces = [];
     this.#byteLength = 0;
     this.#lineCount += 1;
-    const content = withoutLineEnd(framed);
+    const content = stripLineEnd(framed);
     if (content.length > 0) records.push({ framed, content });
   }
 }
 
-export function withoutLineEnd(line: Buffer): Buffer {
+export function stripLineEnd(line: Buffer): Buffer {
   let end = line.length;
   if (line[end - 1] === newline) end -= 1;
   if (end < line.length && line[end - 1] === carriageReturn) end -= 1;

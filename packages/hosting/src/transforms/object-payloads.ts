@@ -1,10 +1,10 @@
 import { readToBuffer, type YieldOptions } from "@galatea/base";
-import { filteredInput, filteredRows } from "./data-processing.ts";
+import { filterRow, filterRows } from "./data-processing.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { PayloadPacker, type PackedRecord, type Payload } from "./payload-packer.ts";
 import { openSplitter } from "./record-splitter.ts";
-import type { SplitRecord } from "./split-record.ts";
-import { clientError } from "./transform-error.ts";
+import type { SourceRecord } from "./split-record.ts";
+import { transformClientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 
 /** Maximum size of a record in a job without a payload limit. */
@@ -39,11 +39,11 @@ export async function* objectPayloads(
   if (left !== null) yield left;
 }
 
-function packed({ framed, content }: SplitRecord, { processing }: TransformPlan): PackedRecord {
+function packed({ framed, content }: SourceRecord, { processing }: TransformPlan): PackedRecord {
   if (processing === null) return { alone: content, together: framed, original: null };
-  const sent = filteredInput(content, processing);
+  const sent = filterRow(content, processing);
   // Rows of a response are split by lines, and so are those of the request.
-  return { alone: sent, together: withLineEnd(sent), original: processing.joinsInput ? content : null };
+  return { alone: sent, together: appendLineEnd(sent), original: processing.joinsInput ? content : null };
 }
 
 async function wholePayload(
@@ -51,15 +51,15 @@ async function wholePayload(
   { processing }: TransformPlan,
   { bytesMax, of }: { readonly bytesMax: number; readonly of: YieldOptions },
 ): Promise<Payload> {
-  const tooLong = () => clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
+  const tooLong = () => transformClientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
   const whole = await readToBuffer(body, bytesMax, tooLong);
   if (processing === null) return { body: whole, recordCount: 1, originals: null };
   const { format, joinsInput } = processing;
   const originals = joinsInput ? whole : null;
-  if (format === "json") return { body: filteredInput(whole, processing), recordCount: 1, originals };
-  return { ...(await filteredRows(whole, processing, of)), originals };
+  if (format === "json") return { body: filterRow(whole, processing), recordCount: 1, originals };
+  return { ...(await filterRows(whole, processing, of)), originals };
 }
 
-export function withLineEnd(text: Buffer): Buffer {
+export function appendLineEnd(text: Buffer): Buffer {
   return text.at(-1) === 0x0a ? text : Buffer.concat([text, Buffer.from("\n")]);
 }

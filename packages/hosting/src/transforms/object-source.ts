@@ -1,7 +1,7 @@
 import { pipeline, Transform, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ObjectStore } from "../objects/index.ts";
-import { clientError } from "./transform-error.ts";
+import { transformClientError } from "./transform-error.ts";
 import type { S3Location } from "./transform-request.ts";
 
 /** The bytes of an input, decompressed if necessary. Destroying the stream ends the reading. */
@@ -11,14 +11,14 @@ export interface ObjectSource {
   readonly byteLength: number | null;
 }
 
-export async function openSource(
+export async function openObjectSource(
   store: Pick<ObjectStore, "get">,
   place: S3Location,
   { isGzip, bytesMax }: { readonly isGzip: boolean; readonly bytesMax: number | null },
 ): Promise<ObjectSource> {
   const { head, body } = await store.get(place.bucket, place.key);
   const tooLong = () =>
-    clientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB, and SplitType is None`);
+    transformClientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB, and SplitType is None`);
   if (!isGzip) {
     if (bytesMax === null || head.byteLength <= bytesMax) return { body, byteLength: head.byteLength };
     body.destroy();
@@ -37,8 +37,8 @@ export async function openSource(
 }
 
 /** Reports a decompression error as the object's fault. */
-export function sourceError(error: unknown): unknown {
+export function toSourceError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "Z_DATA_ERROR" && code !== "Z_BUF_ERROR") return error;
-  return clientError(`CompressionType is Gzip, and the object is not: ${(error as Error).message}`, { cause: error });
+  return transformClientError(`CompressionType is Gzip, and the object is not: ${(error as Error).message}`, { cause: error });
 }

@@ -1,13 +1,13 @@
 import { Readable } from "node:stream";
 import type { EventLoopQueue } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
-import { processedResponse } from "./data-processing.ts";
+import { processResponse } from "./data-processing.ts";
 import type { InputObject } from "./input-objects.ts";
 import type { BytesLease, JobMemory, ObjectMemory } from "./job-memory.ts";
-import { objectPayloads, recordBytesMaxDefault, withLineEnd } from "./object-payloads.ts";
-import { openSource, sourceError, type ObjectSource } from "./object-source.ts";
+import { objectPayloads, recordBytesMaxDefault, appendLineEnd } from "./object-payloads.ts";
+import { openObjectSource, toSourceError, type ObjectSource } from "./object-source.ts";
 import type { Payload } from "./payload-packer.ts";
-import { ResponseOutgrown, type TransformInstance } from "./transform-instance.ts";
+import { ResponseExceedsReservation, type TransformInstance } from "./transform-instance.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 
 export interface ObjectTransformOptions {
@@ -66,7 +66,7 @@ export async function transformObject(
       yield* pieces;
       options.answered();
     } catch (error) {
-      failure = { error: sourceError(error) };
+      failure = { error: toSourceError(error) };
       throw error;
     }
   };
@@ -97,12 +97,12 @@ async function* streamedAnswer(
 ): AsyncGenerator<Buffer> {
   await memory.hold(streamBytes + instance.hopBytes, signal);
   const bounds = { isGzip: plan.isGzip, bytesMax: shape.payloadBytesMax };
-  const first = await openSource(store, place, bounds);
+  const first = await openObjectSource(store, place, bounds);
   // Without a limit it is sent with chunked encoding, as SageMaker does.
   const byteLength = shape.payloadBytesMax === null ? null : first.byteLength;
   let unused: Readable | null = first.body;
   const body = async () => {
-    const opened = unused ?? (await openSource(store, place, bounds)).body;
+    const opened = unused ?? (await openObjectSource(store, place, bounds)).body;
     unused = null;
     return opened;
   };
@@ -126,7 +126,7 @@ async function* orderedAnswers(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const { store, plan, shape, memory, loopQueue } = options;
-  const source = await openSource(store, place, { isGzip: plan.isGzip, bytesMax: null });
+  const source = await openObjectSource(store, place, { isGzip: plan.isGzip, bytesMax: null });
   const bytes = payloadBytes(source, options);
   const payloads = objectPayloads(source, plan, shape, { loopQueue, signal });
   const asked: Promise<HeldAnswer>[] = [];
@@ -195,13 +195,13 @@ async function askFor(
       const answer = await instance.invoke({ body, answerBytesMax, answerHeldBytes }, signal);
       const { processing, assemblesLines } = plan;
       const result =
-        processing === null ? answer : await processedResponse(answer, originals, processing, { loopQueue, signal });
-      const ended = assemblesLines && result.length > 0 ? withLineEnd(result) : result;
+        processing === null ? answer : await processResponse(answer, originals, processing, { loopQueue, signal });
+      const ended = assemblesLines && result.length > 0 ? appendLineEnd(result) : result;
       held.shrinkTo(ended.length);
       return { answer: ended, held };
     } catch (error) {
       held[Symbol.dispose]();
-      if (!(error instanceof ResponseOutgrown)) throw error;
+      if (!(error instanceof ResponseExceedsReservation)) throw error;
       answers.bytesMax = Math.max(answers.bytesMax, 2 * answerHeldBytes);
     }
   }

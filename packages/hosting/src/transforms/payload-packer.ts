@@ -1,4 +1,4 @@
-import { clientError } from "./transform-error.ts";
+import { transformClientError } from "./transform-error.ts";
 
 /** A record for the container. */
 export interface PackedRecord {
@@ -85,7 +85,7 @@ export class PayloadPacker {
     const bytes = isAlone ? alone.length : together.length;
     this.#recordCount += 1;
     if (bytes > this.#bytesMax) {
-      throw clientError(
+      throw transformClientError(
         `record ${this.#recordCount} has ${bytes} bytes, more than the ${this.#bytesMax} of MaxPayloadInMB`,
       );
     }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { array, assert as hold, constant, integer, nat, oneof, property, string, uint8Array } from "fast-check";
 import { PayloadPacker } from "./payload-packer.ts";
 import { openSplitter, type RecordFormat } from "./record-splitter.ts";
-import { maskedChecksum } from "./tfrecord-splitter.ts";
+import { maskedCrc32c } from "./tfrecord-splitter.ts";
 
 const magic = Buffer.from([0x0a, 0x23, 0xd7, 0xce]);
 
@@ -37,7 +37,7 @@ function tfRecord(content: Buffer): Buffer {
   length.writeBigUInt64LE(BigInt(content.length));
   const sum = (data: Buffer) => {
     const bytes = Buffer.alloc(4);
-    bytes.writeUInt32LE(maskedChecksum(data));
+    bytes.writeUInt32LE(maskedCrc32c(data));
     return bytes;
   };
   return Buffer.concat([length, sum(length), content, sum(content)]);
@@ -100,7 +100,7 @@ for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
 
 test("a TFRecord with another checksum than its own is refused", () => {
   // The CRC-32C of these digits is e3069283; TensorFlow's mask makes this of it.
-  assert.equal(maskedChecksum(Buffer.from("123456789")), 0xc78ab0e5);
+  assert.equal(maskedCrc32c(Buffer.from("123456789")), 0xc78ab0e5);
   const damaged = tfRecord(Buffer.from("abc"));
   damaged[13] = 0;
   assert.throws(() => split("TFRecord", [damaged]), /record 1 has a wrong checksum/);

@@ -1,7 +1,7 @@
 import { readRecordIoHeader, recordIoHeaderBytes, recordIoMagic, type RecordIoHeader } from "@galatea/base";
 import { ByteQueue } from "./byte-queue.ts";
-import type { RecordSplitter, SplitRecord } from "./split-record.ts";
-import { clientError } from "./transform-error.ts";
+import type { RecordSplitter, SourceRecord } from "./split-record.ts";
+import { transformClientError } from "./transform-error.ts";
 
 const paddingBytesMax = 4;
 
@@ -19,9 +19,9 @@ export class RecordIoSplitter implements RecordSplitter {
     this.#recordBytesMax = recordBytesMax;
   }
 
-  push(piece: Buffer): readonly SplitRecord[] {
+  push(piece: Buffer): readonly SourceRecord[] {
     this.#queue.push(piece);
-    const records: SplitRecord[] = [];
+    const records: SourceRecord[] = [];
     for (;;) {
       const head = this.#queue.peek(recordIoHeaderBytes);
       if (head === null) return records;
@@ -38,7 +38,7 @@ export class RecordIoSplitter implements RecordSplitter {
     }
   }
 
-  end(): readonly SplitRecord[] {
+  end(): readonly SourceRecord[] {
     if (this.#queue.byteLength > 0 || this.#framed.length > 0) throw this.#damaged("ends before its end");
     return [];
   }
@@ -57,7 +57,7 @@ export class RecordIoSplitter implements RecordSplitter {
     this.#byteLength += framed.length;
   }
 
-  #close(): SplitRecord {
+  #close(): SourceRecord {
     const record = { framed: Buffer.concat(this.#framed), content: Buffer.concat(this.#contents) };
     this.#framed = [];
     this.#contents = [];
@@ -67,6 +67,6 @@ export class RecordIoSplitter implements RecordSplitter {
   }
 
   #damaged(what: string): Error {
-    return clientError(`record ${this.#recordCount + 1} ${what}`);
+    return transformClientError(`record ${this.#recordCount + 1} ${what}`);
   }
 }

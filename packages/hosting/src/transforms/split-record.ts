@@ -1,5 +1,5 @@
 /** One record of an object. */
-export interface SplitRecord {
+export interface SourceRecord {
   /** Its bytes in the object, with the line end, or the frame and padding. */
   readonly framed: Buffer;
   readonly content: Buffer;
@@ -7,7 +7,7 @@ export interface SplitRecord {
 
 /** Splits bytes that arrive in chunks into records. Throws TransformError for an invalid or too long record. */
 export interface RecordSplitter {
-  push(piece: Buffer): readonly SplitRecord[];
+  push(piece: Buffer): readonly SourceRecord[];
   /** Ends the input. */
-  end(): readonly SplitRecord[];
+  end(): readonly SourceRecord[];
 }

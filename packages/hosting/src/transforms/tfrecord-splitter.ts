@@ -1,7 +1,7 @@
-import { digestOf } from "../objects/index.ts";
+import { computeDigest } from "../objects/index.ts";
 import { ByteQueue } from "./byte-queue.ts";
-import type { RecordSplitter, SplitRecord } from "./split-record.ts";
-import { clientError } from "./transform-error.ts";
+import type { RecordSplitter, SourceRecord } from "./split-record.ts";
+import { transformClientError } from "./transform-error.ts";
 
 const headerBytes = 12;
 const footerBytes = 4;
@@ -19,13 +19,13 @@ export class TfRecordSplitter implements RecordSplitter {
     this.#recordBytesMax = recordBytesMax;
   }
 
-  push(piece: Buffer): readonly SplitRecord[] {
+  push(piece: Buffer): readonly SourceRecord[] {
     this.#queue.push(piece);
-    const records: SplitRecord[] = [];
+    const records: SourceRecord[] = [];
     for (;;) {
       const header = this.#queue.peek(headerBytes);
       if (header === null) return records;
-      if (header.readUInt32LE(8) !== maskedChecksum(header.subarray(0, 8))) {
+      if (header.readUInt32LE(8) !== maskedCrc32c(header.subarray(0, 8))) {
         throw this.#damaged("has a wrong checksum of its length");
       }
       const length = header.readBigUInt64LE(0);
@@ -36,7 +36,7 @@ export class TfRecordSplitter implements RecordSplitter {
       const framed = this.#queue.take(headerBytes + contentBytes + footerBytes);
       if (framed === null) return records;
       const content = framed.subarray(headerBytes, headerBytes + contentBytes);
-      if (framed.readUInt32LE(headerBytes + contentBytes) !== maskedChecksum(content)) {
+      if (framed.readUInt32LE(headerBytes + contentBytes) !== maskedCrc32c(content)) {
         throw this.#damaged("has a wrong checksum");
       }
       records.push({ framed, content });
@@ -44,20 +44,20 @@ export class TfRecordSplitter implements RecordSplitter {
     }
   }
 
-  end(): readonly SplitRecord[] {
+  end(): readonly SourceRecord[] {
     if (this.#queue.byteLength > 0) throw this.#damaged("ends before its end");
     return [];
   }
 
   #damaged(what: string): Error {
-    return clientError(`record ${this.#recordCount + 1} ${what}`);
+    return transformClientError(`record ${this.#recordCount + 1} ${what}`);
   }
 }
 
 /**
  * Returns TensorFlow's masked CRC-32C: rotated, plus a constant, so that data with checksums in it has a different one.
  */
-export function maskedChecksum(data: Buffer): number {
-  const value = Buffer.from(digestOf("crc32c", data), "base64").readUInt32BE(0);
+export function maskedCrc32c(data: Buffer): number {
+  const value = Buffer.from(computeDigest("crc32c", data), "base64").readUInt32BE(0);
   return (((value >>> 15) | (value << 17)) + 0xa282ead8) >>> 0;
 }

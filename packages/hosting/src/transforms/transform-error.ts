@@ -12,6 +12,6 @@ export class TransformError extends Error {
   }
 }
 
-export function clientError(message: string, options?: ErrorOptions): TransformError {
+export function transformClientError(message: string, options?: ErrorOptions): TransformError {
   return new TransformError("ClientError", message, options);
 }

@@ -10,19 +10,19 @@ import {
   type Deadline,
 } from "@galatea/base";
 import {
-  FleetMember,
+  VariantInstance,
   InstanceSampler,
   footprintBytes,
-  footprintOf,
-  plannedContainers,
+  groupsFootprint,
+  planContainers,
   type FleetOptions,
 } from "../endpoints/index.ts";
 import { instanceTypeBudget } from "../nodes/index.ts";
-import { errorTextBytesMax, NotAdmitted } from "../instance-agent/index.ts";
+import { errorTextBytesMax, ResponseRejected } from "../instance-agent/index.ts";
 import {
-  beginHop,
+  newChainHop,
   beginTrace,
-  callLimitHeader,
+  clientTimeoutHeader,
   ContainerChain,
   containerError,
   bufferedBytesMax,
@@ -30,16 +30,16 @@ import {
   recordOutcome,
   type InvocationOutcome,
   type InvocationRequest,
-  type InvokedContainer,
+  type InvocationTarget,
 } from "../invocations/index.ts";
 import { VariantMetrics } from "../series/index.ts";
-import { jobSeries, transformLogGroup } from "./job-signals.ts";
+import { transformInstanceSeries, transformLogGroup } from "./job-signals.ts";
 import { readExecutionParameters } from "./execution-parameters.ts";
-import { mayDiffer, retryDelayMs } from "./retries.ts";
-import { clientError, TransformError } from "./transform-error.ts";
+import { isRetryable, transformRetryDelayMs } from "./retries.ts";
+import { transformClientError, TransformError } from "./transform-error.ts";
 import type { ExecutionParameters, TransformPlan } from "./transform-request.ts";
-import { transformOwner, type TransformJobRecord } from "./transform-state.ts";
-import { variantPlan } from "./variant-plan.ts";
+import { transformOwnerName, type TransformJobRecord } from "./transform-state.ts";
+import { transformVariantPlan } from "./variant-plan.ts";
 
 const sampleIntervalMs = 20_000;
 const hopAnswerBytesMax = 100 * 2 ** 20;
@@ -56,7 +56,7 @@ export interface TransformInstanceOptions {
 }
 
 /** A request whose response is buffered. */
-export interface BufferedResponse {
+export interface BufferedTransformRequest {
   readonly body: Buffer;
   readonly answerBytesMax: number;
   /** Memory reserved for the response; a longer one is cancelled with `ResponseOutgrown`. */
@@ -64,7 +64,7 @@ export interface BufferedResponse {
 }
 
 /** A response that needs more reserved memory before the request is repeated. */
-export class ResponseOutgrown extends NotAdmitted {
+export class ResponseExceedsReservation extends ResponseRejected {
   constructor() {
     super("the response is longer than the memory reserved for it");
     this.name = "ResponseOutgrown";
@@ -72,7 +72,7 @@ export class ResponseOutgrown extends NotAdmitted {
 }
 
 /** A streamed request with its response. */
-export interface Sent {
+export interface StreamedTransformRequest {
   /** Called for every attempt. */
   readonly body: () => Promise<Buffer | Readable>;
   /** Null if it is unknown, or that of the buffer. */
@@ -82,7 +82,7 @@ export interface Sent {
 /** One instance of a job: its containers, and requests to them, with retries where they may succeed. */
 export class TransformInstance implements AsyncDisposable {
   readonly #options: TransformInstanceOptions;
-  readonly #member: FleetMember;
+  readonly #member: VariantInstance;
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
   readonly #wholeHeaders: Record<string, string>;
@@ -91,25 +91,25 @@ export class TransformInstance implements AsyncDisposable {
   constructor(options: TransformInstanceOptions) {
     this.#options = options;
     const { id, job, plan, fleet } = options;
-    const variant = variantPlan(job);
-    const memoryBytes = footprintBytes(footprintOf([{ plan: variant, instanceCount: 1 }]));
+    const variant = transformVariantPlan(job);
+    const memoryBytes = footprintBytes(groupsFootprint([{ plan: variant, instanceCount: 1 }]));
     const placed = fleet.nodes.place({ needs: { memoryBytes } });
     const budget = instanceTypeBudget(variant.variant.InstanceType, placed.node);
-    const containers = plannedContainers(variant, budget);
-    this.#wholeHeaders = { ...this.#headers({ byteLength: null }), ...callLimitHeader(plan.timeoutMs) };
+    const containers = planContainers(variant, budget);
+    this.#wholeHeaders = { ...this.#headers({ byteLength: null }), ...clientTimeoutHeader(plan.timeoutMs) };
     const logStream = `${job.name}/${id}`;
-    this.#metrics = new VariantMetrics(jobSeries(fleet.openSeries, logStream), {
+    this.#metrics = new VariantMetrics(transformInstanceSeries(fleet.openSeries, logStream), {
       endpoint: job.name,
       variant: variant.variant.VariantName,
       config: job.name,
       multiModel: false,
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
-    this.#member = new FleetMember({
+    this.#member = new VariantInstance({
       id,
       ordinal: 0,
       fleetKey: null,
-      ownerName: transformOwner(job.name),
+      ownerName: transformOwnerName(job.name),
       logStream,
       plan: variant,
       placed,
@@ -147,12 +147,12 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   /** Resolves with the complete response. Rejects with the error of the last attempt. */
-  async invoke(sent: BufferedResponse, signal: AbortSignal): Promise<Buffer> {
+  async invoke(sent: BufferedTransformRequest, signal: AbortSignal): Promise<Buffer> {
     return await this.#attempted(signal, () => this.#askOnce(sent, signal));
   }
 
   /** Yields a response of any length in chunks. Retries only before the first chunk. */
-  async *invokeStreaming(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
+  async *invokeStreaming(sent: StreamedTransformRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
     const begun = await this.#attempted(signal, async () => {
       const pieces = this.#exchange(sent, signal);
       return { pieces, first: await pieces.next() };
@@ -179,20 +179,20 @@ export class TransformInstance implements AsyncDisposable {
         signal.throwIfAborted();
         const isFinal =
           error instanceof TransformError ||
-          error instanceof NotAdmitted ||
-          !mayDiffer(error) ||
+          error instanceof ResponseRejected ||
+          !isRetryable(error) ||
           count >= plan.retriesMax;
         if (isFinal) throw error;
         tell(`a request is repeated (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
-        await delay(fleet.clock, retryDelayMs(count), signal);
+        await delay(fleet.clock, transformRetryDelayMs(count), signal);
       }
     }
   }
 
-  async #askOnce({ body, answerBytesMax, answerHeldBytes }: BufferedResponse, signal: AbortSignal): Promise<Buffer> {
+  async #askOnce({ body, answerBytesMax, answerHeldBytes }: BufferedTransformRequest, signal: AbortSignal): Promise<Buffer> {
     const admit = (byteLength: number) => {
       if (byteLength > answerBytesMax) throw answerTooLong(answerBytesMax);
-      if (byteLength > answerHeldBytes) throw new ResponseOutgrown();
+      if (byteLength > answerHeldBytes) throw new ResponseExceedsReservation();
     };
     const [only, ...more] = this.#member.invoked;
     if (only !== undefined && more.length === 0) return await this.#askAlone(only, { body, admit }, signal);
@@ -208,14 +208,14 @@ export class TransformInstance implements AsyncDisposable {
 
   /** Sends a request to a single container, without further steps between a free slot and the container. */
   async #askAlone(
-    container: InvokedContainer,
+    container: InvocationTarget,
     { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { clock } = this.#options.fleet;
     const place = await this.#places.acquire(signal);
     const receivedNs = clock.monotonicNs();
-    const hop = beginHop(container);
+    const hop = newChainHop(container);
     const trace = beginTrace({ targetModel: null }, [hop]);
     let outcome: InvocationOutcome = { kind: "succeeded" };
     hop.sentNs = receivedNs;
@@ -245,7 +245,7 @@ export class TransformInstance implements AsyncDisposable {
     if (hasExpired) return { kind: "timed-out" };
     if (error instanceof TransformError) return { kind: "response-too-long" };
     // A response without memory is requested again.
-    if (signal.aborted || error instanceof NotAdmitted) return { kind: "cancelled" };
+    if (signal.aborted || error instanceof ResponseRejected) return { kind: "cancelled" };
     if (!(error instanceof AwsError)) return { kind: "model-error", status: 503 };
     return outcomeOfError(error, { isCancelled: false, hasResponse: true });
   }
@@ -256,10 +256,10 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   /** Sends one request through the containers; its slot is occupied until the response is consumed. */
-  async *#exchange(sent: Sent, signal: AbortSignal): AsyncGenerator<Buffer> {
+  async *#exchange(sent: StreamedTransformRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
     const { clock } = this.#options.fleet;
     using _place = await this.#places.acquire(signal);
-    const hops = this.#member.invoked.map(beginHop);
+    const hops = this.#member.invoked.map(newChainHop);
     // The job's memory already includes the buffers between containers.
     using memory = new ByteLease(new ByteBudget(Infinity));
     using deadline = this.#deadline(signal);
@@ -299,7 +299,7 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
-  #headers({ byteLength }: Pick<Sent, "byteLength">): Record<string, string> {
+  #headers({ byteLength }: Pick<StreamedTransformRequest, "byteLength">): Record<string, string> {
     const { contentType, accept } = this.#options.plan;
     return {
       ...(contentType === null ? {} : { "content-type": contentType }),
@@ -332,7 +332,7 @@ function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instance
 
 function answerTooLong(bytesMax: number): TransformError {
   const text = `the container's response is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
-  return clientError(text);
+  return transformClientError(text);
 }
 
 export function textOf(error: unknown): string {

@@ -1,6 +1,6 @@
 import { parseS3Uri } from "../definitions/index.ts";
 import { validationError } from "../definitions/index.ts";
-import { rowFormatOf, type DataProcessing } from "./data-processing.ts";
+import { rowFormatOfType, type DataProcessing } from "./data-processing.ts";
 import { parseJsonPath, type JsonPath } from "./json-path.ts";
 import type { BatchStrategy } from "./payload-packer.ts";
 
@@ -106,7 +106,7 @@ function processingOf(
   const outputFilter = filterOf("OutputFilter", asked.OutputFilter);
   const joinsInput = asked.JoinSource === "Input";
   if (inputFilter === null && outputFilter === null && !joinsInput) return null;
-  const format = rowFormatOf(input.ContentType ?? "", splitType === "Line");
+  const format = rowFormatOfType(input.ContentType ?? "", splitType === "Line");
   if (format === null || splitType === "RecordIO" || splitType === "TFRecord") {
     throw validationError(
       "DataProcessing needs data of ContentType text/csv, application/json or application/jsonlines with SplitType Line or None.",
@@ -147,7 +147,7 @@ const payloadMebibytesDefault = 6;
 const concurrencyMax = 100;
 
 /** Returns the job's values, else the container's, else SageMaker's defaults. */
-export function requestShape(request: TransformRequest, container: ExecutionParameters): RequestShape {
+export function chooseRequestShape(request: TransformRequest, container: ExecutionParameters): RequestShape {
   const mebibytes = request.MaxPayloadInMB ?? container.MaxPayloadInMB ?? payloadMebibytesDefault;
   const payloadMebibytes = Math.min(mebibytes, payloadsMebibytesMax);
   const asked = request.MaxConcurrentTransforms ?? 0;

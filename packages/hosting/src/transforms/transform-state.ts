@@ -21,7 +21,7 @@ export type TransformEvent =
 const reasonLengthMax = 1024;
 
 /** Returns the state after an event. Throws on an event that the state does not allow, which is a bug of the caller. */
-export function moveTransform(state: TransformState, event: TransformEvent): TransformState {
+export function applyTransformEvent(state: TransformState, event: TransformEvent): TransformState {
   const { startedMs } = state;
   switch (event.kind) {
     case "started":
@@ -45,7 +45,7 @@ export function moveTransform(state: TransformState, event: TransformEvent): Tra
 }
 
 /** Returns whether a job runs, or is about to end. */
-export function isUnderWay({ at }: Pick<TransformState, "at">): boolean {
+export function isTransformInProgress({ at }: Pick<TransformState, "at">): boolean {
   return at === "InProgress" || at === "Stopping";
 }
 
@@ -65,7 +65,7 @@ export interface TransformJobRecord {
 }
 
 /** The owner of a job's instances and outputs: no endpoint has such a name. */
-export const transformOwner = (jobName: string): string => `transform-job/${jobName}`;
+export const transformOwnerName = (jobName: string): string => `transform-job/${jobName}`;
 
 /** The progress of a job, which a later run of the platform continues. */
 export interface TransformProgress {
@@ -79,4 +79,4 @@ export interface TransformProgress {
   readonly failure: string | null;
 }
 
-export const noProgress: TransformProgress = { after: null, doneKeys: [], doneCount: 0, failedCount: 0, failure: null };
+export const initialTransformProgress: TransformProgress = { after: null, doneKeys: [], doneCount: 0, failedCount: 0, failure: null };

@@ -1,5 +1,5 @@
 import type { ContainerDefinition, VariantPlan } from "../definitions/index.ts";
-import { footprintOf, type Footprint } from "../endpoints/index.ts";
+import { groupsFootprint, type Footprint } from "../endpoints/index.ts";
 import type { TransformJobRecord } from "./transform-state.ts";
 
 const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECORD" } as const;
@@ -7,14 +7,14 @@ const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECOR
 type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name" | "expectedBytes">;
 
 /** Returns the resources of a job in progress. */
-export function jobFootprint(job: PlannedJob): Footprint {
-  return footprintOf([{ plan: variantPlan(job), instanceCount: job.request.TransformResources.InstanceCount }]);
+export function transformFootprint(job: PlannedJob): Footprint {
+  return groupsFootprint([{ plan: transformVariantPlan(job), instanceCount: job.request.TransformResources.InstanceCount }]);
 }
 
 /**
  * Returns the plan of a job's instances: the containers of its model, with the job's variables and those of batch mode.
  */
-export function variantPlan({ model, request, name, expectedBytes }: PlannedJob): VariantPlan {
+export function transformVariantPlan({ model, request, name, expectedBytes }: PlannedJob): VariantPlan {
   const { TransformResources: resources, Environment: asked = {} } = request;
   const batch = batchVariables(request);
   const withVariables = (container: ContainerDefinition): ContainerDefinition => ({

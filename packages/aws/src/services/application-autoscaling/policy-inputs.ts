@@ -1,6 +1,6 @@
 import type { EvaluatedMetric } from "@galatea/hosting/alarms";
 import { validationError } from "@galatea/hosting";
-import { stepsFault, type StepPolicy, type TrackingPolicy } from "@galatea/hosting/scaling";
+import { stepAdjustmentsError, type StepPolicy, type TargetTrackingPolicy } from "@galatea/hosting/scaling";
 import type { ApplicationAutoscalingInputs } from "../../spec/gen/application-autoscaling.ts";
 import type { ScaledTarget } from "./resources.ts";
 
@@ -15,14 +15,14 @@ export interface PolicyContext {
   readonly tracked: ScaledTarget["tracked"];
   /** Returns an id for names of alarms. */
   readonly newId: () => string;
-  readonly before: TrackingPolicy | null;
+  readonly before: TargetTrackingPolicy | null;
 }
 
 const periodMs = 60_000;
 const cooldownSecondsDefault = 300;
 
 /** Throws AwsError for a metric that cannot be tracked. */
-export function parseTrackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyContext): TrackingPolicy {
+export function parseTrackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyContext): TargetTrackingPolicy {
   const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
   const { CustomizedMetricSpecification: customized } = config;
   if (!(targetValue > 0)) throw validationError("TargetValue must be greater than 0.");
@@ -68,7 +68,7 @@ export function parseStepPolicy(
     upper: step.MetricIntervalUpperBound ?? null,
     adjustment: step.ScalingAdjustment,
   }));
-  const fault = stepsFault(steps);
+  const fault = stepAdjustmentsError(steps);
   if (fault !== null) throw validationError(fault);
   if (config.AdjustmentType === "ExactCapacity" && steps.some(({ adjustment }) => adjustment < 0)) {
     throw validationError("ScalingAdjustment of ExactCapacity must not be negative.");

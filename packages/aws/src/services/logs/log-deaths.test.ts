@@ -9,10 +9,10 @@ import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixt
 import { createDirectoryLogStreams, type LogStreams } from "@galatea/hosting";
 import {
   MemoryDocuments,
-  recordedMovesContract,
-  watchFiles,
+  recordedTransitionsContract,
+  onFileChanges,
   type DocumentMemory,
-  type MovesRow,
+  type RecordedTransition,
 } from "@galatea/hosting/records/contracts";
 import { GroupFilters, openMetricFilterStore } from "./index.ts";
 import type { MetricFilterRecord } from "./metric-filters/index.ts";
@@ -153,7 +153,7 @@ const withOld = (more: string | null) => async (world: World) => {
 const streams = (s: string) => ({ g: { streams: { s } } });
 const whole = have({ g: { streams: { s: "one" }, filters: "a b" } });
 
-const rows: readonly MovesRow<World, Found>[] = [
+const rows: readonly RecordedTransition<World, Found>[] = [
   { what: "a group is made", ask: createGroup, orElse: [have({})], end: have({ g: {} }), writesMin: 4 },
   {
     what: "a group with a long name is made",
@@ -292,7 +292,7 @@ const rows: readonly MovesRow<World, Found>[] = [
 
 type Move = `${"make" | "delete"} ${"group" | "stream"}` | "write" | "keep" | "prune" | "put filter" | "delete filter";
 
-recordedMovesContract<World, string, Found, Move>({
+recordedTransitionsContract<World, string, Found, Move>({
   name: "log group",
   kinds: ["metric-filter"],
   open: (memory, left) => World.open(memory, left ?? mkdtempSync(join(places, "logs-"))),
@@ -301,7 +301,7 @@ recordedMovesContract<World, string, Found, Move>({
     cpSync(directory, copy, { recursive: true });
     return copy;
   },
-  watch: ({ directory }, changed) => watchFiles(directory, changed),
+  watch: ({ directory }, changed) => onFileChanges(directory, changed),
   settled: ({ logs }) => logs.prune(),
   found,
   moves: {

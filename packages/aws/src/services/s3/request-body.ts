@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { AwsError, readToBuffer } from "@galatea/base";
-import { checkBody, digestOf, type BodyExpectation, type DigestName, type PutOptions } from "@galatea/hosting/objects";
+import { checkBody, computeDigest, type BodyExpectation, type DigestName, type PutOptions } from "@galatea/hosting/objects";
 import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "../../signing/index.ts";
 import {
   announcedAlgorithms,
@@ -120,7 +120,7 @@ export async function readDocument(request: S3Request, bytesMax: number): Promis
   const names = Object.keys(expect.announced()).map(
     (name) => (name === "signedSha256" ? "sha256" : name) as DigestName,
   );
-  const digests = Object.fromEntries(names.map((name) => [name, digestOf(name, document)]));
+  const digests = Object.fromEntries(names.map((name) => [name, computeDigest(name, document)]));
   checkBody({ byteLength: document.byteLength, digests }, expect);
   return document;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { AwsError, readToBuffer, reserveCallMemory } from "@galatea/base";
-import { tooLong, type AsyncRequest, type Hosting } from "@galatea/hosting";
+import { payloadTooLarge, type AsyncRequest, type Hosting } from "@galatea/hosting";
 import type { InvokeCall } from "./invoke-endpoint.ts";
 import { constraintError } from "./runtime-path.ts";
 
@@ -89,7 +89,7 @@ async function readRequest({ request, context }: InvokeCall): Promise<AsyncReque
     extension: textOf(request, rules.extension),
     fileName: textOf(request, rules.fileName),
   };
-  const refusal = () => tooLong(inlineBytesMax);
+  const refusal = () => payloadTooLarge(inlineBytesMax);
   if (Number(request.headers["content-length"] ?? 0) > inlineBytesMax) throw refusal();
   const { memory } = context;
   // The memory of a body that was buffered for its signature is already taken.

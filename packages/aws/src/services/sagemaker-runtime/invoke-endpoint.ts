@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { AwsError, readToBuffer, reserveCallMemory, type ByteLease } from "@galatea/base";
 import {
   bufferedBytesMax,
-  tooLong,
+  payloadTooLarge,
   type Hosting,
   type InvocationReply,
   type InvocationRequest,
@@ -137,7 +137,7 @@ function declaredLength(request: IncomingMessage, bytesMax: number): number | nu
   const text = request.headers["content-length"];
   if (text === undefined) return request.headers["transfer-encoding"] === undefined ? 0 : null;
   const length = Number(text);
-  if (length > bytesMax) throw tooLong(bytesMax);
+  if (length > bytesMax) throw payloadTooLarge(bytesMax);
   return length;
 }
 
@@ -153,7 +153,7 @@ async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: 
   const isHeld = memory.bytes > 0;
   if (!isHeld && length !== null) reserveCallMemory(memory, length);
   const take = isHeld || length !== null ? null : (bytes: number) => reserveCallMemory(memory, bytes);
-  return await readToBuffer(request, bytesMax, () => tooLong(bytesMax), take);
+  return await readToBuffer(request, bytesMax, () => payloadTooLarge(bytesMax), take);
 }
 
 function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {

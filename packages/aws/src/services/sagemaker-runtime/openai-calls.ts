@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { AwsError, readToBuffer, reserveCallMemory } from "@galatea/base";
-import { responseChunks, tooLong, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
+import { responseChunks, payloadTooLarge, type InvocationReply, type InvocationRequest } from "@galatea/hosting";
 import { StreamWriter } from "../../wire/index.ts";
 import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
 import { modelNotFound, openAiError } from "./openai-errors.ts";
@@ -29,7 +29,7 @@ export async function openOpenAiCall(
   const { memory } = call.context;
   const isHeld = memory.bytes > 0;
   const take = isHeld ? null : (bytes: number) => reserveCallMemory(memory, bytes);
-  const body = await readToBuffer(call.request, requestBytesMax, () => tooLong(requestBytesMax), take);
+  const body = await readToBuffer(call.request, requestBytesMax, () => payloadTooLarge(requestBytesMax), take);
   const named = namedModel(body);
   // The length of a chunked body is known now.
   const { "content-length": _length, ...headers } = invocation.headers;

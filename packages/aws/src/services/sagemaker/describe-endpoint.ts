@@ -1,8 +1,8 @@
 import {
   failureReason,
   groupKey,
-  isProduction,
-  stepOf,
+  isProductionGroup,
+  currentStep,
   type EndpointDescription,
   type EndpointRecord,
   type Generation,
@@ -56,7 +56,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
 
 /** Returns the variants, and the shadow variants apart if there are any. */
 function variantsOf<Told>({ variants }: Generation, tell: (group: VariantGroup, index: number) => Told) {
-  const told = variants.map((group, index) => ({ isShadow: !isProduction(group), told: tell(group, index) }));
+  const told = variants.map((group, index) => ({ isShadow: !isProductionGroup(group), told: tell(group, index) }));
   const [production, shadows] = [false, true].map((wanted) =>
     told.filter(({ isShadow }) => isShadow === wanted).map((each) => each.told),
   );
@@ -145,7 +145,7 @@ function statusOf(generation: Generation, { record }: EndpointDescription) {
   if (state.at !== "Updating" && state.at !== "RollingBack") return {};
   const { stepIndex, steps, bakesUntilMs } = state.change;
   const which = `step ${stepIndex + 1} of ${steps.length}`;
-  const share = stepOf(record)?.generations.find(({ number }) => number === generation.number)?.trafficShare ?? 0;
+  const share = currentStep(record)?.generations.find(({ number }) => number === generation.number)?.trafficShare ?? 0;
   if (bakesUntilMs !== null) {
     return status("Baking", `It gets ${Math.round(share * 100)} % of the requests, ${which}.`, record.modifiedMs);
   }

@@ -19,7 +19,7 @@ import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "@galatea/hosting/objects";
 import {
   createDirectoryLogStreams,
-  keepPruned,
+  pruneLogsPeriodically,
   Hosting,
   hostingLimits,
   instanceLimits,
@@ -33,13 +33,13 @@ import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hos
 import { visibleGpuCount } from "@galatea/server/gpus";
 import { watchGpus } from "../gpus.ts";
 import { openCountedSeries, createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
-import { InstanceKeys, type AccessFacts } from "@galatea/hosting/instance-keys";
+import { InstanceKeys, type AccessContext } from "@galatea/hosting/instance-keys";
 import {
-  confinementGaps,
-  confinementKinds,
-  confinementMeans,
+  isolationGaps,
+  isolationKinds,
+  readIsolationCapabilities,
   ProcessHost,
-  warnOfGaps,
+  logIsolationGaps,
   type ContainerCommand,
   type ContainerStart,
 } from "@galatea/hosting/process-host";
@@ -214,7 +214,7 @@ const messageOptions = (
 });
 
 /** Looks hosting up at each access, because it is opened after the keys. */
-function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions, hosting: () => Hosting): AccessFacts {
+function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions, hosting: () => Hosting): AccessContext {
   return {
     invokableEndpoints,
     isModelData: (object) => hosting().isModelData(object),
@@ -264,14 +264,14 @@ function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, c
 }
 
 function hostingsPages(hosting: Hosting, log: Logger) {
-  const gaps = confinementGaps(confinementMeans());
-  warnOfGaps(gaps, log);
+  const gaps = isolationGaps(readIsolationCapabilities());
+  logIsolationGaps(gaps, log);
   // A container also knows the settings that its operator's flags disable.
   const unconfined = () => ({ ...gaps, ...hosting.statistics().unconfined });
   return {
     hosting,
     version: serverVersion,
-    metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), confinementKinds, unconfined }),
+    metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), confinementKinds: isolationKinds, unconfined }),
     unconfined,
   };
 }
@@ -330,7 +330,7 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
   );
   const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
-  upkeep.run((closing) => keepPruned(logs, { clock: systemClock, logger: log }, closing));
+  upkeep.run((closing) => pruneLogsPeriodically(logs, { clock: systemClock, logger: log }, closing));
   return logs;
 }
 

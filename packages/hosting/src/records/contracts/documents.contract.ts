@@ -8,7 +8,7 @@ import {
   type DocumentChange,
   type DocumentQuery,
   type Documents,
-  type Expectation,
+  type ExpectedVersion,
 } from "../documents.ts";
 
 /**
@@ -26,7 +26,7 @@ export interface DocumentsSubjectOptions {
   readonly batchMax: number;
 }
 
-const put = (key: string, body: string, expects: Expectation, orders?: Record<string, string>): DocumentChange => ({
+const put = (key: string, body: string, expects: ExpectedVersion, orders?: Record<string, string>): DocumentChange => ({
   do: "put",
   kind: "thing",
   key,

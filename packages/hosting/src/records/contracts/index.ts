@@ -9,7 +9,7 @@ export {
   type DurableMetricsOptions,
   type DurableMetricsSubject,
 } from "./metric-store.contract.ts";
-export { recordedMovesContract, type MovesRow } from "./recorded-moves.contract.ts";
+export { recordedTransitionsContract, type RecordedTransition } from "./recorded-moves.contract.ts";
 export { DocumentMemory, MemoryDocuments } from "../memory-documents.ts";
 export { UpkeepClock } from "./upkeep-clock.ts";
-export { watchFiles } from "./watched-files.ts";
+export { onFileChanges } from "./watched-files.ts";

@@ -10,7 +10,7 @@ import { copyOfMemory, RememberedMemory } from "./remembered-memory.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /** One path through a state machine. */
-export interface MovesRow<World, Found> {
+export interface RecordedTransition<World, Found> {
   readonly what: string;
   /** Creates the initial state, without crashes. */
   readonly given?: (world: World) => Promise<unknown>;
@@ -42,12 +42,12 @@ export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, 
   readonly found: (world: World, memory: DocumentMemory) => Promise<Found>;
   /** Every transition of the machine, with the rows that perform it. */
   readonly moves: Readonly<Record<Move, readonly string[]>>;
-  readonly rows: readonly MovesRow<World, Found>[];
+  readonly rows: readonly RecordedTransition<World, Found>[];
   /** Number of next runs that are tested concurrently; 1 by default. */
   readonly atOnce?: number;
 }
 
-export function recordedMovesContract<World extends AsyncDisposable, Outside, Found, Move extends string>(
+export function recordedTransitionsContract<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
 ): void {
   test(`${machine.name}: each move has a row in the table of deaths`, () => {
@@ -82,7 +82,7 @@ interface Left<Outside> {
 
 async function firstLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
-  row: MovesRow<World, Found>,
+  row: RecordedTransition<World, Found>,
 ): Promise<{ readonly lives: readonly Left<Outside>[]; readonly acknowledgedCount: number }> {
   const lives: Left<Outside>[] = [];
   let first: World | null = null;
@@ -105,7 +105,7 @@ async function firstLife<World extends AsyncDisposable, Outside, Found, Move ext
 
 async function nextLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
-  row: MovesRow<World, Found>,
+  row: RecordedTransition<World, Found>,
   life: Left<Outside> & { readonly isAcknowledged: boolean; readonly what: string },
 ): Promise<void> {
   const memory = copyOfMemory(life.memory);

@@ -7,7 +7,7 @@ import { join } from "node:path";
  * folder is the state after a crash at that point. Writes to a file are split in two, and recursive removals happen
  * step by step. Open files are not watched.
  */
-export function watchFiles(folder: string, changed: () => void): Disposable {
+export function onFileChanges(folder: string, changed: () => void): Disposable {
   const real = { ...fs };
   const tell = (path: unknown) => {
     if (String(path).startsWith(join(folder, "/"))) changed();
