@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { AsyncEvent, AsyncReceipt } from "../src/index.ts";
-import { DocumentMemory, recordedTransitionsContract, type RecordedTransition } from "../src/records/contracts/index.ts";
+import {
+  DocumentMemory,
+  recordedTransitionsContract,
+  type RecordedTransition,
+} from "../src/records/contracts/index.ts";
 import type { DocumentChange } from "../src/records/index.ts";
 import { AsyncBench, paths } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";

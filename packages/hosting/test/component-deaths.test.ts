@@ -1,6 +1,10 @@
 /** A platform that is killed after any of the writes of an inference component's moves: the next one comes to the same end. */
 import type { ComponentEvent } from "../src/index.ts";
-import { recordedTransitionsContract, type DocumentMemory, type RecordedTransition } from "../src/records/contracts/index.ts";
+import {
+  recordedTransitionsContract,
+  type DocumentMemory,
+  type RecordedTransition,
+} from "../src/records/contracts/index.ts";
 import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench } from "./traffic-fixture.ts";

@@ -1,6 +1,10 @@
 /** A platform that is killed after any of the writes of an endpoint's moves: the next one comes to the same end. */
 import type { DeploymentConfig, EndpointEvent, EndpointRecord } from "../src/index.ts";
-import { recordedTransitionsContract, type DocumentMemory, type RecordedTransition } from "../src/records/contracts/index.ts";
+import {
+  recordedTransitionsContract,
+  type DocumentMemory,
+  type RecordedTransition,
+} from "../src/records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, type PlannedVariant } from "./traffic-fixture.ts";
 

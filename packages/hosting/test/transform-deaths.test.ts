@@ -2,7 +2,11 @@
 import { ByteBudget } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { TransformEvent, TransformRequest } from "../src/index.ts";
-import { recordedTransitionsContract, type DocumentMemory, type RecordedTransition } from "../src/records/contracts/index.ts";
+import {
+  recordedTransitionsContract,
+  type DocumentMemory,
+  type RecordedTransition,
+} from "../src/records/contracts/index.ts";
 import { input, TransformBench } from "./transforms-fixture.ts";
 
 const name = "job";

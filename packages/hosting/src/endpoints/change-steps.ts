@@ -66,7 +66,9 @@ function sharesOf(routing: TrafficRouting, instanceCount: number): readonly numb
     case "ALL_AT_ONCE":
       return [1];
     case "CANARY":
-      return [Math.min(1, shareOfInstances(routing.CanarySize, instanceCount)), 1].filter((share, at) => at === 1 || share < 1);
+      return [Math.min(1, shareOfInstances(routing.CanarySize, instanceCount)), 1].filter(
+        (share, at) => at === 1 || share < 1,
+      );
     case "LINEAR": {
       const step = shareOfInstances(routing.LinearStepSize, instanceCount);
       const stepCount = Math.max(1, Math.ceil(1 / step - 1e-9));
@@ -181,7 +183,11 @@ export function rollbackSteps(
  * Returns the sizes of a generation that are needed in addition to another generation of the given sizes: for each
  * variant, enough instances for the share of requests that the other generation cannot serve.
  */
-function neededInAddition({ variants }: Generation, other: Generation, sizes: readonly GroupSize[]): readonly GroupSize[] {
+function neededInAddition(
+  { variants }: Generation,
+  other: Generation,
+  sizes: readonly GroupSize[],
+): readonly GroupSize[] {
   const wholeCount = Math.max(1, countOf(other, settledSizes(other)));
   const lacks = new Map(
     other.variants.map(({ plan, settled }, index) => {

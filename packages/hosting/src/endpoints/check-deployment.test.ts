@@ -20,11 +20,11 @@ test("what an update of two instances may be, and why it may not be something el
     [rolling(half), null],
     [
       traffic({ Type: "CANARY" }),
-      "CanarySize is for the traffic routing CANARY, which requires it; the type is CANARY.",
+      "CanarySize must be set for traffic routing of type CANARY, and for no other type (found type CANARY).",
     ],
     [
       traffic({ Type: "ALL_AT_ONCE", LinearStepSize: half }),
-      "LinearStepSize is for the traffic routing LINEAR, which requires it; the type is ALL_AT_ONCE.",
+      "LinearStepSize must be set for traffic routing of type LINEAR, and for no other type (found type ALL_AT_ONCE).",
     ],
     [
       traffic({ Type: "CANARY", CanarySize: { Type: "INSTANCE_COUNT", Value: 2 } }),

@@ -1,4 +1,10 @@
-import { MirroredCalls, captureSettings, ShadowCalls, type Mirrors, type EndpointMirrorMemory } from "../mirrors/index.ts";
+import {
+  MirroredCalls,
+  captureSettings,
+  ShadowCalls,
+  type Mirrors,
+  type EndpointMirrorMemory,
+} from "../mirrors/index.ts";
 import type { InvocationRequest } from "../invocations/index.ts";
 import { isProductionGroup, type EndpointRecord, type Generation } from "./endpoint-record.ts";
 import type { VariantFleet } from "./variant-fleet.ts";

@@ -14,7 +14,13 @@ import {
   type EndpointRecord,
   type Generation,
 } from "./endpoint-record.ts";
-import { applyEndpointEvent, nextChangeAction, currentStep, type EndpointEvent, peakFootprint } from "./endpoint-state.ts";
+import {
+  applyEndpointEvent,
+  nextChangeAction,
+  currentStep,
+  type EndpointEvent,
+  peakFootprint,
+} from "./endpoint-state.ts";
 
 const owner = { region: "us-east-1", accountId: "000000000000" };
 
@@ -222,7 +228,10 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
     currentStep(again)?.generations.map(({ sizes: each }) => each.map(({ instanceCount }) => instanceCount)),
     [...left, [2]],
   );
-  const unchanged = ["fail", "fail"].reduce((now, reason) => applyEndpointEvent(now, { kind: "failed", reason }), again);
+  const unchanged = ["fail", "fail"].reduce(
+    (now, reason) => applyEndpointEvent(now, { kind: "failed", reason }),
+    again,
+  );
   assertServes(unchanged);
   assert.deepEqual([unchanged.state.at, observedCounts(unchanged)], ["UpdateRollbackFailed", [...left, [0]]]);
   for (const begun of [again, updated(unchanged, generation(4, [2]), null)]) {

@@ -149,7 +149,10 @@ export class VariantInstance implements AsyncDisposable {
           await this.#recordKeys();
           isRecorded = true;
         } catch (error) {
-          logger.warning("failed to record the access keys of an instance; retrying", { instance: this.id, error: String(error) });
+          logger.warning("failed to record the access keys of an instance; retrying", {
+            instance: this.id,
+            error: String(error),
+          });
           await delay(clock, recordRetryMs, closing);
         }
       }

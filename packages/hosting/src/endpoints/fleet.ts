@@ -412,7 +412,10 @@ export class Fleet implements VariantFleet {
     return preferred(healthy, ({ invocations }) => invocations.refusalOf(request) === null);
   }
 
-  #choose(candidates: readonly VariantInstance[], { targetModel, targetContainer }: InvocationRequest): VariantInstance {
+  #choose(
+    candidates: readonly VariantInstance[],
+    { targetModel, targetContainer }: InvocationRequest,
+  ): VariantInstance {
     const [only, ...others] = candidates;
     assert(only !== undefined, "there is an instance to choose");
     if (others.length === 0) return only;

@@ -105,7 +105,9 @@ test("an instance is given more than its part only where no other one that has t
       else if (having.length > 0) assert.equal(serve.copy, "coming");
       if (bring !== null) {
         assert.deepEqual([bring.copy, bring.hasRoom, bring.inFlightCount < bound], ["absent", true, true]);
-        assert.ok(having.length < modelCopiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0);
+        assert.ok(
+          having.length < modelCopiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0,
+        );
       }
       if (serve.inFlightCount < bound) return;
       assert.ok(having.length > 0);

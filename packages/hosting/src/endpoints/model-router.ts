@@ -177,7 +177,8 @@ export class ModelRouter {
   ): boolean {
     const { clock, coldMs } = this.#options;
     const { place, to, places, name } = on;
-    if (to === null || !to.models.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= additionalLoadsMax) return false;
+    if (to === null || !to.models.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= additionalLoadsMax)
+      return false;
     const nowNs = clock.monotonicNs();
     if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
     let bytes = 0;
@@ -196,11 +197,14 @@ export class ModelRouter {
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      this.#options.logger.info("failed to load an additional copy of a model; requests continue on the existing copies", {
-        instance: to.id,
-        target,
-        error: String(error),
-      });
+      this.#options.logger.info(
+        "failed to load an additional copy of a model; requests continue on the existing copies",
+        {
+          instance: to.id,
+          target,
+          error: String(error),
+        },
+      );
       return false;
     }
   }

@@ -1,7 +1,13 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { ContainerConnectionLost, readErrorText } from "../instance-agent/index.ts";
-import { AgentProtocolError, errorFromWire, agentHeaders, agentProtocolVersion, type AgentErrorBody } from "./agent-protocol.ts";
+import {
+  AgentProtocolError,
+  errorFromWire,
+  agentHeaders,
+  agentProtocolVersion,
+  type AgentErrorBody,
+} from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 
 /** The certificates that a client accepts from an agent that listens with TLS. */
@@ -93,7 +99,8 @@ export class AgentConnection implements AsyncDisposable {
     const { headers: received, body, statusCode } = response;
     // Without this listener, a connection that breaks after the body was dropped would be an uncaught error.
     body.on("error", () => {});
-    if (statusCode === 200 && received[agentHeaders.protocol] === agentProtocolVersion) return { headers: received, body };
+    if (statusCode === 200 && received[agentHeaders.protocol] === agentProtocolVersion)
+      return { headers: received, body };
     const text = await readErrorText(body);
     if (received[agentHeaders.error] !== undefined) throw errorFromWire(JSON.parse(text) as AgentErrorBody);
     const agentVersion = String(received[agentHeaders.protocol] ?? "none");

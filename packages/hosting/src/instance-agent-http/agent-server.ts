@@ -171,7 +171,12 @@ export class AgentServer implements AsyncDisposable {
       }
       case "GET events": {
         const after = query.get("after");
-        return await writeEventStream(response, { agent, clock, after: after === null ? undefined : Number(after), signal });
+        return await writeEventStream(response, {
+          agent,
+          clock,
+          after: after === null ? undefined : Number(after),
+          signal,
+        });
       }
       case "PUT instances/id":
         return sendJson(response, { wasThere: await this.#put(exchange) });

@@ -230,7 +230,8 @@ function textOf({ headers: received }: AgentResponse, name: string): string {
 function containerHeaders({ headers: received }: AgentResponse): AgentReply["headers"] {
   const found: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(received)) {
-    if (value !== undefined && name.startsWith(containerHeaderPrefix)) found[name.slice(containerHeaderPrefix.length)] = value;
+    if (value !== undefined && name.startsWith(containerHeaderPrefix))
+      found[name.slice(containerHeaderPrefix.length)] = value;
   }
   return found;
 }

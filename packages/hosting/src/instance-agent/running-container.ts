@@ -23,7 +23,13 @@ import {
 import { ContainerConnectionLost, ContainerTimeout, RequestNotSent, UnknownInstance } from "./agent-errors.ts";
 import type { ContainerHealth, InstanceEvent, ListedContainer } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec, ModelCacheSpec } from "./agent-spec.ts";
-import type { AcquiredModel, AgentContainer, AgentReply, AgentRequest, BufferedAgentRequest } from "./instance-agent.ts";
+import type {
+  AcquiredModel,
+  AgentContainer,
+  AgentReply,
+  AgentRequest,
+  BufferedAgentRequest,
+} from "./instance-agent.ts";
 import type { ContainerView } from "./instance-view.ts";
 
 /** Dependencies that all containers of an agent share. */

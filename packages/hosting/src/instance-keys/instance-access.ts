@@ -43,7 +43,11 @@ export function isAccessAllowed(identity: InstanceIdentity, access: InstanceAcce
 }
 
 /** Allows the instance's own endpoint, and endpoints that its model's Environment or the operator names. */
-function isInvocationAllowed(endpointName: string, identity: InstanceIdentity, { invokableEndpoints }: AccessContext): boolean {
+function isInvocationAllowed(
+  endpointName: string,
+  identity: InstanceIdentity,
+  { invokableEndpoints }: AccessContext,
+): boolean {
   const name = endpointName.toLowerCase();
   const named = [identity.endpointName, ...identity.invokableEndpoints, ...invokableEndpoints];
   return named.some((each) => each === "*" || each.toLowerCase() === name);

@@ -1,7 +1,12 @@
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
 import { openDeadline, unreachable, type Clock } from "@galatea/base";
-import { ContainerEndedError, type ListedModel, type ModelLoadReply, type ModelContainer } from "../model-cache/index.ts";
+import {
+  ContainerEndedError,
+  type ListedModel,
+  type ModelLoadReply,
+  type ModelContainer,
+} from "../model-cache/index.ts";
 import { BufferedReplyHandler, type BufferedReply, type BufferedReplyOptions } from "./buffered-reply.ts";
 import type { InstanceAddress } from "./model-host.ts";
 

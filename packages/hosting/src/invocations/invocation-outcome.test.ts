@@ -43,7 +43,9 @@ test("an error's outcome is by the container's status, and by the platform's whe
   assert.deepEqual(outcomeOfError(containerError(0, "late", place), request), { kind: "timed-out" });
   assert.deepEqual(outcomeOfError(full, request), { kind: "refused", status: 503 });
   assert.deepEqual(outcomeOfError(payloadTooLarge(1), request), { kind: "refused", status: 413 });
-  assert.deepEqual(outcomeOfError(payloadTooLarge(1), { ...request, hasResponse: true }), { kind: "response-too-long" });
+  assert.deepEqual(outcomeOfError(payloadTooLarge(1), { ...request, hasResponse: true }), {
+    kind: "response-too-long",
+  });
   assert.deepEqual(outcomeOfError(new AwsError("ModelStreamError", ""), request), { kind: "broken-off" });
   assert.deepEqual(outcomeOfError(new TypeError("bug"), request), { kind: "refused", status: 500 });
   assert.deepEqual(outcomeOfError(full, { ...request, isCancelled: true }), { kind: "cancelled" });

@@ -49,7 +49,9 @@ export function formatPageToken(direction: "f" | "b", { segment, offset }: LogPo
   return `${direction}/${String(segment).padStart(10, "0")}/${String(offset).padStart(12, "0")}`;
 }
 
-export function parsePageToken(token: string): { readonly direction: "f" | "b"; readonly position: LogPosition } | null {
+export function parsePageToken(
+  token: string,
+): { readonly direction: "f" | "b"; readonly position: LogPosition } | null {
   const match = /^([fb])\/(\d{1,10})\/(\d{1,12})$/.exec(token);
   if (match === null) return null;
   return {

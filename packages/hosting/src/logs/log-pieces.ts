@@ -14,7 +14,10 @@ export interface SegmentFile {
  * Yields the lines of a file that begin at or after an offset, in chunks; the event loop runs other work between two of
  * them.
  */
-export async function* readLinesFrom({ segment, path }: SegmentFile, offset: number): AsyncGenerator<readonly LogLine[]> {
+export async function* readLinesFrom(
+  { segment, path }: SegmentFile,
+  offset: number,
+): AsyncGenerator<readonly LogLine[]> {
   await using file = await opened(path);
   if (file === null) return;
   // The byte before the offset shows whether a line begins there.

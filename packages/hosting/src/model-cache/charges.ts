@@ -113,13 +113,13 @@ export function chooseEvictions(
 }
 
 /** Returns the cost of a model alone, shared contents included. */
-export function modelCostBytes({ ownBytes, contents }: ModelCost): number {
+export function costBytes({ ownBytes, contents }: ModelCost): number {
   return contents.reduce((sum, { byteLength }) => sum + byteLength, ownBytes);
 }
 
 /** Clips a charge to the capacity. A model that is estimated above it is loaded alone, and the container decides whether it fits. */
 export function limitCost(charge: ModelCost, capacityBytes: number): ModelCost {
-  return modelCostBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
+  return costBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
 }
 
 /**

@@ -2,7 +2,7 @@ import type { UnpackedArchive } from "../objects/index.ts";
 import { ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
-import { ModelCostSet, modelCostBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
+import { ModelCostSet, costBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemoryState, type ModelVersion as Version } from "./model-version.ts";
 import { notEnoughMemoryText, type MemoryShare } from "../nodes/index.ts";
@@ -332,7 +332,7 @@ export class ModelCache implements AsyncDisposable {
     const share = this.#share;
     const ownBytes = this.#costs.estimateOwnBytes(tree.fingerprint, tree.ownBytes);
     const charge = limitCost({ key: version.id, ownBytes, contents: tree.contents }, memoryBytesMax);
-    const aloneBytes = modelCostBytes(charge);
+    const aloneBytes = costBytes(charge);
     for (;;) {
       signal.throwIfAborted();
       const mostBytes = share.maximumBytes();
@@ -436,7 +436,7 @@ export class ModelCache implements AsyncDisposable {
       isLoading: load !== null,
       isCurrent: this.#current.get(target) === version,
       ownBytes: charge?.ownBytes ?? 0,
-      wholeBytes: charge === undefined ? 0 : modelCostBytes(charge),
+      wholeBytes: charge === undefined ? 0 : costBytes(charge),
       pinCount,
       usedNs,
     };

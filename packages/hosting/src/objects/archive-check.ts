@@ -13,7 +13,11 @@ const entryCost = 2 ** 16;
  * Resolves with whether `destination` has exactly the content of an archive: every file by its SHA-256, every directory
  * and every link. Links are not followed. It runs in an unpacking thread.
  */
-export async function isTreeUnchanged(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
+export async function isTreeUnchanged(
+  destination: string,
+  tree: UnpackedArchive,
+  signal: AbortSignal,
+): Promise<boolean> {
   const files = new Map(tree.files.map((file) => [file.path, file]));
   const places = new Map(tree.places.map(({ path, linkTarget }) => [path, linkTarget]));
   const folders = [""];

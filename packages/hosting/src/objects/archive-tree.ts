@@ -163,7 +163,10 @@ export class ArchiveTree {
       const made = this.#made.get(parent);
       if (made === undefined) this.#makeDirectory(parent);
       else if (made !== "directory") {
-        throw new ArchiveError("clash", `${printablePath(path)} lies under ${printablePath(parent)}, which is a ${made}`);
+        throw new ArchiveError(
+          "clash",
+          `${printablePath(path)} lies under ${printablePath(parent)}, which is a ${made}`,
+        );
       }
     }
   }
@@ -227,13 +230,16 @@ export class ArchiveTree {
 function safePath(raw: string, limits: ArchiveLimits): string {
   // The SageMaker SDK writes the root of repacked archives in this form.
   if (/^\/+$/.test(raw)) return "";
-  if (raw.startsWith("/")) throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printablePath(raw)}`);
-  if (raw.includes("\0")) throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printablePath(raw)}`);
+  if (raw.startsWith("/"))
+    throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printablePath(raw)}`);
+  if (raw.includes("\0"))
+    throw new ArchiveError("unsafe", `the archive holds a path with a NUL: ${printablePath(raw)}`);
   if (Buffer.byteLength(raw) > limits.pathBytesMax) {
     throw new ArchiveError("limit", `a path of the archive is longer than ${limits.pathBytesMax} bytes`);
   }
   const parts = raw.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.includes("..")) throw new ArchiveError("unsafe", `the archive holds a path with "..": ${printablePath(raw)}`);
+  if (parts.includes(".."))
+    throw new ArchiveError("unsafe", `the archive holds a path with "..": ${printablePath(raw)}`);
   if (parts.length > limits.depthMax) {
     throw new ArchiveError("limit", `a path of the archive is deeper than ${limits.depthMax} directories`);
   }

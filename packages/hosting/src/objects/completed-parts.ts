@@ -13,7 +13,11 @@ import type {
 import type { StoredPart, MultipartUpload } from "./stored-upload.ts";
 
 /** Returns the parts that the client lists, after checking them against the uploaded ones. */
-export function chooseParts(upload: MultipartUpload, named: readonly CompletedPart[], partBytesMin: number): StoredPart[] {
+export function chooseParts(
+  upload: MultipartUpload,
+  named: readonly CompletedPart[],
+  partBytesMin: number,
+): StoredPart[] {
   if (named.length === 0) throw new AwsError("MalformedXML", "You must specify at least one part");
   let before = 0;
   const chosen = named.map((part) => {

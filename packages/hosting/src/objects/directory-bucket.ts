@@ -158,7 +158,11 @@ export class FileSystemBucket {
     const version = this.#nextVersion;
     this.#nextVersion += 1;
     const encoded = encodeEntry(stored);
-    await this.#files.create(join(shard.path, entryFileName(hash, version)), [encoded, ...chunks], [() => shard.synced]);
+    await this.#files.create(
+      join(shard.path, entryFileName(hash, version)),
+      [encoded, ...chunks],
+      [() => shard.synced],
+    );
     const entry = { ...stored, version, offset: stored.data === null ? encoded.byteLength : 0 };
     this.index.set(entry);
     this.#snapshot.changed();

@@ -393,7 +393,10 @@ test("the CRC of stretches one behind the other is that of their bytes", () => {
       }),
     );
     const large = Buffer.alloc(6 * 2 ** 20, 9);
-    const half = { byteLength: large.length / 2, checksum: computeDigest(algorithm, large.subarray(0, large.length / 2)) };
+    const half = {
+      byteLength: large.length / 2,
+      checksum: computeDigest(algorithm, large.subarray(0, large.length / 2)),
+    };
     assert.equal(combineChecksums(algorithm, [half, half]), computeDigest(algorithm, large));
   }
 });

@@ -161,7 +161,12 @@ export class DirectoryUploads {
     }
   }
 
-  async #writePart(upload: MultipartUpload, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
+  async #writePart(
+    upload: MultipartUpload,
+    partNumber: number,
+    body: Readable,
+    options: PutOptions,
+  ): Promise<PartHead> {
     const id = upload.head;
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > partNumberMax) {
       body.destroy();
@@ -199,7 +204,8 @@ export class DirectoryUploads {
         await rename(aside, target);
         upload.parts.set(partNumber, part);
         place?.keep();
-        if (before !== undefined && before.data !== joinedFileName) await rm(join(folder, before.data), { force: true });
+        if (before !== undefined && before.data !== joinedFileName)
+          await rm(join(folder, before.data), { force: true });
       });
       return part;
     } catch (cause) {

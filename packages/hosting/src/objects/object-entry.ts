@@ -43,7 +43,8 @@ export function parseEntryName(name: string): EntryName | null {
 }
 
 /** Returns the name of the file with an object's bytes. */
-export const dataFileName = (entry: ObjectEntry): string => entry.data ?? entryFileName(keyHash(entry.head.key), entry.version);
+export const dataFileName = (entry: ObjectEntry): string =>
+  entry.data ?? entryFileName(keyHash(entry.head.key), entry.version);
 
 const lengthDigits = 8;
 /** The first line: a checksummed line with the length of the next. */

@@ -30,7 +30,10 @@ function writeGroup(orders: readonly SmallFileRequest[]): SmallFileReply[] {
     const { message, code = null } = error as { readonly message: string; readonly code?: string };
     replies.push({ id, failure: { message, code } });
   };
-  const attempted = <Order extends SmallFileRequest, Result>(each: readonly Order[], attempt: (order: Order) => Result) =>
+  const attempted = <Order extends SmallFileRequest, Result>(
+    each: readonly Order[],
+    attempt: (order: Order) => Result,
+  ) =>
     each.flatMap((order) => {
       try {
         return [attempt(order)];

@@ -177,7 +177,8 @@ export class Endpoints {
     const record = await this.find(name, owner);
     const moved = await this.#options.reconciler.transition(nameKey(name), (now) => {
       this.#options.components.checkNoComponents(now);
-      if (!canStopEndpoint(now.state)) throw validationError(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
+      if (!canStopEndpoint(now.state))
+        throw validationError(`Cannot stop endpoint "${now.arn}": it is ${now.state.at}.`);
       return { kind: "stop" };
     });
     if (moved === null) throw resourceNotFound("endpoint", record.arn);

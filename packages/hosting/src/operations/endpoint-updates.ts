@@ -128,7 +128,11 @@ export function newUpdateEvent(
   next: Generation,
   { deploymentConfig, nowMs }: { readonly deploymentConfig: DeploymentConfig | null; readonly nowMs: number },
 ): EndpointEvent {
-  const change = newEndpointChange(nowMs, stepsToGeneration(now, next, deploymentConfig), limitsOf(deploymentConfig, nowMs));
+  const change = newEndpointChange(
+    nowMs,
+    stepsToGeneration(now, next, deploymentConfig),
+    limitsOf(deploymentConfig, nowMs),
+  );
   return { kind: "update", next, change, deploymentConfig };
 }
 
@@ -148,10 +152,7 @@ export function smallerUpdateAdvice(updating: EndpointRecord): string | null {
   if (rolling.RollbackMaximumBatchSize !== undefined) return null;
   const policy = { ...rolling, RollbackMaximumBatchSize: rolling.MaximumBatchSize };
   const back = { ...deploymentConfig, RollingUpdatePolicy: policy };
-  const less = footprintDifference(
-    peakFootprint(updating),
-    peakFootprint({ ...updating, deploymentConfig: back }),
-  );
+  const less = footprintDifference(peakFootprint(updating), peakFootprint({ ...updating, deploymentConfig: back }));
   if (less.instanceCount === 0) return null;
   return (
     "Without a RollbackMaximumBatchSize a roll-back starts all old instances while the new ones still run: with one that is as large as the " +

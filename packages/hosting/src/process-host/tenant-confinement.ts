@@ -12,16 +12,7 @@ export interface IsolationCapabilities {
 }
 
 /** The kinds of isolation between tenants, as containers report them. */
-export const isolationKinds = [
-  "users",
-  "files",
-  "view",
-  "network",
-  "signals",
-  "memory",
-  "processes",
-  "disk",
-] as const;
+export const isolationKinds = ["users", "files", "view", "network", "signals", "memory", "processes", "disk"] as const;
 type ConfinementKind = (typeof isolationKinds)[number];
 export type IsolationGaps = Readonly<Partial<Record<ConfinementKind, string>>>;
 

@@ -152,7 +152,9 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
       }
       case "no-instance-capacity": {
         const refusal = await this.#options.variants.grow(record, signal);
-        return refusal === null ? again : missed(`${noInstanceCapacityText(record, placed.missingCount)} ${refusal}`.trim());
+        return refusal === null
+          ? again
+          : missed(`${noInstanceCapacityText(record, placed.missingCount)} ${refusal}`.trim());
       }
       default:
         return unreachable(placed);

@@ -126,5 +126,8 @@ try {
 } catch (error) {
   const { errcode = 0, code = null } = error as { errcode?: number; code?: string };
   const told = diskErrorCode(errcode) ?? code;
-  port?.postMessage({ kind: "failed-to-open", message: (error as Error).message, code: told } satisfies WriterReply, []);
+  port?.postMessage(
+    { kind: "failed-to-open", message: (error as Error).message, code: told } satisfies WriterReply,
+    [],
+  );
 }

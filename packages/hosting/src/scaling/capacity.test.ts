@@ -54,7 +54,12 @@ test("a tracked capacity is the fewest that keep the metric at or under its targ
 
 test("policies together want the most, and nothing less while one does not know its metric", () => {
   assert.deepEqual(
-    [combinedCapacity([3, 5], 4), combinedCapacity([3, null], 2), combinedCapacity([3, null], 4), combinedCapacity([1, 2], 4)],
+    [
+      combinedCapacity([3, 5], 4),
+      combinedCapacity([3, null], 2),
+      combinedCapacity([3, null], 4),
+      combinedCapacity([1, 2], 4),
+    ],
     [5, 3, null, 2],
   );
 });

@@ -12,7 +12,7 @@ export type {
   StepPolicy,
   TargetTrackingPolicy,
 } from "./policy.ts";
-export type { ScalingRecord, ScalableTargetKey } from "./scaling-record.ts";
+export type { ScalingRecord, TargetKey } from "./scaling-record.ts";
 export { Scaling, scalingLimits, type ScalableResources } from "./scaling.ts";
 export type { ResourceCapacity } from "./wanted-capacity.ts";
 export { nextRunMs, ScheduleError } from "./schedule.ts";

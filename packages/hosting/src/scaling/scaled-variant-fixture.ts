@@ -1,7 +1,10 @@
 import type { ScalableTarget, TargetTrackingPolicy } from "./policy.ts";
 
 /** A variant by its names in Application Auto Scaling. */
-export const scaledVariantKey = { resourceId: "endpoint/e/variant/v", dimension: "sagemaker:variant:DesiredInstanceCount" };
+export const scaledVariantKey = {
+  resourceId: "endpoint/e/variant/v",
+  dimension: "sagemaker:variant:DesiredInstanceCount",
+};
 
 export const policyArn = (name: string) =>
   `arn:aws:autoscaling:r:1:scalingPolicy:1:resource/sagemaker/${scaledVariantKey.resourceId}:policyName/${name}`;

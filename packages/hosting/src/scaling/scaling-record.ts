@@ -21,12 +21,12 @@ export interface CapacityCorrection {
   readonly activityId: string | null;
 }
 
-export interface ScalableTargetKey {
+export interface TargetKey {
   readonly resourceId: string;
   readonly dimension: string;
 }
 
 /** Returns the key by which the record of a target is kept. */
-export function scalingRecordKey({ resourceId, dimension }: ScalableTargetKey): string {
+export function scalingKey({ resourceId, dimension }: TargetKey): string {
   return `${resourceId} ${dimension}`;
 }

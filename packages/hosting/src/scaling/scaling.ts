@@ -6,15 +6,15 @@ import { decideCapacity, type CapacityDecision, type CapacityState } from "./cap
 import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 import { nextRunMs } from "./schedule.ts";
-import { scalingRecordKey, type CapacityCorrection, type ScalingRecord, type ScalableTargetKey } from "./scaling-record.ts";
-import { capacityForStepAlarm, capacityForTrackingAlarm, type MetricReadOptions, type ResourceCapacity } from "./wanted-capacity.ts";
+import { scalingKey, type CapacityCorrection, type ScalingRecord, type TargetKey } from "./scaling-record.ts";
+import { stepCapacity, trackingCapacity, type MetricReadOptions, type ResourceCapacity } from "./wanted-capacity.ts";
 
 /** The resources whose capacity is scaled. */
 export interface ScalableResources {
   /** Resolves with null for an unknown resource. */
-  capacity(target: ScalableTargetKey): Promise<ResourceCapacity | null>;
+  capacity(target: TargetKey): Promise<ResourceCapacity | null>;
   /** Resolves when the change has started; `done` settles at its end. Both reject with a text for users. */
-  scale(target: ScalableTargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
+  scale(target: TargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
 }
 
 export interface ScalingLimits {
@@ -75,7 +75,7 @@ export class Scaling implements AsyncDisposable {
   static async open(options: ScalingOptions): Promise<Scaling> {
     const scaling = new Scaling(options);
     for (const record of await scaling.#store.all()) {
-      scaling.#records.set(scalingRecordKey(record.target), scaling.#resumed(record));
+      scaling.#records.set(scalingKey(record.target), scaling.#resumed(record));
     }
     await scaling.#finishAlarms();
     scaling.#every(options.limits.sweepMs, () => scaling.sweep(scaling.list().map(({ target }) => target)));
@@ -85,11 +85,11 @@ export class Scaling implements AsyncDisposable {
 
   /** Returns the records sorted by resource. */
   list(): readonly ScalingRecord[] {
-    return [...this.#records.values()].toSorted((a, b) => (scalingRecordKey(a.target) < scalingRecordKey(b.target) ? -1 : 1));
+    return [...this.#records.values()].toSorted((a, b) => (scalingKey(a.target) < scalingKey(b.target) ? -1 : 1));
   }
 
-  find(key: ScalableTargetKey): ScalingRecord | null {
-    return this.#records.get(scalingRecordKey(key)) ?? null;
+  find(key: TargetKey): ScalingRecord | null {
+    return this.#records.get(scalingKey(key)) ?? null;
   }
 
   /** Creates or changes a target; a capacity outside its bounds is corrected at once. Throws AwsError. */
@@ -109,11 +109,11 @@ export class Scaling implements AsyncDisposable {
   }
 
   /** Deletes a target with its policies and their alarms. */
-  async deregister(key: ScalableTargetKey): Promise<void> {
+  async deregister(key: TargetKey): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null) return;
-      await this.#store.delete(scalingRecordKey(key));
-      this.#records.delete(scalingRecordKey(key));
+      await this.#store.delete(scalingKey(key));
+      this.#records.delete(scalingKey(key));
       await this.#settleAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
     });
   }
@@ -153,7 +153,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  async setTags(key: ScalableTargetKey, tags: Readonly<Record<string, string>>): Promise<void> {
+  async setTags(key: TargetKey, tags: Readonly<Record<string, string>>): Promise<void> {
     await this.#change(key, async (known) => {
       if (known !== null) await this.#put({ ...known, target: { ...known.target, tags } });
     });
@@ -228,7 +228,7 @@ export class Scaling implements AsyncDisposable {
    * Corrects a capacity outside its target's bounds to the nearer bound, if that is still pending. The caller holds the
    * target's lock.
    */
-  async #correct(key: ScalableTargetKey): Promise<void> {
+  async #correct(key: TargetKey): Promise<void> {
     const record = this.find(key);
     const { target, correcting = null } = record ?? {};
     if (record === null || target === undefined || correcting === null) return;
@@ -256,7 +256,7 @@ export class Scaling implements AsyncDisposable {
     return dueMs;
   }
 
-  async #runAction(key: ScalableTargetKey, action: ScheduledAction, nowMs: number): Promise<void> {
+  async #runAction(key: TargetKey, action: ScheduledAction, nowMs: number): Promise<void> {
     await this.#change(key, async (known) => {
       if (known === null || !known.scheduled.includes(action)) return;
       const ran: ScheduledAction = { ...action, lastRunMs: nowMs };
@@ -295,7 +295,7 @@ export class Scaling implements AsyncDisposable {
   async #alarmed(arn: string, event: AlarmEvent, signal: AbortSignal): Promise<void> {
     const found = this.#policy(arn);
     if (found === null) throw new Error("the policy was deleted");
-    await this.#locks.run(scalingRecordKey(found.record.target), async () => {
+    await this.#locks.run(scalingKey(found.record.target), async () => {
       const now = this.#policy(arn);
       if (now === null) return;
       const { record, policy } = now;
@@ -306,8 +306,8 @@ export class Scaling implements AsyncDisposable {
       const state = this.#state(record, capacity);
       const wanted =
         policy.type === "StepScaling"
-          ? await capacityForStepAlarm(this.#reading, policy, event, state)
-          : await capacityForTrackingAlarm(this.#reading, record.policies, {
+          ? await stepCapacity(this.#reading, policy, event, state)
+          : await trackingCapacity(this.#reading, record.policies, {
               policy,
               event,
               capacity,
@@ -348,7 +348,7 @@ export class Scaling implements AsyncDisposable {
     const id = newId();
     const activity = newScalingActivity(target, { id, to, atMs, cause: change.cause });
     const last = { atMs, from: change.from, to, cooldownMs: change.cooldownMs };
-    const record = this.#records.get(scalingRecordKey(target));
+    const record = this.#records.get(scalingKey(target));
     if (record === undefined) return null;
     // An increase ends the cooldown of a decrease.
     const cooldowns = direction === "out" ? { lastOut: last, lastIn: null } : { lastIn: last };
@@ -373,8 +373,8 @@ export class Scaling implements AsyncDisposable {
     return null;
   }
 
-  async #ended(target: ScalableTargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
-    const record = this.#records.get(scalingRecordKey(target));
+  async #ended(target: TargetKey, activity: ScalingActivity, failure: string | null): Promise<void> {
+    const record = this.#records.get(scalingKey(target));
     if (record === undefined) return;
     const ended = completeActivity(activity, failure, this.#options.clock.epochMs());
     await this.#put({
@@ -467,12 +467,12 @@ export class Scaling implements AsyncDisposable {
   }
 
   async #put(record: ScalingRecord): Promise<void> {
-    await this.#store.put(scalingRecordKey(record.target), record);
-    this.#records.set(scalingRecordKey(record.target), record);
+    await this.#store.put(scalingKey(record.target), record);
+    this.#records.set(scalingKey(record.target), record);
   }
 
-  #change(key: ScalableTargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
-    return this.#locks.run(scalingRecordKey(key), () => change(this.find(key)));
+  #change(key: TargetKey, change: (known: ScalingRecord | null) => Promise<void>): Promise<void> {
+    return this.#locks.run(scalingKey(key), () => change(this.find(key)));
   }
 }
 

@@ -4,7 +4,7 @@ import type { AlarmEvent } from "../alarms/index.ts";
 import { sumAlarm, sumMetric } from "../alarms/sum-alarm-fixture.ts";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { StepPolicy, TargetTrackingPolicy } from "./policy.ts";
-import { capacityForStepAlarm, capacityForTrackingAlarm } from "./wanted-capacity.ts";
+import { stepCapacity, trackingCapacity } from "./wanted-capacity.ts";
 
 const startMs = Date.UTC(2026, 10, 22);
 const facts = { name: "p", arn: "arn", resourceId: "r", dimension: "d", createdMs: 0 };
@@ -46,7 +46,7 @@ test("a step is made of the ten seconds that set the alarm off, in the midst of 
   };
   const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
   const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: startMs + 40_500 };
-  assert.equal(await capacityForStepAlarm(reading, policy, event, state), 2);
+  assert.equal(await stepCapacity(reading, policy, event, state), 2);
   assert.deepEqual(ranges, [{ startMs: startMs + 20_000, endMs: startMs + 40_000 }]);
 });
 
@@ -76,5 +76,5 @@ test("a metric beyond all numbers is no metric", async () => {
   // None runs just now: so many times infinity is not even a number.
   const capacity = { desired: 1, running: 0, isMoving: false };
   const alarmed = { policy: tracking, event, capacity, steadySinceMs: 0 };
-  assert.equal(await capacityForTrackingAlarm(reading, [tracking], alarmed), null);
+  assert.equal(await trackingCapacity(reading, [tracking], alarmed), null);
 });

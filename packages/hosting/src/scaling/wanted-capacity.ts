@@ -36,7 +36,7 @@ const lookBackMinutes = 3;
 const silenceMs = 15 * minuteMs;
 
 /** Returns the capacity of all target-tracking policies when the alarm of one goes off; null for no change. */
-export async function capacityForTrackingAlarm(
+export async function trackingCapacity(
   reading: MetricReadOptions,
   policies: readonly ScalingPolicy[],
   alarmed: TargetTrackingAlarm,
@@ -64,7 +64,7 @@ export async function capacityForTrackingAlarm(
  * Returns the capacity of a step policy when its alarm goes off; null if no step covers the metric's distance from the
  * threshold.
  */
-export async function capacityForStepAlarm(
+export async function stepCapacity(
   { readValues }: MetricReadOptions,
   policy: StepPolicy,
   { definition, atMs }: AlarmEvent,

@@ -77,7 +77,8 @@ function one(selector: Selector | undefined, value: unknown): unknown {
     if (found !== undefined) return found;
     throw transformClientError(`the filter's index ${selector.index} is beyond the ${value.length} entries`);
   }
-  if (selector?.kind === "name" && isJsonObject(value) && Object.hasOwn(value, selector.name)) return value[selector.name];
+  if (selector?.kind === "name" && isJsonObject(value) && Object.hasOwn(value, selector.name))
+    return value[selector.name];
   throw transformClientError(`the filter finds no ${describe(selector)}`);
 }
 

@@ -38,7 +38,9 @@ export class LineSplitter implements RecordSplitter {
     this.#pieces.push(piece);
     this.#byteLength += piece.length;
     if (this.#byteLength > this.#recordBytesMax + 2) {
-      throw transformClientError(`line ${this.#lineCount + 1} is longer than the ${this.#recordBytesMax} bytes of a payload`);
+      throw transformClientError(
+        `line ${this.#lineCount + 1} is longer than the ${this.#recordBytesMax} bytes of a payload`,
+      );
     }
   }
 

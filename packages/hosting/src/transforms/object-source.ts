@@ -40,5 +40,7 @@ export async function openObjectSource(
 export function toSourceError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "Z_DATA_ERROR" && code !== "Z_BUF_ERROR") return error;
-  return transformClientError(`CompressionType is Gzip, and the object is not: ${(error as Error).message}`, { cause: error });
+  return transformClientError(`CompressionType is Gzip, and the object is not: ${(error as Error).message}`, {
+    cause: error,
+  });
 }

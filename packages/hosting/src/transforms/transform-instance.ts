@@ -189,7 +189,10 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
-  async #askOnce({ body, answerBytesMax, answerHeldBytes }: BufferedTransformRequest, signal: AbortSignal): Promise<Buffer> {
+  async #askOnce(
+    { body, answerBytesMax, answerHeldBytes }: BufferedTransformRequest,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
     const admit = (byteLength: number) => {
       if (byteLength > answerBytesMax) throw answerTooLong(answerBytesMax);
       if (byteLength > answerHeldBytes) throw new ResponseExceedsReservation();

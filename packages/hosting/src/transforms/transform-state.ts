@@ -79,4 +79,10 @@ export interface TransformProgress {
   readonly failure: string | null;
 }
 
-export const initialTransformProgress: TransformProgress = { after: null, doneKeys: [], doneCount: 0, failedCount: 0, failure: null };
+export const initialTransformProgress: TransformProgress = {
+  after: null,
+  doneKeys: [],
+  doneCount: 0,
+  failedCount: 0,
+  failure: null,
+};

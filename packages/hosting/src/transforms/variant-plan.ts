@@ -8,7 +8,9 @@ type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name" | "expec
 
 /** Returns the resources of a job in progress. */
 export function transformFootprint(job: PlannedJob): Footprint {
-  return groupsFootprint([{ plan: transformVariantPlan(job), instanceCount: job.request.TransformResources.InstanceCount }]);
+  return groupsFootprint([
+    { plan: transformVariantPlan(job), instanceCount: job.request.TransformResources.InstanceCount },
+  ]);
 }
 
 /**

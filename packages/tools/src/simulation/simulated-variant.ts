@@ -1,4 +1,4 @@
-import type { ResourceCapacity, ScalableResources, ScalableTargetKey } from "@galatea/hosting/scaling";
+import type { ResourceCapacity, ScalableResources, TargetKey } from "@galatea/hosting/scaling";
 
 /** A variant whose instances take a while to be in service, and end at once. */
 export class SimulatedVariant implements ScalableResources {
@@ -27,7 +27,7 @@ export class SimulatedVariant implements ScalableResources {
     return Promise.resolve({ desired: this.#desired, running: this.#running, isMoving: this.#change !== null });
   }
 
-  scale(_: ScalableTargetKey, to: number): Promise<{ readonly done: Promise<void> }> {
+  scale(_: TargetKey, to: number): Promise<{ readonly done: Promise<void> }> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#change = { readyMs: this.#nowMs() + (to > this.#running ? this.#startupMs : 0), done: resolve };
     this.#desired = to;

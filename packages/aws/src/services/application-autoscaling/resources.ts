@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import { validationError } from "@galatea/hosting";
-import type { ScalableTargetKey } from "@galatea/hosting/scaling";
+import type { TargetKey } from "@galatea/hosting/scaling";
 
 /** The name of a scaled resource in Application Auto Scaling. */
 export interface ScalableTargetName {
@@ -74,7 +74,7 @@ function perMinute(metricName: string): PredefinedMetric {
 }
 
 /** A resource that can be scaled here. */
-export interface ScaledTarget extends ScalableTargetKey {
+export interface ScaledTarget extends TargetKey {
   /** The predefined metrics for target tracking, by type, with their series. */
   readonly tracked: {
     readonly predefined: Readonly<Record<string, PredefinedMetric>>;

@@ -31,7 +31,7 @@ import {
   scalingLimits,
   type ResourceCapacity,
   type ScalableResources,
-  type ScalableTargetKey,
+  type TargetKey,
 } from "@galatea/hosting/scaling";
 import { createAlarmValueReader, cloudwatchService } from "../cloudwatch/index.ts";
 import { ManualClock, serveServices } from "../service-fixtures.ts";
@@ -67,11 +67,11 @@ class Instances implements ScalableResources {
   found: ResourceCapacity | null = { desired: 1, running: 1, isMoving: false };
   failure: string | null = null;
 
-  capacity({ resourceId: id }: ScalableTargetKey): Promise<ResourceCapacity | null> {
+  capacity({ resourceId: id }: TargetKey): Promise<ResourceCapacity | null> {
     return Promise.resolve(id === resourceId ? this.found : null);
   }
 
-  scale(_: ScalableTargetKey, to: number): Promise<{ readonly done: Promise<void> }> {
+  scale(_: TargetKey, to: number): Promise<{ readonly done: Promise<void> }> {
     this.wanted.push(to);
     if (this.failure !== null) return Promise.resolve({ done: Promise.reject(new Error(this.failure)) });
     this.found = { desired: to, running: to, isMoving: false };

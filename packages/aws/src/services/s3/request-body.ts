@@ -1,6 +1,12 @@
 import { Readable } from "node:stream";
 import { AwsError, readToBuffer } from "@galatea/base";
-import { checkBody, computeDigest, type BodyExpectation, type DigestName, type PutOptions } from "@galatea/hosting/objects";
+import {
+  checkBody,
+  computeDigest,
+  type BodyExpectation,
+  type DigestName,
+  type PutOptions,
+} from "@galatea/hosting/objects";
 import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "../../signing/index.ts";
 import {
   announcedAlgorithms,

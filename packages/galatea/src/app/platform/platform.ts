@@ -214,7 +214,10 @@ const messageOptions = (
 });
 
 /** Looks hosting up at each access, because it is opened after the keys. */
-function accessFacts({ invokableEndpoint: invokableEndpoints }: PlatformOptions, hosting: () => Hosting): AccessContext {
+function accessFacts(
+  { invokableEndpoint: invokableEndpoints }: PlatformOptions,
+  hosting: () => Hosting,
+): AccessContext {
   return {
     invokableEndpoints,
     isModelData: (object) => hosting().isModelData(object),
@@ -271,7 +274,11 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   return {
     hosting,
     version: serverVersion,
-    metrics: createPlatformMetrics(hosting, { startedMs: systemClock.epochMs(), confinementKinds: isolationKinds, unconfined }),
+    metrics: createPlatformMetrics(hosting, {
+      startedMs: systemClock.epochMs(),
+      confinementKinds: isolationKinds,
+      unconfined,
+    }),
     unconfined,
   };
 }
