@@ -72,10 +72,7 @@ export interface FleetDependencies {
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
   /** Places the fleet's instances on nodes. Without a placer, the instances are counted for no owner. */
   readonly placer?: InstancePlacer;
-  /**
-   * Records the maximum measured bytes of memory of each container of a model, in the order of the containers; zero for
-   * containers that were not measured.
-   */
+  /** Records the maximum measured bytes of memory of each container of a model, in their order; zero if not measured. */
   readonly memorySeen: (model: ModelRecord, mostBytes: readonly number[]) => void;
 }
 
@@ -196,10 +193,7 @@ export class Fleet implements VariantFleet {
     }
   }
 
-  /**
-   * Adopts an instance that kept running while the platform restarted, and reserves its resources on its node. Returns
-   * null if there is no such instance.
-   */
+  /** Adopts an instance that kept running during a restart of the platform, and reserves its resources; null if there is none. */
   #claim(ordinal: number): { readonly kept: AdoptableInstance; readonly placed: NodeReservation } | null {
     const { endpointName, fleetKey } = this.#names;
     const kept = this.#options.host.claim({ endpointName, fleetKey, ordinal });
@@ -398,7 +392,7 @@ export class Fleet implements VariantFleet {
     return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerConnectionLost(text) });
   }
 
-  /** Returns the instances that can serve a request. Unhealthy instances are included only if there are no healthy ones. */
+  /** Returns the instances that can serve a request. Unhealthy ones, and ones without capacity, are included only if there are no others. */
   #candidatesFor(request: InvocationRequest): readonly VariantInstance[] {
     const { targetModel, targetContainer } = request;
     if (targetModel !== null && this.#movingModels.size > 0) {
@@ -478,6 +472,16 @@ export class Fleet implements VariantFleet {
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }
   }
+}
+
+/** Returns the instances that satisfy a condition, or all instances if none satisfies it. */
+function preferred(
+  members: readonly VariantInstance[],
+  passes: (member: VariantInstance) => boolean,
+): readonly VariantInstance[] {
+  if (members.length < 2 || members.every(passes)) return members;
+  const passing = members.filter(passes);
+  return passing.length === 0 ? members : passing;
 }
 
 /** Returns the location of a fleet's container logs, for error messages. */

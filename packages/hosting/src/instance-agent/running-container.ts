@@ -141,7 +141,7 @@ export class RunningContainer implements AsyncDisposable {
       const client = this.#healthyClient ?? (await this.#waitForClient(signal));
       return await client.hasModel(id, signal);
     } catch (error) {
-      throw reported(error, signal);
+      throw toConnectionError(error, signal);
     }
   }
 
