@@ -22,7 +22,11 @@ const periodMs = 60_000;
 const cooldownSecondsDefault = 300;
 
 /** Throws AwsError for a metric that cannot be tracked. */
-export function parseTrackingPolicy(input: PolicyInput, config: TrackingInput, facing: PolicyContext): TargetTrackingPolicy {
+export function parseTrackingPolicy(
+  input: PolicyInput,
+  config: TrackingInput,
+  facing: PolicyContext,
+): TargetTrackingPolicy {
   const { TargetValue: targetValue, PredefinedMetricSpecification: predefined } = config;
   const { CustomizedMetricSpecification: customized } = config;
   if (!(targetValue > 0)) throw validationError("TargetValue must be greater than 0.");
