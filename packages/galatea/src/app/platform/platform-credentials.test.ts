@@ -222,8 +222,8 @@ test("a file of keys is read as the AWS tools read theirs, with every profile", 
 
 test("keys that nobody could sign with are refused in one sentence", () => {
   for (const [text, sentence] of [
-    ["", /^f holds no aws_access_key_id/],
-    ["aws_access_key_id=AAAA\naws_secret_access_key=12345678", /^f holds no aws_access_key_id/],
+    ["", /^f has no aws_access_key_id/],
+    ["aws_access_key_id=AAAA\naws_secret_access_key=12345678", /^f has no aws_access_key_id/],
     ["[a]\naws_access_key_id=AAAA", /^the secret access key in f has to be 8 to 256/],
     ["[a]\naws_access_key_id=A/B C\naws_secret_access_key=12345678", /^the access key id in f has to be/],
     [
