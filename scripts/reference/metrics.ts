@@ -1,6 +1,6 @@
 import { ByteBudget, systemClock } from "@galatea/base";
 import { createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
-import { countedMetricNames } from "@galatea/hosting/exposition/endpoint-counters.ts";
+import { prometheusMetricNames } from "@galatea/hosting/exposition/endpoint-counters.ts";
 import { createServerMetrics } from "galatea/app/serving/server-metrics.ts";
 import { codeSpan, markdownTable, referencePage } from "./markdown.ts";
 
@@ -58,7 +58,7 @@ function platformText(): string {
   const facts = { startedMs: 0, confinementKinds: ["files"], unconfined: () => ({}) };
   const counters = new EndpointCounters({ exists: () => true, rowsMax: 10 });
   const dimensions = ["EndpointName", "VariantName", "InferenceComponentName"].map((name) => ({ name, value: "x" }));
-  for (const metricName of countedMetricNames)
+  for (const metricName of prometheusMetricNames)
     counters
       .wrapRecorder({ namespace: "AWS/SageMaker", metricName, dimensions, unit: "None" }, { record: () => {} })
       .record(1);

@@ -327,7 +327,10 @@ export class Topics implements AsyncDisposable {
     return this.#deliveries?.enqueue(subscriptions, message) ?? raise(new Error("bug: topics that are not open"));
   }
 
-  /** Returns the message for a subscription that still exists when it is sent. */
+  /**
+   * Returns the message in the form of its subscription. Returns null when the subscription or the topic was deleted, or the confirmation
+   * is for an older token.
+   */
   #written({ subscriptionArn, message }: Delivery) {
     const subscription = this.#subscriptions.get(subscriptionArn);
     const topic = this.find(message.topicArn);

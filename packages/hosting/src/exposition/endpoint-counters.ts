@@ -60,7 +60,7 @@ const histograms: Readonly<Record<string, readonly [name: string, help: string]>
 };
 
 /** Names of the CloudWatch metrics that are also counted for Prometheus. */
-export const countedMetricNames: readonly string[] = [...Object.keys(counters), ...Object.keys(histograms)];
+export const prometheusMetricNames: readonly string[] = [...Object.keys(counters), ...Object.keys(histograms)];
 
 const boundsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
 

@@ -40,7 +40,9 @@ export class LocalInstanceAgent implements InstanceAgent {
     this.#options = options;
     this.#log = new EventLog(options.events ?? eventLogLimits, options.clock.epochMs());
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error("an instance's start or end failed", { error: String(error) });
+      options.logger.error("a task that starts or ends an instance failed with an unexpected error", {
+        error: String(error),
+      });
     });
   }
 

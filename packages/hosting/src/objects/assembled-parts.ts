@@ -76,7 +76,10 @@ async function* partBytes(folder: string, parts: readonly StoredPart[]): AsyncGe
     for (let at = 0; at < part.byteLength;) {
       const buffer = Buffer.allocUnsafe(Math.min(2 ** 21, part.byteLength - at));
       const { bytesRead } = await file.read(buffer, 0, buffer.byteLength, (part.offset ?? 0) + at);
-      if (bytesRead === 0) throw new Error(`part ${part.partNumber} ended at ${at} of ${part.byteLength} bytes`);
+      if (bytesRead === 0)
+        throw new Error(
+          `the stored file of part ${part.partNumber} is truncated: ${at} of ${part.byteLength} bytes (${part.data})`,
+        );
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
     }

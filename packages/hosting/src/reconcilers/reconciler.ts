@@ -105,7 +105,9 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     this.#kind = kind;
     this.#options = options;
     this.#tasks = new TaskGroup((error) => {
-      options.logger.error(`${kind.what}: background work failed`, { error: String(error) });
+      options.logger.error(`reconciler of ${kind.what}: a background task failed with an unexpected error`, {
+        error: String(error),
+      });
     });
   }
 

@@ -170,5 +170,5 @@ export class AlgorithmThreads implements AsyncDisposable {
 
 function unexpected(reply: AlgorithmReply): InferenceError {
   if (reply.outcome === "failed") return new InferenceError(reply.code, reply.message);
-  return new InferenceError("INTERNAL", `the model's thread responded '${reply.outcome}'`);
+  return new InferenceError("INTERNAL", `unexpected reply '${reply.outcome}' of the model's worker thread`);
 }

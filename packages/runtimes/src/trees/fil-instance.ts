@@ -89,7 +89,10 @@ function rowsOf({ opened }: FilInstanceDependencies, { inputs: [tensor] }: Infer
   const { featureCount } = opened.model.forest;
   const rowCount = tensor?.shape[0] ?? 0;
   if (tensor === undefined || tensor.data.byteLength !== 4 * rowCount * featureCount) {
-    throw new InferenceError("INTERNAL", `a request without ${featureCount} features for each of its ${rowCount} rows`);
+    throw new InferenceError(
+      "INTERNAL",
+      `the input has ${tensor?.data.byteLength ?? 0} bytes; ${rowCount} rows of ${featureCount} FP32 features need ${4 * rowCount * featureCount}`,
+    );
   }
   return { rowCount, tensor };
 }

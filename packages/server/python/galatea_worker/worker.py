@@ -206,7 +206,8 @@ class Worker:
     def _wait_for(self, is_there: Callable[[], object]) -> None:
         """Waits until `is_there()` is true or the server has closed the socket.
 
-        Reads if no other thread does; a model that has only metrics needs no shared reader.
+        Reads the socket on the calling thread unless another thread already does, so that a model whose only requests are for metrics needs
+        no reader thread.
         """
         if self._reader is None and self._decoupled is None:
             read_alone(self.channel, lambda: self._reader, self._dispatch, is_there)

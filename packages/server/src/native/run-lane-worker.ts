@@ -57,7 +57,8 @@ function answer(what: LaneResult): boolean {
 
 /** Executes a command; returns false when the peer has closed its socket. */
 function serve(order: LaneCommand): boolean {
-  if (order.kind !== "run") throw new Error(`an order to ${order.kind} the outputs of an unknown run`);
+  if (order.kind !== "run")
+    throw new Error(`protocol error: command '${order.kind}' without a preceding 'run' command`);
   if (order.processors.length > 0) pinThread(order.processors);
   try {
     let results: readonly RunOutputInfo[];

@@ -59,8 +59,8 @@ export async function readModel(
   });
 }
 
-/** Returns the path of the configuration file: the one of `--model-config-name` if it exists, otherwise config.pbtxt. */
-export async function configFilePath(
+/** Reads the file of `--model-config-name` if it exists, otherwise config.pbtxt; `text` is null if that does not exist either. */
+export async function readModelConfigFile(
   modelDirectory: string,
   configName: string,
 ): Promise<{ readonly path: string; readonly text: string | null }> {
@@ -74,7 +74,7 @@ export async function configFilePath(
 }
 
 async function readMessage(modelDirectory: string, options: ReadOptions): Promise<ModelConfigMessage> {
-  const { path, text } = await configFilePath(modelDirectory, options.configName);
+  const { path, text } = await readModelConfigFile(modelDirectory, options.configName);
   if (text === null && !options.autoComplete) {
     throw new InferenceError("INVALID_ARG", `failed to open text file for read ${path}: No such file or directory`);
   }

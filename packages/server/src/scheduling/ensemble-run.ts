@@ -18,7 +18,7 @@ import type { Settlement } from "./scheduler.ts";
 import { StepGates, WaitingStep } from "./step-gate.ts";
 
 /** The state that all requests of an ensemble share. */
-export interface EnsembleShared {
+export interface EnsembleSharedState {
   readonly graph: EnsembleGraph;
   readonly gates: StepGates;
   readonly models: StepModels;
@@ -52,7 +52,7 @@ export class EnsembleRun implements FrameRun {
   readonly graph: EnsembleGraph;
   readonly plan: EnsemblePlan;
   readonly promise: Promise<Settlement>;
-  readonly #shared: EnsembleShared;
+  readonly #shared: EnsembleSharedState;
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
   readonly #root: EnsembleFrame;
@@ -78,7 +78,7 @@ export class EnsembleRun implements FrameRun {
   #expiry: Disposable | null = null;
 
   constructor(
-    shared: EnsembleShared,
+    shared: EnsembleSharedState,
     plan: EnsemblePlan,
     request: InferenceRequest,
     record: RequestRecord,

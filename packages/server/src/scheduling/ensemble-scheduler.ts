@@ -3,7 +3,7 @@ import type { InferenceRequest, RequestRecord } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import { Drain } from "./drain.ts";
 import { ensembleGraph, selectEnsembleSteps, type EnsemblePlan } from "./ensemble-graph.ts";
-import { EnsembleRun, type EnsembleShared } from "./ensemble-run.ts";
+import { EnsembleRun, type EnsembleSharedState } from "./ensemble-run.ts";
 import type { EnsembleOptions, StepModels } from "./options.ts";
 import { queueFullError, requestCancelled, schedulerStoppingError } from "./refusals.ts";
 import type { Scheduler, Settlement } from "./scheduler.ts";
@@ -34,7 +34,7 @@ export function createEnsembleScheduler(
 
 class EnsembleScheduler implements Scheduler {
   readonly #options: EnsembleOptions;
-  readonly #shared: EnsembleShared;
+  readonly #shared: EnsembleSharedState;
   readonly #planForAll: EnsemblePlan;
   readonly #plans = new Map<string, EnsemblePlan>();
   readonly #drain = new Drain();

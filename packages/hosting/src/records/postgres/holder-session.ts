@@ -117,7 +117,8 @@ export async function reopenHolderSession(options: HolderOptions): Promise<Holde
       if (rows[0]?.holder !== options.holder) throw taken(options.address);
       // The former session of this process: the server has not noticed its end, or still runs its statement.
       await client.query(endOwnSessionsSql, [roleOf(options)]);
-      if (!(await tryLock(client))) throw new Error("the former session still holds the records");
+      if (!(await tryLock(client)))
+        throw new Error("the previous PostgreSQL session of this process still holds the lock of the records");
     }
     return await take(client, options, false);
   } catch (error) {

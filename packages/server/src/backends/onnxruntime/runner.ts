@@ -116,7 +116,7 @@ export class Runner implements AsyncDisposable {
     return this.#end === null;
   }
 
-  /** Returns the memory that this session is charged with; null when it is not loaded here. */
+  /** Returns the bytes of host memory charged to the session `key`; null if this runner has not loaded it. */
   bytesOf(key: string): number | null {
     return this.alive ? this.#ledger.bytesOf(key) : null;
   }

@@ -48,10 +48,7 @@ export function bertPlan(architecture: string, config: ConfigReader): EncoderPla
   };
 }
 
-/**
- * Returns the plan of RoBERTa, which counts positions of tokens other than padding, starting after the padding token's
- * id.
- */
+/** Returns the plan of RoBERTa, whose position ids number only the non-padding tokens and start at `pad_token_id` + 1. */
 export function robertaPlan(architecture: string, config: ConfigReader): EncoderPlan {
   return { ...bertPlan(architecture, config), paddingId: config.size("pad_token_id", 1, 0) };
 }
