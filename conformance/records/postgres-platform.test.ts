@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { DescribeEndpointCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
+import { AddTagsCommand, DescribeEndpointCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
 import { doing } from "../faults/asking.ts";
 import { faultyConfig } from "../faults/faulty-model.ts";
@@ -123,6 +123,15 @@ test("while the database is away invocations go on without a failure, control ca
 });
 
 test("records are copied to a data directory and back with equal checksums, and only to an empty place", async () => {
+  // A write shows that the platform holds the records again after the kills of the test before.
+  const ResourceArn = (await described()).EndpointArn;
+  const tagging = new AddTagsCommand({ ResourceArn, Tags: [{ Key: "copied", Value: "yes" }] });
+  await until("a record is written", () =>
+    platform.sagemaker.send(tagging).then(
+      () => true,
+      () => false,
+    ),
+  );
   const running = await galatea(
     "records",
     "copy",
