@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { InferenceError } from "@galatea/base";
@@ -185,12 +185,19 @@ test("an execution that comes when its worker is dead is its successor's, notice
   assert.deepEqual(await answer(4), [4]);
 });
 
-/** Ended, whether somebody has waited for it or not. */
+/**
+ * Returns whether the process has ended and closed its files, whether or not its parent has reaped it. The main thread alone can be a
+ * zombie while another thread still has the socket open.
+ */
 function isDead(pid: number): boolean {
   try {
-    return / [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1").replace(/.*\)/s, ""));
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    return tasks.every((task) =>
+      / [ZX] /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, "latin1").replace(/.*\)/s, "")),
+    );
   } catch {
-    return true;
+    // The process or a thread is gone: the caller looks again for the other threads.
+    return !existsSync(`/proc/${pid}`);
   }
 }
 
