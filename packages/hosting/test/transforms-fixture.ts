@@ -54,6 +54,7 @@ const server = createServer(async (request, response) => {
   if (does === "echo" || does === "quiet") return done(200, text);
   const rows = text.split("\\n").filter((row) => row !== "");
   if (does === "length") return done(200, rows.map((row) => row.length).join("\\n"));
+  if (does === "vast") return done(200, Buffer.alloc(64 * 2 ** 20, "x"));
   if (does === "few") return done(200, "one");
   done(200, rows.map((row) => row.toUpperCase()).join("\\n"));
 });

@@ -242,6 +242,17 @@ test("a request is made again where that may help, and an error says what the co
   assert.equal(bench.asked("bad").length, 1);
 });
 
+test("a response that is too long fails its object at once, with what to do, and is not requested again", async () => {
+  await using bench = await TransformBench.open();
+  await bench.put("in/x", "a\nb");
+  const job = await bench.run("vast", "vast", { ...single, MaxConcurrentTransforms: 10 });
+  assert.match(
+    reasonOf(job),
+    /^ClientError: s3:\/\/bkt\/in\/x: the container's response is longer than \d+ bytes; lower MaxPayloadInMB or MaxConcurrentTransforms/,
+  );
+  assert.doesNotMatch(bench.logs.get("vast/data-log") ?? "", /is repeated/);
+});
+
 test("the model of a job under way is a model's data, also when the model is deleted", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");

@@ -10,6 +10,7 @@ import {
   ModelLoadError,
   ModelMissingError,
   RequestNotSent,
+  ResponseRejected,
   type AgentContainer,
   type AgentInstance,
   type AgentInstanceSpec,
@@ -112,9 +113,10 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const whole = await container.invokeBuffered({ ...gather, admit: () => {} });
     assert.deepEqual([whole.status, whole.body.toString()], [200, "all of it"]);
     const admit = () => {
-      throw new Error("too long for me");
+      throw new ResponseRejected("too long for me");
     };
-    await assert.rejects(container.invokeBuffered({ ...gather, admit }), /too long for me/);
+    await assert.rejects(container.invokeBuffered({ ...gather, admit }), ResponseRejected);
+    assert.equal(container.view.health.isUnhealthy, false);
   });
 
   test(`${name}: a caller that leaves ends its request in the container, before and amid the reply`, async () => {

@@ -153,7 +153,7 @@ export class AgentConnectionLost extends ContainerConnectionLost {
     super(`the connection to the instance agent is lost: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,
     });
-    this.name = "AgentGone";
+    this.name = "AgentConnectionLost";
     this.wasNotSent = notSentCodes.has((cause as NodeJS.ErrnoException).code ?? "");
   }
 }

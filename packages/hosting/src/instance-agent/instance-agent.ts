@@ -55,7 +55,7 @@ export interface BufferedAgentRequest extends BufferedReplyOptions {
 export interface AgentContainer extends Invocable {
   readonly name: string;
   readonly view: ContainerView;
-  /** Invokes the container and buffers the response. Rejects like `invoke`, or with the error that `admit` throws. */
+  /** Invokes the container and buffers the response. Rejects like `invoke`, or with the ResponseRejected that `admit` throws. */
   invokeBuffered(request: BufferedAgentRequest): Promise<BufferedReply>;
   /** Resolves with the body of `/execution-parameters` once the container is in service; null where it has none. */
   executionParameters(signal: AbortSignal): Promise<string | null>;

@@ -7,7 +7,7 @@ export interface BufferedReply {
 }
 
 export interface BufferedReplyOptions {
-  /** Throws if the response of `byteLength` bytes is too large; called before the bytes are kept. */
+  /** Throws ResponseRejected if the response of `byteLength` bytes is too large; called before the bytes are kept. */
   readonly admit: (byteLength: number) => void;
   readonly signal: AbortSignal;
 }

@@ -61,7 +61,7 @@ export interface BufferedRequest extends BufferedReplyOptions {
 export class ResponseRejected extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "NotAdmitted";
+    this.name = "ResponseRejected";
   }
 }
 

@@ -59,7 +59,7 @@ export interface TransformInstanceOptions {
 export interface BufferedTransformRequest {
   readonly body: Buffer;
   readonly answerBytesMax: number;
-  /** Memory reserved for the response; a longer one is cancelled with `ResponseOutgrown`. */
+  /** Memory reserved for the response; a longer one is cancelled with `ResponseExceedsReservation`. */
   readonly answerHeldBytes: number;
 }
 
@@ -67,7 +67,15 @@ export interface BufferedTransformRequest {
 export class ResponseExceedsReservation extends ResponseRejected {
   constructor() {
     super("the response is longer than the memory reserved for it");
-    this.name = "ResponseOutgrown";
+    this.name = "ResponseExceedsReservation";
+  }
+}
+
+/** A response that is longer than the container may send. */
+class ResponseTooLong extends ResponseRejected {
+  constructor(bytesMax: number) {
+    super(`the container's response is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`);
+    this.name = "ResponseTooLong";
   }
 }
 
@@ -148,7 +156,11 @@ export class TransformInstance implements AsyncDisposable {
 
   /** Resolves with the complete response. Rejects with the error of the last attempt. */
   async invoke(sent: BufferedTransformRequest, signal: AbortSignal): Promise<Buffer> {
-    return await this.#attempted(signal, () => this.#askOnce(sent, signal));
+    try {
+      return await this.#attempted(signal, () => this.#askOnce(sent, signal));
+    } catch (error) {
+      throw error instanceof ResponseTooLong ? transformClientError(error.message, { cause: error }) : error;
+    }
   }
 
   /** Yields a response of any length in chunks. Retries only before the first chunk. */
@@ -194,7 +206,7 @@ export class TransformInstance implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<Buffer> {
     const admit = (byteLength: number) => {
-      if (byteLength > answerBytesMax) throw answerTooLong(answerBytesMax);
+      if (byteLength > answerBytesMax) throw new ResponseTooLong(answerBytesMax);
       if (byteLength > answerHeldBytes) throw new ResponseExceedsReservation();
     };
     const [only, ...more] = this.#member.invoked;
@@ -246,7 +258,7 @@ export class TransformInstance implements AsyncDisposable {
 
   #endOf(error: unknown, { signal, hasExpired }: Deadline): InvocationOutcome {
     if (hasExpired) return { kind: "timed-out" };
-    if (error instanceof TransformError) return { kind: "response-too-long" };
+    if (error instanceof ResponseTooLong) return { kind: "response-too-long" };
     // A response without memory is requested again.
     if (signal.aborted || error instanceof ResponseRejected) return { kind: "cancelled" };
     if (!(error instanceof AwsError)) return { kind: "model-error", status: 503 };
@@ -331,11 +343,6 @@ function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instance
   const { instanceLimits } = fleet;
   const stalledMsMax = Math.max(instanceLimits.container.stalledMsMax, timeoutMs);
   return { ...instanceLimits, container: { ...instanceLimits.container, stalledMsMax } };
-}
-
-function answerTooLong(bytesMax: number): TransformError {
-  const text = `the container's response is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`;
-  return transformClientError(text);
 }
 
 export function textOf(error: unknown): string {
