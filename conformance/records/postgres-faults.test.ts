@@ -7,8 +7,8 @@ import { createLogger, silentLogger, type Logger } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { DocumentConflict, type ChangeBatch, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { openPostgresDocuments, parseDatabaseUrl, type PostgresDocuments } from "@galatea/hosting/records/postgres";
+import { FaultyNetwork } from "../../packages/hosting/test/faulty-network-fixture.ts";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
-import { openFaultyProxy } from "./faulty-proxy.ts";
 
 let server: PostgresServer;
 before(async () => {
@@ -150,14 +150,14 @@ test("sessions that are ended at random under load fail no write that says what 
 
 test("connections that break at any moment, also between a commit and its response, fail and repeat no such write", async (t) => {
   const database = await newDatabase();
-  using proxy = await openFaultyProxy(server.port);
-  const documents = await open(database, { port: proxy.port });
+  await using network = await FaultyNetwork.open(server.port);
+  const documents = await open(database, { port: network.port });
   const told = await underFaults(database, documents, async (progress) => {
     for (let round = 0; round < 30; round += 1) {
       await progress();
       await delay(round);
-      if (round % 2 === 0) proxy.drop();
-      else proxy.dropResponses();
+      if (round % 2 === 0) network.cut();
+      else network.loseResponses();
     }
     await progress();
   });
@@ -167,10 +167,10 @@ test("connections that break at any moment, also between a commit and its respon
 
 test("a response that is lost after the commit: the write resolves with the version that it has", async () => {
   const database = await newDatabase();
-  using proxy = await openFaultyProxy(server.port);
-  await using documents = await open(database, { port: proxy.port });
+  await using network = await FaultyNetwork.open(server.port);
+  await using documents = await open(database, { port: network.port });
   const first = await documents.write([put("a", "1", "absent")]);
-  proxy.dropResponses();
+  network.loseResponses();
   // Not repeated if it was not made, and here it was: `any` expects nothing.
   const second = await documents.write([put("a", "2", "any")]);
   assert.equal(second, first + 1);
@@ -304,15 +304,15 @@ test("a second platform is rejected at once; after the first has closed, or was 
 
 test("a platform whose connection is silent loses the records to another one, and nothing that it has sent is made later", async () => {
   const database = await newDatabase();
-  using proxy = await openFaultyProxy(server.port);
-  const first = await open(database, { port: proxy.port });
+  await using network = await FaultyNetwork.open(server.port);
+  const first = await open(database, { port: network.port });
   const version = await first.write([put("a", "1", "absent")]);
-  proxy.stall();
+  network.isSilent = true;
   const late = assert.rejects(first.write([put("a", "late", version), put("b", "late", "absent")]));
   // The database waits 10 s for a word of the first one.
   await using second = await open(database);
   await second.write([put("c", "2", "absent")]);
-  proxy.resume();
+  network.isSilent = false;
   assert.match((await first.lost).message, /another platform uses the records/);
   await late;
   await assert.rejects(first.write([put("d", "", "absent")]), /another platform uses the records/);

@@ -56,9 +56,18 @@ export class FaultyNetwork implements AsyncDisposable {
         else socket.resume();
   }
 
-  /** Ends all connections amid whatever they transfer. */
+  /** Ends all connections at once, on both sides. */
   cut(): void {
     for (const { sockets } of this.#pairs) for (const socket of sockets) socket.destroy();
+  }
+
+  /** Ends each connection when the target next responds on it; the response is lost. */
+  loseResponses(): void {
+    for (const { sockets } of this.#pairs) {
+      const [client, target] = sockets;
+      target.removeAllListeners("data");
+      target.once("data", () => client.destroy());
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -68,12 +77,12 @@ export class FaultyNetwork implements AsyncDisposable {
   }
 
   #forward(client: Socket): void {
-    const agent = connect({ host: "127.0.0.1", port: this.#target });
-    const pair: Pair = { sockets: [client, agent] };
+    const target = connect({ host: "127.0.0.1", port: this.#target });
+    const pair: Pair = { sockets: [client, target] };
     this.#pairs.add(pair);
     for (const [from, to] of [
-      [client, agent],
-      [agent, client],
+      [client, target],
+      [target, client],
     ] as const) {
       from.setNoDelay(true);
       let sent = Promise.resolve();
@@ -100,5 +109,5 @@ export class FaultyNetwork implements AsyncDisposable {
 }
 
 interface Pair {
-  readonly sockets: readonly [client: Socket, agent: Socket];
+  readonly sockets: readonly [client: Socket, target: Socket];
 }
