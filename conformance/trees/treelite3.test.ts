@@ -4,11 +4,11 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import { compactForest } from "../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
-import { compileWalk, Evaluator } from "../../packages/runtimes/src/trees/evaluation/evaluator.ts";
+import { compileTraversal, Evaluator } from "../../packages/runtimes/src/trees/evaluation/evaluator.ts";
 import type { ModelType } from "../../packages/runtimes/src/trees/fil-parameters.ts";
 import { readForest } from "../../packages/runtimes/src/trees/read-forest.ts";
 
-const walk = compileWalk();
+const walk = compileTraversal();
 /** More than ten values for each of three features: what lies between them, beyond them, and nothing. */
 const steps = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 100, Number.NaN];
 const rows = Float32Array.from(steps.flatMap((a) => steps.flatMap((b) => steps.flatMap((c) => [a, b, c]))));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { InferenceError } from "@galatea/base";
 import { compactForest } from "../../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
-import { compileWalk, Evaluator } from "../../../packages/runtimes/src/trees/evaluation/evaluator.ts";
+import { compileTraversal, Evaluator } from "../../../packages/runtimes/src/trees/evaluation/evaluator.ts";
 import type { ModelType } from "../../../packages/runtimes/src/trees/fil-parameters.ts";
 import { readForest } from "../../../packages/runtimes/src/trees/read-forest.ts";
 import { discardMemory } from "@galatea/base/system";
@@ -90,7 +90,7 @@ export const treeFiles: FuzzTarget<TreeFile> = {
   open: () => Promise.resolve({ attempt, [Symbol.asyncDispose]: () => Promise.resolve() }),
 };
 
-const walk = compileWalk();
+const walk = compileTraversal();
 const rowCount = 9;
 /** Of the columns, sums and weights of a small file; one that asks for more than it holds would have many times that. */
 const memoryBytesMax = 2 ** 21;

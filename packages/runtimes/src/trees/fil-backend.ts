@@ -5,7 +5,7 @@ import type { Arena } from "@galatea/server/tensor";
 import type { Backend, LoadContext, LoadedModel, ModelSource } from "@galatea/server/backends";
 import { machineBytes } from "@galatea/server/backends";
 import type { SessionLease } from "@galatea/server/backends";
-import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
+import { compileTraversal, Evaluator } from "./evaluation/evaluator.ts";
 import { readFilParameters } from "./fil-parameters.ts";
 import { filInstance } from "./fil-instance.ts";
 import { readTensors } from "./plan-answer.ts";
@@ -29,7 +29,7 @@ export function createFilBackend(options: FilBackendOptions): Backend {
 class FilBackend implements Backend {
   readonly name = "fil";
   readonly #options: FilBackendOptions;
-  readonly #walk = compileWalk();
+  readonly #walk = compileTraversal();
   readonly #lanes: TreeLanes;
   readonly #models: SharedModels;
   /** Number of models by arena. */
@@ -60,9 +60,9 @@ class FilBackend implements Backend {
     if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
       log.warning(`model '${config.name}' asks for KIND_GPU; its trees are evaluated on the CPU`);
     }
-    const asked = readTensors(config);
+    const tensors = readTensors(config);
     const modelPath = join(source.versionDirectory, parameters.fileName);
-    const lease = await this.#models.lease({ modelPath, parameters, asked }, context.onMemory ?? (() => {}));
+    const lease = await this.#models.lease({ modelPath, parameters, tensors }, context.onMemory ?? (() => {}));
     try {
       context.signal.throwIfAborted();
       return this.#loaded({ source, config, context, lease, threadsMax: parameters.threadCount || Infinity });

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { InferenceError, Semaphore } from "@galatea/base";
 import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { ReadingReply } from "./reading-thread.ts";
-import type { ReadingOrder } from "./read-tree-model.ts";
+import type { ReadTreeModelOptions } from "./read-tree-model.ts";
 
 /** Typed arrays, which are most of a model, are not included. */
 const heapMebibytesMax = 1024;
@@ -32,14 +32,14 @@ export class ModelReader implements AsyncDisposable {
   readonly #readCounts = new WeakMap<Worker, number>();
 
   /** Ends early, with its thread, when the signal aborts. */
-  async read(order: ReadingOrder, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
+  async read(options: ReadTreeModelOptions, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
     using _place = await this.#places.acquire(signal);
     const worker = this.#idle ?? this.#startThread();
     this.#idle = null;
     worker.ref();
     let reply: ReadingReply;
     try {
-      reply = await replyOf(worker, order, signal);
+      reply = await replyOf(worker, options, signal);
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -73,11 +73,11 @@ export class ModelReader implements AsyncDisposable {
   }
 }
 
-async function replyOf(worker: Worker, order: ReadingOrder, signal: AbortSignal): Promise<ReadingReply> {
+async function replyOf(worker: Worker, options: ReadTreeModelOptions, signal: AbortSignal): Promise<ReadingReply> {
   const replied = Promise.withResolvers<ReadingReply>();
   const onAbort = () => replied.reject(signal.reason);
   const onError = (error: Error) =>
-    replied.reject(new InferenceError("INTERNAL", `reading '${order.modelPath}' failed: ${error.message}`));
+    replied.reject(new InferenceError("INTERNAL", `reading '${options.modelPath}' failed: ${error.message}`));
   const onExit = () => onError(new Error("its thread has ended"));
   worker.once("message", replied.resolve);
   worker.once("error", onError);
@@ -85,7 +85,7 @@ async function replyOf(worker: Worker, order: ReadingOrder, signal: AbortSignal)
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     signal.throwIfAborted();
-    worker.postMessage(order, []);
+    worker.postMessage(options, []);
     return await replied.promise;
   } finally {
     worker.off("message", replied.resolve);

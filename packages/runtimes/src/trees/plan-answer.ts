@@ -59,14 +59,14 @@ function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "ba
 export function planAnswer(
   forest: Pick<Forest, "featureCount" | "outputCount">,
   parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
-  asked: ConfiguredTensors,
+  configured: ConfiguredTensors,
 ): Answer {
-  if (forest.featureCount !== asked.featureCount) {
+  if (forest.featureCount !== configured.featureCount) {
     throw invalid(
-      `the trees have ${forest.featureCount} features, but the configuration declares '${inputName}' ${asked.featureCount}`,
+      `the trees have ${forest.featureCount} features, but the configuration declares '${inputName}' ${configured.featureCount}`,
     );
   }
-  const { contributionDims } = asked;
+  const { contributionDims } = configured;
   if (contributionDims !== null) {
     const dims = [forest.outputCount, forest.featureCount + 1].filter((dim) => dim !== 1);
     if (contributionDims.filter((dim) => dim !== 1).join() !== dims.join()) {
@@ -75,11 +75,11 @@ export function planAnswer(
       );
     }
   }
-  const answer = answerOf(forest.outputCount, parameters, asked.columnCount);
+  const answer = answerOf(forest.outputCount, parameters, configured.columnCount);
   const columnCount = answerColumns(forest, answer);
-  if (columnCount !== asked.columnCount) {
+  if (columnCount !== configured.columnCount) {
     throw invalid(
-      `the trees return ${columnCount} numbers for each row, but the configuration declares '${outputName}' ${asked.columnCount}`,
+      `the trees return ${columnCount} numbers for each row, but the configuration declares '${outputName}' ${configured.columnCount}`,
     );
   }
   return answer;

@@ -6,11 +6,11 @@ import type { FilParameters } from "./fil-parameters.ts";
 import { type ConfiguredTensors, planAnswer } from "./plan-answer.ts";
 import { readForest } from "./read-forest.ts";
 
-/** An order to read a model file, in its own thread. */
-export interface ReadingOrder {
+/** A model file and how to read it. */
+export interface ReadTreeModelOptions {
   readonly modelPath: string;
   readonly parameters: FilParameters;
-  readonly asked: ConfiguredTensors;
+  readonly tensors: ConfiguredTensors;
   /** Number of threads that will evaluate the model. */
   readonly deskCount: number;
 }
@@ -19,13 +19,18 @@ export interface ReadingOrder {
 const fileBytesMax = 500 * 2 ** 20;
 
 /** Throws InferenceError for an invalid file, or one that does not match the configuration. */
-export async function readTreeModel({ modelPath, parameters, asked, deskCount }: ReadingOrder): Promise<TreeModel> {
+export async function readTreeModel({
+  modelPath,
+  parameters,
+  tensors,
+  deskCount,
+}: ReadTreeModelOptions): Promise<TreeModel> {
   const bytes = await readBytes(modelPath);
   try {
-    const explains = asked.contributionDims !== null;
+    const explains = tensors.contributionDims !== null;
     const { allowUnknownField } = parameters;
     const forest = readForest(bytes, parameters.modelType, { allowUnknownField, explains });
-    const answer = planAnswer(forest, parameters, asked);
+    const answer = planAnswer(forest, parameters, tensors);
     return { forest: compactForest(forest, { deskCount, explains }), answer };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;

@@ -5,7 +5,7 @@ import { type SessionLease, SharedSessions } from "@galatea/server/backends";
 import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { WasmMemory } from "./evaluation/web-assembly.ts";
 import { ModelReader } from "./model-reader.ts";
-import type { ReadingOrder } from "./read-tree-model.ts";
+import type { ReadTreeModelOptions } from "./read-tree-model.ts";
 
 /** A model that has been read. */
 export interface OpenModel extends AsyncDisposable {
@@ -33,26 +33,29 @@ export class SharedModels implements AsyncDisposable {
     this.#options = options;
   }
 
-  async lease(order: Omit<ReadingOrder, "deskCount">, onCharged: () => void): Promise<SessionLease<OpenModel>> {
-    const { key, byteLength } = await fileAt(order.modelPath);
-    const { parameters, asked } = order;
+  async lease(
+    options: Omit<ReadTreeModelOptions, "deskCount">,
+    onCharged: () => void,
+  ): Promise<SessionLease<OpenModel>> {
+    const { key, byteLength } = await fileAt(options.modelPath);
+    const { parameters, tensors } = options;
     let memory: WasmMemory | null = null;
     const open = async () => {
-      const opened = await this.#open(order, byteLength);
+      const opened = await this.#open(options, byteLength);
       ({ memory } = opened.model.forest);
       return opened;
     };
-    return this.#shared.lease(`${key} ${JSON.stringify({ parameters, asked })}`, {
+    return this.#shared.lease(`${key} ${JSON.stringify({ parameters, tensors })}`, {
       bytes: () => memory?.buffer.byteLength ?? byteLength,
       onCharged,
       open,
     });
   }
 
-  async #open(order: Omit<ReadingOrder, "deskCount">, byteLength: number): Promise<OpenModel> {
+  async #open(options: Omit<ReadTreeModelOptions, "deskCount">, byteLength: number): Promise<OpenModel> {
     const { deskCount, onClosed } = this.#options;
     const { signal } = this.#closing;
-    const model = await this.#reader.read({ ...order, deskCount }, { byteLength, signal });
+    const model = await this.#reader.read({ ...options, deskCount }, { byteLength, signal });
     this.#lastId += 1;
     const id = this.#lastId;
     return {

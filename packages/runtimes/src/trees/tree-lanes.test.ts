@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { type Arena, createArena } from "@galatea/server/tensor";
 import { compactForest } from "./evaluation/compact-forest.ts";
-import { compileWalk, type TreeModel } from "./evaluation/evaluator.ts";
+import { compileTraversal, type TreeModel } from "./evaluation/evaluator.ts";
 import { type Forest, newTree } from "./forest.ts";
 import { TreeLanes, type TreeLaneRun } from "./tree-lanes.ts";
 
@@ -14,7 +14,7 @@ let lanes: TreeLanes;
 
 beforeEach(() => {
   arena = createArena({ capacityBytes: 1 << 26 });
-  lanes = new TreeLanes({ laneCount, walk: compileWalk() });
+  lanes = new TreeLanes({ laneCount, walk: compileTraversal() });
 });
 
 afterEach(async () => {

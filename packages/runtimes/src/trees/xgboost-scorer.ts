@@ -1,6 +1,6 @@
 import { discardMemory } from "@galatea/base/system";
 import { compactForest } from "./evaluation/compact-forest.ts";
-import { compileWalk, Evaluator } from "./evaluation/evaluator.ts";
+import { compileTraversal, Evaluator } from "./evaluation/evaluator.ts";
 import type { Forest } from "./forest.ts";
 import { linearScore } from "./linear-scorer.ts";
 import { readXgboost, type XgboostFileType } from "./read-forest.ts";
@@ -40,7 +40,7 @@ export function readXgboostScorer(
 function treeScorer(read: Forest, treesMax: number): XgboostScorer {
   const whole: Forest = treesMax === 0 ? read : { ...read, trees: read.trees.slice(0, treesMax * read.outputCount) };
   const forest = compactForest(whole, { deskCount: 1 });
-  const evaluator = new Evaluator(compileWalk(), { forest, answer: { kind: "scores" } }, 0);
+  const evaluator = new Evaluator(compileTraversal(), { forest, answer: { kind: "scores" } }, 0);
   const { featureCount, outputCount, objective = "" } = whole;
   return {
     featureCount,

@@ -9,7 +9,7 @@ import {
   type StreamedRequest,
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
-import type { Scheduler, Settlement } from "../scheduling/index.ts";
+import type { Scheduler, SchedulerResult } from "../scheduling/index.ts";
 import { releaseTensors, type Tensor } from "../tensor/index.ts";
 import { ResponseStream } from "./response-stream.ts";
 import type { CallGraph } from "./call-graph.ts";
@@ -96,7 +96,11 @@ export class ServingVersion implements AsyncDisposable {
    */
   submit(request: StreamedRequest, record: RequestRecord, refused?: MapError): Promise<void>;
   submit(request: InferenceRequest, record: RequestRecord, refused?: MapError): Promise<InferenceResponse>;
-  submit(request: InferenceRequest, record: RequestRecord, refused: MapError = asItIs): Promise<Settlement | void> {
+  submit(
+    request: InferenceRequest,
+    record: RequestRecord,
+    refused: MapError = asItIs,
+  ): Promise<SchedulerResult | void> {
     if (hasResponseSink(request)) return this.#stream(request, record, refused);
     const refusal = this.#refusalOf(request, record);
     // Not an async function: each would cost every request a microtask.
@@ -137,7 +141,7 @@ export class ServingVersion implements AsyncDisposable {
       `model '${this.facts.name}' is decoupled: it does not return exactly one response per request`,
     );
   }
-  #schedule(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
+  #schedule(request: InferenceRequest, record: RequestRecord): Promise<SchedulerResult> {
     const { caller } = request;
     return caller === null || this.model === null
       ? this.#run(request, record)
@@ -149,7 +153,7 @@ export class ServingVersion implements AsyncDisposable {
     request: InferenceRequest,
     record: RequestRecord,
     { caller, model }: { readonly caller: RequestCaller; readonly model: LoadedModel },
-  ): Promise<Settlement> {
+  ): Promise<SchedulerResult> {
     using open = this.#calls.begin({
       caller,
       get instanceCount() {
@@ -171,7 +175,7 @@ export class ServingVersion implements AsyncDisposable {
     }
   }
 
-  async #run(request: InferenceRequest, record: RequestRecord): Promise<Settlement> {
+  async #run(request: InferenceRequest, record: RequestRecord): Promise<SchedulerResult> {
     const toBackend = this.#reshapes ? { ...request, inputs: reshapedInputs(request.inputs, this.facts) } : request;
     try {
       const settlement = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));

@@ -2,7 +2,7 @@ import { contractModels, engineContract, type EngineSubject } from "../engine/en
 import { InferenceError } from "@galatea/base";
 import { arenaTensor } from "./fake-arena.ts";
 import { FakeEngine, type FakeModel, type FakeModelOptions } from "./fake-engine.ts";
-import { subjectOverMessages } from "./seam/across-seam.ts";
+import { subjectOverMessages } from "./engine-messages/connect-over-messages.ts";
 
 function openFakeSubject(): Promise<EngineSubject> {
   const engine = new FakeEngine();
@@ -42,4 +42,4 @@ function openFakeSubject(): Promise<EngineSubject> {
 }
 
 engineContract("the fake engine", openFakeSubject);
-engineContract("the fake engine across the seam", () => openFakeSubject().then(subjectOverMessages));
+engineContract("the fake engine called through messages", () => openFakeSubject().then(subjectOverMessages));

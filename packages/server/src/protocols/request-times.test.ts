@@ -7,7 +7,7 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import type { InferenceRequest } from "../inference/index.ts";
 import type { Engine } from "../engine/index.ts";
 import { FakeEngine } from "./fake-engine.ts";
-import { connectOverMessages } from "./seam/across-seam.ts";
+import { connectOverMessages } from "./engine-messages/connect-over-messages.ts";
 import { usualKeepalive } from "./grpc-listener/keepalive-fixture.ts";
 import { defaultGrpcLimits } from "./grpc-listener/limits.ts";
 import { usualHttpLimits } from "./http-listener/limits-fixture.ts";

@@ -6,7 +6,7 @@ import type { SchedulerOptions } from "./options.ts";
 import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-request.ts";
 import { queueFullError, requestCancelled, schedulerStoppingError } from "./refusals.ts";
 import { RequestList } from "./request-list.ts";
-import type { Scheduler, Settlement } from "./scheduler.ts";
+import type { Scheduler, SchedulerResult } from "./scheduler.ts";
 
 /**
  * Creates a scheduler that runs each request alone, in order of arrival, on the least loaded instance. As in Triton, a queue timeout has no
@@ -31,7 +31,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     return this.#queue.length + this.#pool.waitingCount;
   }
 
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<SchedulerResult> {
     const refusal = this.#refusal(request);
     if (refusal !== null) {
       releaseInputs();
@@ -80,7 +80,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
     }
   }
 
-  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+  settle(request: QueuedRequest, outcome: SchedulerResult | InferenceError): void {
     request.settle(outcome);
   }
 

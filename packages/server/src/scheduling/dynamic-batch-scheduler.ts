@@ -18,7 +18,7 @@ import { QueuedRequest, type RequestOwner, type UnsettledState } from "./queued-
 import { queueFullError, requestCancelled, schedulerStoppingError, queueTimeoutError } from "./refusals.ts";
 import { BatchDelayEstimator } from "./batch-delay-estimator.ts";
 import { ResponseOrder } from "./response-order.ts";
-import type { Scheduler, Settlement } from "./scheduler.ts";
+import type { Scheduler, SchedulerResult } from "./scheduler.ts";
 import { WakeUp } from "./wake-up.ts";
 
 /**
@@ -81,7 +81,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     return this.#queue.length + this.#pool.waitingCount;
   }
 
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<SchedulerResult> {
     const level = this.#queue.levelOf(request);
     const refusal = this.#refusal(request, level);
     if (refusal !== null) {
@@ -134,7 +134,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#formBatches();
   }
 
-  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+  settle(request: QueuedRequest, outcome: SchedulerResult | InferenceError): void {
     if (this.#order === null) request.settle(outcome);
     else this.#order.settle(request, outcome);
   }

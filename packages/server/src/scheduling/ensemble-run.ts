@@ -14,7 +14,7 @@ import { EnsembleFrame, type FrameRun } from "./ensemble-frame.ts";
 import type { EnsembleGraph, EnsemblePlan, GraphStep } from "./ensemble-graph.ts";
 import type { StepModels } from "./options.ts";
 import { requestCancelled, queueTimeoutError } from "./refusals.ts";
-import type { Settlement } from "./scheduler.ts";
+import type { SchedulerResult } from "./scheduler.ts";
 import { StepGates, WaitingStep } from "./step-gate.ts";
 
 /** The state that all requests of an ensemble share. */
@@ -51,7 +51,7 @@ const streamsMax = 16;
 export class EnsembleRun implements FrameRun {
   readonly graph: EnsembleGraph;
   readonly plan: EnsemblePlan;
-  readonly promise: Promise<Settlement>;
+  readonly promise: Promise<SchedulerResult>;
   readonly #shared: EnsembleSharedState;
   readonly #request: InferenceRequest;
   readonly #record: RequestRecord;
@@ -67,7 +67,7 @@ export class EnsembleRun implements FrameRun {
   #isSending = false;
   #isFinalGiven = false;
   #untakenCount = 0;
-  #resolve!: (settlement: Settlement) => void;
+  #resolve!: (settlement: SchedulerResult) => void;
   #reject!: (error: InferenceError) => void;
   #state: "running" | "answered" | "settled" = "running";
   /** Number of requests to steps that have not ended. */
@@ -334,7 +334,7 @@ export class EnsembleRun implements FrameRun {
     return { modelName, modelVersion, outputs, parameters: outputs.length === 0 ? noParameters : this.#parameters() };
   }
 
-  #succeed(settlement: Settlement): void {
+  #succeed(settlement: SchedulerResult): void {
     const record = this.#record;
     record.executedBatchSize = record.batchSize;
     record.countsExecution = true;

@@ -6,7 +6,7 @@ import { ensembleGraph, selectEnsembleSteps, type EnsemblePlan } from "./ensembl
 import { EnsembleRun, type EnsembleSharedState } from "./ensemble-run.ts";
 import type { EnsembleOptions, StepModels } from "./options.ts";
 import { queueFullError, requestCancelled, schedulerStoppingError } from "./refusals.ts";
-import type { Scheduler, Settlement } from "./scheduler.ts";
+import type { Scheduler, SchedulerResult } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
 
 /** Maximum number of cached plans. When the cache is full, the plan of another selection of outputs is built for each request. */
@@ -60,7 +60,7 @@ class EnsembleScheduler implements Scheduler {
     return this.#shared.gates.waitingCount;
   }
 
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement> {
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<SchedulerResult> {
     const refusal = this.#refusal(request);
     if (refusal !== null) {
       releaseInputs();

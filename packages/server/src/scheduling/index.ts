@@ -12,4 +12,4 @@ export { createDirectScheduler } from "./direct-scheduler.ts";
 export { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 export { createEnsembleScheduler } from "./ensemble-scheduler.ts";
 export type { StepModels } from "./options.ts";
-export type { Scheduler, Settlement } from "./scheduler.ts";
+export type { Scheduler, SchedulerResult } from "./scheduler.ts";

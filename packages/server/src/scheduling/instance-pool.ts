@@ -9,7 +9,7 @@ import {
   type InstanceSupervision,
 } from "../inference/index.ts";
 import type { QueuedRequest } from "./queued-request.ts";
-import type { Settlement } from "./scheduler.ts";
+import type { SchedulerResult } from "./scheduler.ts";
 
 /** An instance and its unfinished executions. */
 export interface Slot {
@@ -36,7 +36,7 @@ export interface PoolEvents {
   /** Called when an instance has recovered, and queued requests should be offered to the instances again. */
   recovered(): void;
   /** Settles a request of an ended batch, in the batch's order. Abandoned requests have settled before. */
-  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void;
+  settle(request: QueuedRequest, outcome: SchedulerResult | InferenceError): void;
   /** Called when nothing executes and no responses are pending. */
   idle(): void;
 }
@@ -224,7 +224,7 @@ export class InstancePool {
     return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);
   }
 
-  #end(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+  #end(request: QueuedRequest, outcome: SchedulerResult | InferenceError): void {
     request.releaseInputs();
     this.#events.settle(request, outcome);
   }

@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import { releaseResponse, type InferenceRequest, type Instance, type RequestRecord } from "../inference/index.ts";
 import { requestCancelled } from "./refusals.ts";
 import type { RequestList } from "./request-list.ts";
-import type { Settlement } from "./scheduler.ts";
+import type { SchedulerResult } from "./scheduler.ts";
 
 /** `ended`: its outcome waits for the responses of earlier requests. */
 export type UnsettledState = "queued" | "executing" | "ended";
@@ -20,7 +20,7 @@ export interface RequestOwner {
 export class QueuedRequest {
   readonly request: InferenceRequest;
   readonly record: RequestRecord;
-  readonly promise: Promise<Settlement>;
+  readonly promise: Promise<SchedulerResult>;
   at: UnsettledState | "settled" = "queued";
 
   list: RequestList<QueuedRequest> | null = null;
@@ -38,10 +38,10 @@ export class QueuedRequest {
   /** The instance to which it was handed; null while it waits in the queue. */
   instance: Instance | null = null;
   /** The outcome that waits for the responses of earlier requests. */
-  outcome: Settlement | InferenceError | null = null;
+  outcome: SchedulerResult | InferenceError | null = null;
 
   readonly #owner: RequestOwner;
-  #resolve!: (settlement: Settlement) => void;
+  #resolve!: (settlement: SchedulerResult) => void;
   #reject!: (error: InferenceError) => void;
   #releaseInputs: (() => void) | null;
 
@@ -90,13 +90,13 @@ export class QueuedRequest {
   }
 
   /** Keeps the outcome until the responses of earlier requests have left. */
-  end(outcome: Settlement | InferenceError): void {
+  end(outcome: SchedulerResult | InferenceError): void {
     this.at = "ended";
     this.outcome = outcome;
   }
 
   /** Settles the request; releases a response whose caller is gone. */
-  settle(outcome: Settlement | InferenceError): void {
+  settle(outcome: SchedulerResult | InferenceError): void {
     if (this.at === "settled") releaseOutcome(outcome);
     else if (outcome instanceof InferenceError) this.reject(outcome);
     else {
@@ -120,6 +120,6 @@ export class QueuedRequest {
   }
 }
 
-function releaseOutcome(outcome: Settlement | InferenceError | null): void {
+function releaseOutcome(outcome: SchedulerResult | InferenceError | null): void {
   if (outcome !== null && outcome !== "sent" && !(outcome instanceof InferenceError)) releaseResponse(outcome);
 }

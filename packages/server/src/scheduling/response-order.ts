@@ -1,6 +1,6 @@
 import type { InferenceError } from "@galatea/base";
 import type { QueuedRequest, UnsettledState } from "./queued-request.ts";
-import type { Settlement } from "./scheduler.ts";
+import type { SchedulerResult } from "./scheduler.ts";
 
 /**
  * Sends responses in the order in which their requests arrived (`preserve_ordering`), across all instances. A cancelled or timed-out
@@ -18,7 +18,7 @@ export class ResponseOrder {
     this.#places.push(request);
   }
 
-  settle(request: QueuedRequest, outcome: Settlement | InferenceError): void {
+  settle(request: QueuedRequest, outcome: SchedulerResult | InferenceError): void {
     if (request.at === "settled") return request.settle(outcome);
     request.end(outcome);
     this.endedCount++;

@@ -2,7 +2,7 @@ import type { InferenceError } from "@galatea/base";
 import type { InferenceRequest, InferenceResponse, RequestRecord } from "../inference/index.ts";
 
 /** The successful end of a request: its one response, or "sent" when all responses went to its sink. */
-export type Settlement = InferenceResponse | "sent";
+export type SchedulerResult = InferenceResponse | "sent";
 
 /**
  * The scheduler of one model version: queues its requests and runs them on instances.
@@ -16,7 +16,7 @@ export type Settlement = InferenceResponse | "sent";
  * written to `record` before the request settles.
  */
 export interface Scheduler {
-  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<Settlement>;
+  infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<SchedulerResult>;
   /** Number of requests that wait in the queue or behind others at an instance (the gauge nv_inference_pending_request_count). */
   readonly pendingCount: number;
   /** Rejects new requests (UNAVAILABLE) and resolves when the last running request has ended. */

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import type { DocumentMemory } from "../memory-documents.ts";
-import { copyOfMemory, RememberedMemory } from "./remembered-memory.ts";
+import { cloneDocumentMemory, RememberedMemory } from "./remembered-memory.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /** One path through a state machine. */
@@ -92,7 +92,7 @@ async function firstLife<World extends AsyncDisposable, Outside, Found, Move ext
   const memory = new RememberedMemory(machine.kinds, keep);
   await using world = await machine.open(memory, null);
   first = world;
-  using _watching = machine.watch?.(world, () => keep(copyOfMemory(memory)));
+  using _watching = machine.watch?.(world, () => keep(cloneDocumentMemory(memory)));
   await row.given?.(world);
   await machine.settled(world);
   lives.length = 0;
@@ -108,7 +108,7 @@ async function nextLife<World extends AsyncDisposable, Outside, Found, Move exte
   row: RecordedTransition<World, Found>,
   life: Left<Outside> & { readonly isAcknowledged: boolean; readonly what: string },
 ): Promise<void> {
-  const memory = copyOfMemory(life.memory);
+  const memory = cloneDocumentMemory(life.memory);
   await using world = await machine.open(memory, life.outside);
   await machine.settled(world);
   const may = life.isAcknowledged ? [row.end] : [row.end, ...(row.orElse ?? [])];

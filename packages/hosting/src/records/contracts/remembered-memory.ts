@@ -17,7 +17,7 @@ export class RememberedMemory extends DocumentMemory {
   override write(changes: readonly DocumentChange[]): number {
     const version = super.write(changes);
     if (changes.some((change) => change.do !== "check" && this.#kinds?.has(change.kind) !== false)) {
-      const life = copyOfMemory(this);
+      const life = cloneDocumentMemory(this);
       this.lives.push(life);
       this.#written(life);
     }
@@ -25,7 +25,7 @@ export class RememberedMemory extends DocumentMemory {
   }
 }
 
-export function copyOfMemory({ held, gone, version, forgotten }: DocumentMemory): DocumentMemory {
+export function cloneDocumentMemory({ held, gone, version, forgotten }: DocumentMemory): DocumentMemory {
   const copy = new DocumentMemory();
   for (const [id, document] of held) copy.held.set(id, document);
   for (const [id, change] of gone) copy.gone.set(id, change);

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { type Forest, type LinearLeaves, newTree, newVectorTree, type Tree } from "../forest.ts";
 import { compactForest } from "./compact-forest.ts";
-import { compileWalk, Evaluator } from "./evaluator.ts";
+import { compileTraversal, Evaluator } from "./evaluator.ts";
 
-const walk = compileWalk();
+const walk = compileTraversal();
 const featureCount = 3;
 /** Rows and thresholds are of these, so that they meet. */
 const values = [-Infinity, -3.5, -(2 ** -149), -0, 0, 2 ** -149, 1, 2.5, 2 ** 127, Infinity, Number.NaN];

@@ -35,7 +35,7 @@ export interface RowRange {
 const singleRowsMax = 2;
 
 /** Compiles the module; all models of a thread share the machine code. */
-export function compileWalk(): WasmModule {
+export function compileTraversal(): WasmModule {
   return new webAssembly.Module(encodeWalk());
 }
 

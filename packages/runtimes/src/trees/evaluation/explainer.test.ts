@@ -3,9 +3,9 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { type Forest, newTree, newVectorTree, type Tree } from "../forest.ts";
 import { compactForest } from "./compact-forest.ts";
-import { compileWalk, Evaluator } from "./evaluator.ts";
+import { compileTraversal, Evaluator } from "./evaluator.ts";
 
-const walk = compileWalk();
+const walk = compileTraversal();
 const featureCount = 4;
 
 /** A tree whose nodes have the data of their children; `next` gives numbers below what it is given. */

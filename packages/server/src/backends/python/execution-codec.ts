@@ -23,7 +23,7 @@ import {
 } from "./wire.ts";
 
 /** Properties of a model version that are needed to encode its requests and decode its responses. */
-export interface FrameFacts {
+export interface FrameContext {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly inputIndex: ReadonlyMap<string, number>;
@@ -41,12 +41,12 @@ export class LoanCollector {
   readonly loans: LentBlock[] = [];
   /** Index of each block in `loans`; created with the first one, because most executions lend no blocks. */
   #places: Map<Block, number> | null = null;
-  readonly #facts: FrameFacts;
+  readonly #context: FrameContext;
   readonly #lent: LentBlocks;
   readonly #executionId: number;
 
-  constructor(facts: FrameFacts, lent: LentBlocks, executionId: number) {
-    this.#facts = facts;
+  constructor(context: FrameContext, lent: LentBlocks, executionId: number) {
+    this.#context = context;
     this.#lent = lent;
     this.#executionId = executionId;
   }
@@ -68,26 +68,26 @@ export class LoanCollector {
   #requested(names: readonly string[]): number[] {
     const indices: number[] = [];
     for (const name of names) {
-      const index = this.#facts.outputIndex.get(name);
+      const index = this.#context.outputIndex.get(name);
       if (index !== undefined) indices.push(index);
     }
     return indices;
   }
 
   #tensor(tensor: Tensor): WireTensor {
-    const nameIndex = this.#facts.inputIndex.get(tensor.name);
+    const nameIndex = this.#context.inputIndex.get(tensor.name);
     assert(nameIndex !== undefined, `input '${tensor.name}' was checked against the configuration`);
     const byteLength = tensor.data.byteLength;
     const datatype = datatypes[tensor.datatype].configNumber;
     const { shape } = tensor;
-    if (byteLength <= this.#facts.inlineBytesMax)
+    if (byteLength <= this.#context.inlineBytesMax)
       return { nameIndex, datatype, shape, place: null, byteOffset: 0, byteLength, data: tensor.data };
     const { block } = tensor;
-    if (block !== null && block.arenaId === this.#facts.arena.id) {
+    if (block !== null && block.arenaId === this.#context.arena.id) {
       const byteOffset = tensor.data.byteOffset - block.bytes.byteOffset;
       return { nameIndex, datatype, shape, place: this.#placeOf(block), byteOffset, byteLength, data: null };
     }
-    const copy = this.#facts.arena.allocate(byteLength);
+    const copy = this.#context.arena.allocate(byteLength);
     copy.bytes.set(tensor.data);
     const place = this.loans.push(this.#lent.lend(copy, this.#executionId, "input")) - 1;
     return { nameIndex, datatype, shape, place, byteOffset: 0, byteLength, data: null };
@@ -170,21 +170,21 @@ export class ResultDecoder {
  * Checks a worker's response and converts it to an outcome. Throws MalformedRecord, without having taken a reference, for a response that a
  * correct worker never sends.
  */
-export function toOutcome(response: WireResponse, facts: FrameFacts, reading: ResultDecoder): Outcome {
+export function toOutcome(response: WireResponse, context: FrameContext, reading: ResultDecoder): Outcome {
   if (response.kind === "error") {
     const code = inferenceCodes[response.code];
     if (code === undefined) throw new MalformedRecord(`error code ${response.code}`);
     return new InferenceError(code, response.message);
   }
-  const outputs = response.outputs.map((wire) => outputOf(wire, facts, reading));
+  const outputs = response.outputs.map((wire) => outputOf(wire, context, reading));
   const parameters =
     response.parametersJson === "" ? noParameters : readFlatObject(response.parametersJson, reading.parameters);
   for (const output of outputs) output.block?.retain();
-  return { modelName: facts.modelName, modelVersion: facts.modelVersion, outputs, parameters };
+  return { modelName: context.modelName, modelVersion: context.modelVersion, outputs, parameters };
 }
 
-function outputOf(wire: WireTensor, facts: FrameFacts, reading: ResultDecoder): Tensor {
-  const name = facts.outputNames[wire.nameIndex];
+function outputOf(wire: WireTensor, context: FrameContext, reading: ResultDecoder): Tensor {
+  const name = context.outputNames[wire.nameIndex];
   const datatype = datatypeFromNumber(wire.datatype);
   if (name === undefined || datatype === undefined)
     throw new MalformedRecord(`output ${wire.nameIndex} of datatype ${wire.datatype}`);

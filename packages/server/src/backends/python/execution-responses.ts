@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, DeferredResponses, type InferenceRequest, type Outcome } from "../../inference/index.ts";
-import { toOutcome, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
+import { toOutcome, ResultDecoder, type FrameContext } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock } from "./lent-blocks.ts";
 import type { PythonWorker } from "./python-worker.ts";
@@ -21,7 +21,7 @@ interface Answers {
 export interface ExecutionResponsesOptions {
   readonly executionId: number;
   readonly batch: readonly InferenceRequest[];
-  readonly facts: FrameFacts;
+  readonly frameContext: FrameContext;
   readonly worker: PythonWorker;
 }
 
@@ -37,7 +37,7 @@ export class ExecutionResponses {
   readonly batch: readonly InferenceRequest[];
   /** The results of the requests at the end of the execution. */
   readonly sent: readonly DeferredResponses[];
-  readonly #facts: FrameFacts;
+  readonly #frameContext: FrameContext;
   readonly #worker: PythonWorker;
   readonly #answers: readonly Answers[];
   /** Memory that was lent for responses that have not arrived, by the id of the ASK frame that requested it. */
@@ -45,10 +45,13 @@ export class ExecutionResponses {
   #openCount: number;
   #isReleased = false;
 
-  constructor({ executionId, batch, facts, worker }: ExecutionResponsesOptions, isOpen = (_place: number) => true) {
+  constructor(
+    { executionId, batch, frameContext, worker }: ExecutionResponsesOptions,
+    isOpen = (_place: number) => true,
+  ) {
     this.executionId = executionId;
     this.batch = batch;
-    this.#facts = facts;
+    this.#frameContext = frameContext;
     this.#worker = worker;
     this.#answers = batch.map((request, place) => ({
       request,
@@ -96,13 +99,13 @@ export class ExecutionResponses {
     // An error with the final flag needs no credit, because the model cannot continue after it.
     if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
       throw new MalformedRecord("more responses than the worker has credit for");
-    if (!this.#facts.isDecoupled && (response === null || !isFinal))
+    if (!this.#frameContext.isDecoupled && (response === null || !isFinal))
       throw new MalformedRecord("a response of a model that is not decoupled that is not its only one");
     const spaces = this.#asked.get(askId) ?? [];
     const outcome = response === null ? null : this.#toOutcome(response, spaces);
     this.#asked.delete(askId);
     this.#worker.lent.endSpaces(spaces);
-    if (!this.#facts.isDecoupled) {
+    if (!this.#frameContext.isDecoupled) {
       this.#close(answers, outcome);
       return this.#endSpaces();
     }
@@ -118,7 +121,7 @@ export class ExecutionResponses {
       if (lent === undefined) throw new MalformedRecord(`a response in block ${lentId}, which was not lent to it`);
       return lent;
     };
-    return toOutcome(response, this.#facts, new ResultDecoder([], find));
+    return toOutcome(response, this.#frameContext, new ResultDecoder([], find));
   }
 
   #pass(answers: Answers, place: number, outcome: Outcome | null, isFinal: boolean): void {

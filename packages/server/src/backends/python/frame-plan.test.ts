@@ -143,7 +143,7 @@ test("property: what is planned as one part fits a frame, and no request is lost
     outputs: fc.constantFrom(0, 3, 65_534, 65_535),
     inputBytes: fc.constantFrom(4, 4096),
   });
-  const facts = {
+  const context = {
     modelName: "m",
     modelVersion: "1",
     inputIndex: new Map([["IN", 0]]),
@@ -170,14 +170,14 @@ test("property: what is planned as one part fits a frame, and no request is lost
           requestedOutputs: Array.from({ length: one.outputs }, () => "OUT"),
         }),
       );
-      const plan = planFrames(batch, { inlineBytesMax: facts.inlineBytesMax, requestsBytesMax: roomBytes }) ?? {
+      const plan = planFrames(batch, { inlineBytesMax: context.inlineBytesMax, requestsBytesMax: roomBytes }) ?? {
         parts: [batch.keys().toArray()],
         refused: new Map(),
       };
       const places = [...plan.parts.flat(), ...plan.refused.keys()].sort((a, b) => a - b);
       assert.deepEqual(places, batch.keys().toArray());
       for (const part of plan.parts) {
-        const collector = new LoanCollector(facts, new LentBlocks(), 1);
+        const collector = new LoanCollector(context, new LentBlocks(), 1);
         const wired = part.map((place) => collector.request(batch[place]!));
         const frame = encoder.encode({ executionId: 1, loans: [], spaces, nextIsNear: false, requests: wired });
         assert.ok(

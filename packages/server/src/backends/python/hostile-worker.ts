@@ -84,7 +84,7 @@ export async function openHostileInstance({
   const instance = new PythonInstance(
     {
       name: "hostile_0",
-      facts: {
+      frameContext: {
         modelName: "hostile",
         modelVersion: "1",
         inputIndex: new Map([["IN", 0]]),

@@ -18,7 +18,7 @@ import {
   permanentLease,
   type EnvironmentOptions,
 } from "./environments.ts";
-import type { FrameFacts } from "./execution-codec.ts";
+import type { FrameContext } from "./execution-codec.ts";
 import { DirectoryCache } from "./directory-cache.ts";
 import { LoadedPythonModel, reserveWorker, type PythonMemorySources } from "./loaded-python-model.ts";
 import { PythonInstance } from "./python-instance.ts";
@@ -192,7 +192,7 @@ class PythonBackend implements Backend {
     this.#warnOfGpus(config);
     using holding = new DisposableStack();
     const plan = await this.#plan(source, config, context, holding);
-    const facts = factsOf(source, config, plan);
+    const frameContext = frameContextOf(source, config, plan);
     const configJson = printConfigJsonText(config);
     const unhealthy = new Map<number, string>();
     const onMemory = context.onMemory ?? (() => {});
@@ -200,7 +200,7 @@ class PythonBackend implements Backend {
     const planned = placedInstances(config, this.#options.gpuCount);
     const spares = sparesOf(config, planned, this.#options.instancesOnDemandMax);
     const pipelineDepth = new PipelineDepth(this.#options.clock, planned.length + spares.length);
-    const failures = this.#failureLog(facts, holding);
+    const failures = this.#failureLog(frameContext, holding);
     const open = async (placed: PlacedInstance, place: number, isSpare: boolean) => {
       const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
@@ -235,7 +235,7 @@ class PythonBackend implements Backend {
       return new PythonInstance(
         {
           name,
-          facts,
+          frameContext,
           encoder: this.#encoder,
           busyPolling: this.#busyPolling,
           pipelineDepth,
@@ -275,7 +275,7 @@ class PythonBackend implements Backend {
   }
 
   /** Creates the failure log of a model version; it ends with `holding`. */
-  #failureLog({ modelName: model, modelVersion: version }: FrameFacts, holding: DisposableStack): FailureLog {
+  #failureLog({ modelName: model, modelVersion: version }: FrameContext, holding: DisposableStack): FailureLog {
     const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
     holding.defer(() => failures.end());
     return failures;
@@ -413,7 +413,7 @@ function firstInstanceName({ servedName }: ModelSource, { instanceGroups: [first
   return first === undefined ? servedName : `${first.name}_0`;
 }
 
-function factsOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): FrameFacts {
+function frameContextOf(source: ModelSource, config: ModelConfig, plan: WorkerPlan): FrameContext {
   return {
     modelName: source.servedName,
     modelVersion: String(source.version),

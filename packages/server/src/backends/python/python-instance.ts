@@ -8,7 +8,7 @@ import type {
   Released,
 } from "../../inference/index.ts";
 import { ExecutionNotStarted, releaseResponse, DeferredResponses } from "../../inference/index.ts";
-import { LoanCollector, toOutcome, ResultDecoder, type FrameFacts } from "./execution-codec.ts";
+import { LoanCollector, toOutcome, ResultDecoder, type FrameContext } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameCapacity } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
@@ -34,7 +34,7 @@ import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultRespon
 
 export interface PythonInstanceOptions {
   readonly name: string;
-  readonly facts: FrameFacts;
+  readonly frameContext: FrameContext;
   /** Encoder that all instances share: a frame must be sent before the next one is encoded. */
   readonly encoder: ExecuteEncoder;
   readonly clock: Clock;
@@ -102,7 +102,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
     this.name = options.name;
     this.#options = options;
-    this.#room = { inlineBytesMax: options.facts.inlineBytesMax, requestsBytesMax };
+    this.#room = { inlineBytesMax: options.frameContext.inlineBytesMax, requestsBytesMax };
     this.#watch = new ExecutionWatch({
       clock: options.clock,
       reportMs: options.hangReportMs,
@@ -207,7 +207,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #send(worker: PythonWorker, batch: readonly InferenceRequest[]): Promise<Execution> {
     const executionId = (this.#lastExecutionId = (this.#lastExecutionId + 1) >>> 0);
-    const collector = new LoanCollector(this.#options.facts, worker.lent, executionId);
+    const collector = new LoanCollector(this.#options.frameContext, worker.lent, executionId);
     const { encoder, busyPolling, pipelineDepth, clock } = this.#options;
     const brief = pipelineDepth.isBrief;
     const nowNs = clock.monotonicNs();
@@ -231,10 +231,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
     const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
     if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
-    if (this.#options.facts.isDecoupled)
+    if (this.#options.frameContext.isDecoupled)
       this.#answers.set(
         executionId,
-        new ExecutionResponses({ executionId, batch, facts: this.#options.facts, worker }),
+        new ExecutionResponses({ executionId, batch, frameContext: this.#options.frameContext, worker }),
       );
     const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
     return new Promise((resolve, reject) => {
@@ -249,7 +249,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (requestCount !== this.#spaceRequests || this.#spaceSizes.length > spacesMax) return;
     try {
       for (const byteLength of this.#spaceSizes)
-        spaces.push(worker.lent.lend(this.#options.facts.arena.allocate(byteLength), executionId, "space"));
+        spaces.push(worker.lent.lend(this.#options.frameContext.arena.allocate(byteLength), executionId, "space"));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
     }
@@ -264,7 +264,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
     if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeSpaceRequest(frame));
     const result = decodeResult(frame);
-    if (this.#options.facts.isDecoupled) this.#onReleased(worker, pending, result);
+    if (this.#options.frameContext.isDecoupled) this.#onReleased(worker, pending, result);
     else this.#onResult(worker, pending, result);
   }
 
@@ -281,7 +281,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       if (answers.isOver) this.#over(id);
       return;
     }
-    const asked = lendSpaces(worker.lent, this.#options.facts.arena, id, decodeSpaceRequest(frame));
+    const asked = lendSpaces(worker.lent, this.#options.frameContext.arena, id, decodeSpaceRequest(frame));
     if (asked instanceof InferenceError) return void worker.send(encodeSpace(id, asked.message, askId));
     answers.lent(askId, asked);
     worker.send(encodeSpace(id, asked, askId));
@@ -312,13 +312,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** Returns the execution that calls another model; null when it has ended. From now on, the model gets one execution at a time. */
   #callingExecution(executionId: number): PythonCallingExecution | null {
-    const { pipelineDepth, owner, facts } = this.#options;
+    const { pipelineDepth, owner, frameContext } = this.#options;
     pipelineDepth.calls = true;
     const known = this.#callers.get(executionId);
     if (known !== undefined) return known;
     const batch = this.#pending.get(executionId)?.batch ?? this.#answers.get(executionId)?.batch;
     if (batch === undefined) return null;
-    const caller = new PythonCallingExecution(owner, facts.modelName, batch);
+    const caller = new PythonCallingExecution(owner, frameContext.modelName, batch);
     caller.holdsInstance = this.#pending.has(executionId);
     this.#callers.set(executionId, caller);
     return caller;
@@ -328,7 +328,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     // A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate.
     if (++pending.askCount > frameLimits.asksMax)
       throw new MalformedRecord(`execution ${pending.executionId} requests space too often`);
-    const asked = lendSpaces(worker.lent, this.#options.facts.arena, pending.executionId, sizes);
+    const asked = lendSpaces(worker.lent, this.#options.frameContext.arena, pending.executionId, sizes);
     if (asked instanceof InferenceError) {
       pending.refusal = asked;
       return void worker.send(encodeSpace(pending.executionId, asked.message));
@@ -369,7 +369,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
         if (response.kind === "later") {
           later ??= this.#answersLater(worker, pending, result.responses);
           outcomes.push(later.sent[outcomes.length]!);
-        } else outcomes.push(toOutcome(response, this.#options.facts, reading));
+        } else outcomes.push(toOutcome(response, this.#options.frameContext, reading));
       }
     } catch (error) {
       releaseAll(outcomes);
@@ -386,7 +386,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Keeps the requests of a model that is not decoupled whose responses are sent after `execute` has returned. */
   #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionResponses {
     const { executionId, batch } = pending;
-    const options = { executionId, batch, facts: this.#options.facts, worker };
+    const options = { executionId, batch, frameContext: this.#options.frameContext, worker };
     const answers = new ExecutionResponses(options, (place) => responses[place]!.kind === "later");
     answers.released();
     this.#answers.set(executionId, answers);

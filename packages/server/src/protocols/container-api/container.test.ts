@@ -6,7 +6,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../engine-messages/connect-over-messages.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { RawConnection, sendRawRequest, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer, type ContainerOptions } from "./index.ts";
@@ -19,14 +19,14 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 const engine = new FakeEngine();
 /** Of the last request of an archive's model. */
 let executionMsMax: number | null = null;
-const seam = connectOverMessages(engine);
+const remote = connectOverMessages(engine);
 let mlRoot: string;
 let socketPath: string;
 let listener: Listener;
 const budget = new ByteBudget(2 ** 30);
 
 const options = (address: ContainerOptions["address"]): ContainerOptions => ({
-  engine: seam.engine,
+  engine: remote.engine,
   clock: systemClock,
   limits: usualHttpLimits,
   containerLimits: { ...defaultContainerLimits, modelsMax: 2 },
@@ -55,7 +55,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   await rm(mlRoot, { recursive: true });
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
-  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
+  assert.equal(remote.openCount, 0, "leases, blocks or calls were not released");
   assert.equal(budget.usedBytes, 0, "bytes left over");
 });
 beforeEach(async () => {

@@ -7,14 +7,14 @@ import { ByteBudget, InferenceError, silentLogger, systemClock } from "@galatea/
 import type { InferenceRequest } from "../../inference/index.ts";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
-import { connectOverMessages } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../engine-messages/connect-over-messages.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import type { Listener } from "../listener.ts";
 import { sendRawRequest, post, type RawReply } from "../raw-client.ts";
 import { defaultContainerLimits, openContainer, PayloadErrorResponse, type PayloadCodec } from "./index.ts";
 
 const engine = new FakeEngine();
-const seam = connectOverMessages(engine);
+const remote = connectOverMessages(engine);
 const budget = new ByteBudget(2 ** 30);
 let mlRoot: string;
 let socketPath: string;
@@ -68,7 +68,7 @@ before(async () => {
     );
   }
   listener = await openContainer({
-    engine: seam.engine,
+    engine: remote.engine,
     clock: systemClock,
     limits: { ...usualHttpLimits, bodyBytesMax: 2 ** 22 },
     containerLimits: defaultContainerLimits,
@@ -91,7 +91,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   await rm(mlRoot, { recursive: true });
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
-  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
+  assert.equal(remote.openCount, 0, "leases, blocks or calls were not released");
   assert.equal(budget.usedBytes, 0, "bytes left over");
 });
 
@@ -159,7 +159,7 @@ test("a content type that is no header's text ends nothing but itself", async ()
   const injected = { ...codec, encode: () => ({ status: 200, contentType: "a\r\nX-Evil: 1\u2028", body: "" }) };
   const path = join(mlRoot, "injected.sock");
   const own = await openContainer({
-    engine: seam.engine,
+    engine: remote.engine,
     clock: systemClock,
     limits: usualHttpLimits,
     containerLimits: defaultContainerLimits,

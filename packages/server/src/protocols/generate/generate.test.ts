@@ -7,7 +7,7 @@ import { noParameters, type InferenceResponse } from "../../inference/index.ts";
 import { releaseTensors } from "../../tensor/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../engine-messages/connect-over-messages.ts";
 import { openHttpListener } from "../http-listener/index.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import type { OutcomeStream, SendRequest } from "./outcome-stream.ts";
@@ -28,7 +28,7 @@ async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promi
   const budget = new ByteBudget(budgetBytes);
   const engine = new FakeEngine(2 ** 30, budget);
   addUsualModels(engine);
-  const seam = connectOverMessages(engine);
+  const remote = connectOverMessages(engine);
   const limits = { ...usualHttpLimits, stallTimeoutMs: 30_000 };
   const taken: SendRequest = (model, request) => {
     releaseTensors(request.inputs);
@@ -43,7 +43,7 @@ async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promi
     budget,
     logger: silentLogger,
     handle: async (exchange) => {
-      using model = seam.engine.open(target);
+      using model = remote.engine.open(target);
       if (exchange.path === "/generate") await calls.generate(exchange, { target, model });
       else await calls.stream(exchange, { target, model });
     },
@@ -54,7 +54,7 @@ async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promi
     port: listener.port,
     async [Symbol.asyncDispose]() {
       await listener.close(AbortSignal.abort());
-      await eventually(() => budget.usedBytes === 0 && engine.openCount === 0 && seam.openCount === 0);
+      await eventually(() => budget.usedBytes === 0 && engine.openCount === 0 && remote.openCount === 0);
     },
   };
 }

@@ -14,7 +14,7 @@ import {
   type MessageEncoding,
 } from "./message-compression.ts";
 import { MessageSplitter, prefixBytes, writePrefix, type MessageSink } from "./message-splitter.ts";
-import type { ReadMemory } from "./read-memory.ts";
+import type { ReadBuffers } from "./read-buffers.ts";
 import { encodeStatusMessage, GrpcError, grpcStatus, grpcStatusOf, type GrpcStatus } from "./status.ts";
 
 /** Receives the client's messages of a call. An exception of its methods ends the call with that error's status. */
@@ -34,7 +34,7 @@ export interface CallOptions {
   /** Memory budget for messages in flight. */
   readonly budget: ByteBudget;
   /** Frees the buffers into which the call's connection is read. */
-  readonly reads: ReadMemory;
+  readonly reads: ReadBuffers;
   /** Limits concurrent decompressions; see InflationSlot. */
   readonly inflations: Semaphore;
 }
@@ -64,7 +64,7 @@ export class Call {
   readonly #stream: ServerHttp2Stream;
   readonly #limits: GrpcLimits;
   readonly #clock: Clock;
-  readonly #reads: ReadMemory;
+  readonly #reads: ReadBuffers;
   readonly #inflations: Semaphore;
   readonly #controller = new AbortController();
   readonly #compressionLevel: CompressionLevel;

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "@galatea/base";
 import type { Call } from "./call.ts";
 import type { ClientResets } from "./client-resets.ts";
-import { ReadMemory } from "./read-memory.ts";
+import { ReadBuffers } from "./read-buffers.ts";
 import { PingStrikes, type KeepaliveOptions } from "./keepalive.ts";
 import { retainNativeSession } from "./session-lifetime.ts";
 
@@ -23,7 +23,7 @@ const closeGraceMs = 1000;
 
 /** One client's connection: its calls, its maximum age, and its keepalive pings. */
 export class Connection {
-  readonly reads = new ReadMemory();
+  readonly reads = new ReadBuffers();
   readonly #options: ConnectionOptions;
   readonly #session: ServerHttp2Session;
   #callCount = 0;

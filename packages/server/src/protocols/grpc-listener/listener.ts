@@ -17,7 +17,7 @@ import { Connection } from "./connection.ts";
 import type { KeepaliveOptions } from "./keepalive.ts";
 import type { GrpcLimits } from "./limits.ts";
 import type { CompressionLevel } from "./message-compression.ts";
-import { ReadMemory } from "./read-memory.ts";
+import { ReadBuffers } from "./read-buffers.ts";
 import { GrpcError } from "./status.ts";
 
 /** Certificate and key of the server, as PEM text. */
@@ -167,7 +167,7 @@ class GrpcListener implements SecureListener {
     const { limits, compressionLevel, clock, budget } = this.#options;
     const connection =
       stream.session === undefined ? undefined : this.#connections.get(stream.session as ServerHttp2Session);
-    const reads = connection?.reads ?? new ReadMemory();
+    const reads = connection?.reads ?? new ReadBuffers();
     reads.watch(stream);
     const type = headers["content-type"];
     if (headers[":method"] !== "POST" || type === undefined || !type.startsWith("application/grpc")) {

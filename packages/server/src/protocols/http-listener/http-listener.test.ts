@@ -7,7 +7,7 @@ import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../engine-messages/connect-over-messages.ts";
 import { openKserveHttp } from "../kserve-http/index.ts";
 import { RawConnection, sendRawRequest, post } from "../raw-client.ts";
 import { openHttpListener, type HttpLimits } from "./index.ts";

@@ -8,7 +8,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/p
 import { ByteBudget, systemClock, type Clock, type Logger } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages, type EngineOverMessages } from "../seam/across-seam.ts";
+import { connectOverMessages, type EngineOverMessages } from "../engine-messages/connect-over-messages.ts";
 import { defaultGrpcLimits } from "../grpc-listener/index.ts";
 import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import type { Listener } from "../listener.ts";
@@ -27,7 +27,7 @@ const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 let engine: FakeEngine;
-let seam: EngineOverMessages;
+let remote: EngineOverMessages;
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
 /** Calls of the model `held` that wait to be answered. */
@@ -35,7 +35,7 @@ let held: { signal: AbortSignal; answer: () => void }[] = [];
 
 function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
   return {
-    engine: seam.engine,
+    engine: remote.engine,
     address: { host: "127.0.0.1", port: 0 },
     limits: defaultGrpcLimits,
     keepalive: usualKeepalive,
@@ -52,7 +52,7 @@ function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
 
 before(async () => {
   engine = new FakeEngine(2 ** 28);
-  seam = connectOverMessages(engine);
+  remote = connectOverMessages(engine);
   addUsualModels(engine);
   engine.add("held", {
     inputs: { IN: ["FP32", [-1]] },
@@ -68,7 +68,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   assert.equal(budget.usedBytes, 0);
   assert.equal(engine.openCount, 0);
-  assert.equal(seam.openCount, 0);
+  assert.equal(remote.openCount, 0);
 });
 beforeEach(() => {
   held = [];

@@ -6,7 +6,7 @@ import { ByteBudget, EventLoopQueue, silentLogger, systemClock } from "@galatea/
 import { arenaTensor } from "../fake-arena.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages } from "../seam/across-seam.ts";
+import { connectOverMessages } from "../engine-messages/connect-over-messages.ts";
 import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { RawConnection, sendRawRequest, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
@@ -28,7 +28,7 @@ const answers = JSON.parse(
 
 const engine = new FakeEngine();
 addUsualModels(engine);
-const seam = connectOverMessages(engine);
+const remote = connectOverMessages(engine);
 let listener: Listener;
 const budget = new ByteBudget(2 ** 30);
 let port: number;
@@ -37,7 +37,7 @@ const limits = { ...usualHttpLimits, inputBytesMax: 100_000, bodyBytesMax: 16 * 
 before(async () => {
   listener = await openKserveHttp({
     clock: systemClock,
-    engine: seam.engine,
+    engine: remote.engine,
     limits,
     restrictions: new Map([["logging", { header: "X-Key", value: "secret" }]]),
     address: { host: "127.0.0.1", port: 0 },
@@ -51,7 +51,7 @@ after(async () => {
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
   assert.equal(budget.usedBytes, 0, "bytes left over");
   assert.equal(engine.openCount, 0, "models held by calls that have ended");
-  assert.equal(seam.openCount, 0, "what crossed the seam and did not come back");
+  assert.equal(remote.openCount, 0, "leases, blocks or calls were not released");
 });
 
 /** tritonserver stores other numbers than these, which their datatypes do not hold. */

@@ -12,9 +12,9 @@ import {
 } from "../../inference/index.ts";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages, subjectOverMessages } from "./across-seam.ts";
+import { connectOverMessages, subjectOverMessages } from "./connect-over-messages.ts";
 
-engineContract("the engine across the seam", () => openEngineSubject().then(subjectOverMessages));
+engineContract("an engine called through messages", () => openEngineSubject().then(subjectOverMessages));
 
 const target = { namespace: "", modelName: "add_sub", modelVersion: "" };
 const request = (signal: AbortSignal | null): InferenceRequest =>
@@ -27,56 +27,56 @@ const request = (signal: AbortSignal | null): InferenceRequest =>
   });
 const answer: InferenceResponse = { modelName: "add_sub", modelVersion: "1", outputs: [], parameters: noParameters };
 
-/** A model whose stream is in the test's hands. */
+/** Opens a model whose stream the test controls. */
 function open() {
-  const asked: { request: InferenceRequest; sink: ResponseSink; end: () => void }[] = [];
+  const calls: { request: InferenceRequest; sink: ResponseSink; end: () => void }[] = [];
   const fake = new FakeEngine();
   addUsualModels(fake);
   const opened = fake.open.bind(fake);
-  fake.open = (wanted): ServedModel => ({
-    ...opened(wanted),
-    stream: (given, sink) => new Promise((resolve) => asked.push({ request: given, sink, end: () => resolve() })),
+  fake.open = (target): ServedModel => ({
+    ...opened(target),
+    stream: (given, sink) => new Promise((resolve) => calls.push({ request: given, sink, end: () => resolve() })),
   });
-  const seam = connectOverMessages(fake);
-  return { seam, asked, model: seam.engine.open(target) };
+  const remote = connectOverMessages(fake);
+  return { remote, calls, model: remote.engine.open(target) };
 }
 
-test("what crosses is a copy: of a request all that is said, of a model a view that nobody can write to", () => {
-  const { asked, model } = open();
+test("requests cross as complete copies, and the view of a model is read-only", () => {
+  const { calls, model } = open();
   const sent = request(null);
   void model.stream(sent, { respond: () => {} });
-  const { signal, ...arrived } = asked[0]!.request;
+  const { signal, ...arrived } = calls[0]!.request;
   assert.deepEqual({ ...arrived, signal: null }, sent);
   assert.notEqual(arrived.parameters, sent.parameters);
   assert.notEqual(signal, null);
   assert.throws(() => Object.assign(model.view.config, { name: "another" }), /read only property/);
 });
 
-test("answers come in order, and each is taken by a message of its own", async () => {
-  const { seam, asked, model } = open();
+test("responses arrive in order, and each is acknowledged by a separate message", async () => {
+  const { remote, calls, model } = open();
   const given: (() => void)[] = [];
   const over = model.stream(request(null), { respond: (_outcome, _isFinal, taken) => void given.push(taken) });
   const takenOf: string[] = [];
-  asked[0]!.sink.respond(answer, false, () => takenOf.push("first"));
-  asked[0]!.sink.respond(answer, true, () => takenOf.push("second"));
+  calls[0]!.sink.respond(answer, false, () => takenOf.push("first"));
+  calls[0]!.sink.respond(answer, true, () => takenOf.push("second"));
   assert.deepEqual([given.length, takenOf], [2, []]);
   given[1]!();
   assert.deepEqual(takenOf, ["second"]);
-  asked[0]!.end();
+  calls[0]!.end();
   await over;
   model[Symbol.dispose]();
-  assert.equal(seam.openCount, 1, "an answer has not left yet");
+  assert.equal(remote.openCount, 1, "one response is not acknowledged yet");
   given[0]!();
-  assert.deepEqual([takenOf, seam.openCount], [["second", "first"], 0]);
+  assert.deepEqual([takenOf, remote.openCount], [["second", "first"], 0]);
 });
 
-test("a request that is given up is given up on the other side, before it crosses too", () => {
-  const { asked, model } = open();
+test("a cancelled request is cancelled on the engine's side, even if it was cancelled before it was sent", () => {
+  const { calls, model } = open();
   const controller = new AbortController();
   void model.stream(request(controller.signal), { respond: () => {} });
-  assert.equal(asked[0]!.request.signal?.aborted, false);
+  assert.equal(calls[0]!.request.signal?.aborted, false);
   controller.abort();
-  assert.equal(asked[0]!.request.signal?.aborted, true);
+  assert.equal(calls[0]!.request.signal?.aborted, true);
   void model.stream(request(AbortSignal.abort()), { respond: () => {} });
-  assert.equal(asked[1]!.request.signal?.aborted, true);
+  assert.equal(calls[1]!.request.signal?.aborted, true);
 });

@@ -15,7 +15,7 @@ import type { ToEngine } from "./messages.ts";
 import { HandledMessageCount } from "./handled-message-count.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
-// The HTTP front end in a thread of its own: what unit tests see of the seam within one thread holds between two.
+// Tests the HTTP front end in its own thread; the other tests of the protocols exchange the same messages within one thread.
 
 const arenaBytes = 16 * 1024 * 1024;
 const memory = new SharedArrayBuffer(arenaBytes);
@@ -47,7 +47,7 @@ after(async () => {
 const body = (values: readonly number[]) =>
   JSON.stringify({ inputs: [{ name: "IN", datatype: "FP32", shape: [values.length], data: values }] });
 
-test("an inference in JSON, and what is told of the model and the server", async () => {
+test("a JSON inference, and queries about the model and the server, work from another thread", async () => {
   const reply = await sendRawRequest(httpPort, post("/v2/models/id_fp32/infer", body([0.5, -2])));
   assert.equal(reply.status, 200, reply.body);
   assert.match(reply.body, /"outputs":\[\{"name":"OUT","datatype":"FP32","shape":\[2\],"data":\[0\.5,-2\.0\]\}\]\}$/);
@@ -58,7 +58,7 @@ test("an inference in JSON, and what is told of the model and the server", async
   assert.match((await get("/v2/models/stats")).body, /"model_stats":\[/);
 });
 
-test("binary tensors go through memory that both threads see, whatever their size", async () => {
+test("binary tensors of any size pass through memory that both threads map", async () => {
   const values = new Float32Array(100_000).map((_, index) => index);
   const bytes = Buffer.from(values.buffer);
   const header = Buffer.from(
@@ -84,7 +84,7 @@ test("errors keep their texts and statuses", async () => {
   assert.deepEqual([boom.status, boom.body], [503, '{"error":"boom"}']);
 });
 
-test("a client that goes is told across the threads", async () => {
+test("a disconnected client cancels its request in the other thread", async () => {
   const gone = Promise.withResolvers<void>();
   let hasBegun = false;
   engine.add("waits", {
@@ -107,7 +107,7 @@ test("a client that goes is told across the threads", async () => {
   await eventually(() => engine.openCount === 0);
 });
 
-test("a client that does not read stops a model in the other thread, which goes on when it reads", async () => {
+test("a client that does not read stops a model in the other thread until it reads again", async () => {
   const [count, creditMax] = [3000, 16];
   let sentCount = 0;
   engine.add("many", {
@@ -136,7 +136,7 @@ test("a client that does not read stops a model in the other thread, which goes 
       };
       next();
     });
-  engine.open = (wanted) => (wanted.modelName === "many" ? { ...opened(wanted), stream } : opened(wanted));
+  engine.open = (target) => (target.modelName === "many" ? { ...opened(target), stream } : opened(target));
   const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
   request({ port: httpPort, method: "POST", path: "/v2/models/many/generate_stream", agent: false }, resolve).end("{}");
   const reply = await promise;
@@ -146,14 +146,14 @@ test("a client that does not read stops a model in the other thread, which goes 
     before = sentCount;
     return isSame && sentCount > creditMax;
   });
-  assert.ok(sentCount < count / 2, `${sentCount} answers were made for a client that reads none`);
+  assert.ok(sentCount < count / 2, `${sentCount} responses were produced for a client that reads none`);
   let text = "";
   reply.setEncoding("latin1");
   for await (const part of reply as AsyncIterable<string>) text += part;
   assert.deepEqual([sentCount, text.split("\n\n").length - 1], [count, count]);
 });
 
-test("many requests at once", async () => {
+test("many concurrent requests are answered", async () => {
   const replies = await Promise.all(
     Array.from({ length: 60 }, (_, index) => sendRawRequest(httpPort, post("/v2/models/id_fp32/infer", body([index])))),
   );

@@ -12,7 +12,7 @@ const freedBytesMin = 16 * 1024;
  * freed if each of its slices was consumed during its push; therefore all streams of the connection are watched. It is freed when the first
  * slice of the next buffer is pushed, because until then the HTTP/2 library may still use the rest of it.
  */
-export class ReadMemory {
+export class ReadBuffers {
   /** The buffer whose slices are being pushed. */
   #buffer: ArrayBufferLike | null = null;
   /** The last buffer of a connection that has no calls now. */

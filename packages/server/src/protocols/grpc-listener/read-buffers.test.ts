@@ -8,13 +8,13 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { ReadMemory } from "./read-memory.ts";
+import { ReadBuffers } from "./read-buffers.ts";
 
 const headBytes = 9;
 const bufferBytes = 20_000;
 
 /** A stream whose slices are consumed as they come while it flows, as a call's are. */
-function watched(memory: ReadMemory) {
+function watched(memory: ReadBuffers) {
   const stream = new Readable({ read: () => {}, highWaterMark: 2 ** 30 });
   const seen: Buffer[] = [];
   memory.watch(stream);
@@ -31,7 +31,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a buffer is freed when the next one comes, if every slice of it was consumed at once, whatever else lies in it", async () => {
-  const memory = new ReadMemory();
+  const memory = new ReadBuffers();
   const [first, second] = [watched(memory), watched(memory)];
   await turn();
   const whole = new ArrayBuffer(bufferBytes);
@@ -43,7 +43,7 @@ test("a buffer is freed when the next one comes, if every slice of it was consum
 });
 
 test("a buffer stays in which a stream has a slice that nobody has read", async () => {
-  const memory = new ReadMemory();
+  const memory = new ReadBuffers();
   const [reading, unread] = [watched(memory), watched(memory)];
   await turn();
   unread.stream.pause();
@@ -59,7 +59,7 @@ test("a buffer stays in which a stream has a slice that nobody has read", async 
 });
 
 test("no buffer is freed any more once a stream had bytes before it was watched", async () => {
-  const memory = new ReadMemory();
+  const memory = new ReadBuffers();
   const { stream } = watched(memory);
   await turn();
   const shared = new ArrayBuffer(bufferBytes);
@@ -72,7 +72,7 @@ test("no buffer is freed any more once a stream had bytes before it was watched"
 });
 
 test("a buffer whose slice waits in a stream that is paused stays, and is read as it came", async () => {
-  const memory = new ReadMemory();
+  const memory = new ReadBuffers();
   const { stream, seen } = watched(memory);
   await turn();
   stream.pause();
@@ -92,7 +92,7 @@ test("a buffer whose slice waits in a stream that is paused stays, and is read a
 });
 
 test("a small buffer is left to the collector", async () => {
-  const memory = new ReadMemory();
+  const memory = new ReadBuffers();
   const { stream } = watched(memory);
   await turn();
   const small = new ArrayBuffer(1000);
@@ -102,7 +102,7 @@ test("a small buffer is left to the collector", async () => {
 });
 
 test("the last buffer of a connection without calls is freed when the next one comes, or by the collector before", async () => {
-  const memory = new ReadMemory();
+  const memory = new ReadBuffers();
   const { stream } = watched(memory);
   await turn();
   const last = new ArrayBuffer(bufferBytes);
@@ -133,7 +133,7 @@ test("property: whatever lies in a buffer and whoever is paused, every stream re
       fc.array(frame, { minLength: 1, maxLength: 25 }),
       fc.integer({ min: 16 * 1024, max: 70_000 }),
       async (frames, readBytes) => {
-        const memory = new ReadMemory();
+        const memory = new ReadBuffers();
         // The fourth stream is one that nobody reads before the end.
         const streams = [watched(memory), watched(memory), watched(memory), watched(memory)];
         await turn();
@@ -183,9 +183,9 @@ test("property: whatever lies in a buffer and whoever is paused, every stream re
 /** A server of node:http2 that checks what each of its streams is sent: byte `n` of stream `s` is `(n * 7 + s) % 251`. */
 async function openServer(context: TestContext) {
   const freed: number[] = [];
-  const memories = new Map<ServerHttp2Session, ReadMemory>();
+  const memories = new Map<ServerHttp2Session, ReadBuffers>();
   const server = createServer({ settings: { initialWindowSize: 2 ** 22 }, maxSessionMemory: 256 });
-  server.on("session", (session) => memories.set(session, new ReadMemory()));
+  server.on("session", (session) => memories.set(session, new ReadBuffers()));
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
     const memory = memories.get(stream.session as ServerHttp2Session)!;
     const isSlow = headers["x-slow"] === "1";
