@@ -60,6 +60,26 @@ test("a platform whose npx was killed ends too", async (t) => {
   await platform.ended;
 });
 
+test("a platform whose npx was killed while it started ends too", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
+  // The shell of npx kills npx before the program starts.
+  const script = `kill -KILL $PPID; '${process.execPath}' '${main}' up --port=0 --data='${directory}/data'`;
+  const child = spawn("npx", ["--no", "-c", script], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "ignore"],
+    detached: true,
+  });
+  t.after(async () => {
+    // The group has ended unless the test fails.
+    if (!child.stdout.closed) process.kill(-child.pid!, "SIGKILL");
+    await rm(directory, { recursive: true, force: true });
+  });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += String(chunk)));
+  await once(child.stdout, "close");
+  assert.equal(output, "");
+});
+
 test("a platform in the background of a shell goes on when the shell has ended", async (t) => {
   const words = `'${process.execPath}' '${main}' up --port=0 --data=DATA`;
   const platform = await startPlatform(t, "env", ["npm_command=exec", "sh", "-c", `${words} & wait $!`]);
@@ -69,13 +89,15 @@ test("a platform in the background of a shell goes on when the shell has ended",
   assert.ok((await fetch(`${platform.url}/health`)).status > 0);
 });
 
-test("npx is told from shells and other programs by its command line", () => {
+test("npx and its shell are told from other programs by command line and npm's script", () => {
   const at = (...command: string[]) => ({ pid: 2, parentPid: 1, command });
+  const ofNpx = { npm_lifecycle_event: "npx", npm_lifecycle_script: "'galatea'" };
   const shell = at("sh", "-c", "'galatea' up");
-  assert.ok(isShellOfNpx(shell, at("npm exec galatea up")));
-  assert.ok(isShellOfNpx(shell, at("node", "/usr/lib/node_modules/npm/bin/npx-cli.js", "galatea")));
-  assert.ok(isShellOfNpx(at("npm exec galatea up"), at("bash")));
-  assert.equal(isShellOfNpx(shell, at("npm run serve")), false);
-  assert.equal(isShellOfNpx(at("bash"), at("npm exec galatea up")), false);
-  assert.equal(isShellOfNpx(shell, null), false);
+  assert.ok(isShellOfNpx(shell, ofNpx));
+  assert.ok(isShellOfNpx(at("npm exec galatea up"), {}));
+  assert.ok(isShellOfNpx(at("node", "/usr/lib/node_modules/npm/bin/npx-cli.js", "galatea"), {}));
+  assert.equal(isShellOfNpx(shell, { ...ofNpx, npm_lifecycle_event: "serve" }), false);
+  assert.equal(isShellOfNpx(at("sh", "-c", "sleep 1; galatea up"), ofNpx), false);
+  assert.equal(isShellOfNpx(at("bash"), ofNpx), false);
+  assert.equal(isShellOfNpx(shell, {}), false);
 });

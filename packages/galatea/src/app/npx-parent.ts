@@ -23,12 +23,15 @@ export interface ParentProcess {
 export async function endWithNpx(environment: Environment, parentPid: number, clock: Clock): Promise<void> {
   if (environment["npm_command"] !== "exec") return;
   const parent = await readParent(parentPid);
-  if (parent === null || !isShellOfNpx(parent, await readParent(parent.parentPid))) return;
+  if (parent === null || !isShellOfNpx(parent, environment)) return;
+  const grandparent = await readParent(parent.parentPid);
   setParentDeathSignal(constants.signals.SIGTERM);
   const end = () => process.kill(process.pid, "SIGTERM");
   // The parent may have ended just before the request to the kernel.
   if (process.ppid !== parentPid) return void end();
   if (isNpx(parent)) return;
+  // npx may have been killed while this program was loading.
+  if (grandparent === null || !isNpx(grandparent)) return void end();
   const look = async (): Promise<void> => {
     if ((await readParent(parentPid))?.parentPid !== parent.parentPid) return void end();
     clock.timer(lookMs, () => void look());
@@ -38,10 +41,12 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
 
 const lookMs = 2000;
 
-/** Returns whether the parent is npx's shell. The environment is not enough: all descendants of npx inherit it. */
-export function isShellOfNpx(parent: ParentProcess, grandparent: ParentProcess | null): boolean {
+/** Returns whether the parent is npx or its shell, which runs npm's script even after npx has ended. All descendants of npx inherit the variables. */
+export function isShellOfNpx(parent: ParentProcess, environment: Environment): boolean {
   if (isNpx(parent)) return true;
-  return parent.command[1] === "-c" && grandparent !== null && isNpx(grandparent);
+  const { npm_lifecycle_event: event, npm_lifecycle_script: script = "" } = environment;
+  const [, option, words = ""] = parent.command;
+  return event === "npx" && script !== "" && option === "-c" && words.startsWith(script);
 }
 
 /** npm renames its process to "npm exec <program>"; before that, the program file identifies it. */
