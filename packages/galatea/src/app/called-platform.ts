@@ -17,6 +17,8 @@ export interface CalledPlatform {
   /** Allows everything on the platform. */
   readonly key: RootKey;
   readonly directories: DataDirectories;
+  /** False if neither a flag nor a running platform gives the address: it is then the default of `galatea up`. */
+  readonly hasFoundAddress: boolean;
 }
 
 /**
@@ -37,6 +39,7 @@ export async function calledPlatform(
     region: place.region ?? running?.region ?? platformDefaults.region,
     key: await keyOf(running, place, { env, log, generatedPath: credentialsPath(directories) }),
     directories,
+    hasFoundAddress: running !== null || place.host !== null || place.port !== null,
   };
 }
 

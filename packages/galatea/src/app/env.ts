@@ -37,8 +37,13 @@ export async function env(options: EnvOptions): Promise<number> {
 }
 
 async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<string, string | null>>> {
-  const { url, region, key, directories } = await calledPlatform(options, process.env, stderrLog());
+  const { url, region, key, directories, hasFoundAddress } = await calledPlatform(options, process.env, stderrLog());
   const { clients } = directories;
+  if (!hasFoundAddress)
+    process.stderr.write(
+      `galatea env: no platform runs over '${directories.root}' yet: the variables have the default address ${url}; ` +
+        "run `galatea env` again after a start with another address\n",
+    );
   const shell = previousEnvironment(process.env);
   const { variables, files } = clientEnvironment({
     url,

@@ -83,7 +83,7 @@ test("the data directory is GALATEA_DATA, else below XDG_DATA_HOME where that is
 });
 
 test("what a shell evaluates leaves its HTTPS alone, redirects it where that is asked for, and can be had back", () => {
-  const galatea = `'${process.execPath}' '${main}' env --data '${join(root, "data")}'`;
+  const galatea = `'${process.execPath}' '${main}' env --port 8770 --data '${join(root, "data")}'`;
   const show = 'echo "$AWS_ENDPOINT_URL|$HTTPS_PROXY|$https_proxy|$AWS_SESSION_TOKEN|$NO_PROXY"';
   const script = ["", "--proxy", "", "--proxy", "--unset"].map((flags) => `eval "$(${galatea} ${flags})"; ${show}`);
   const env = { PATH: process.env.PATH, HTTPS_PROXY: "http://corporate:3128", AWS_SESSION_TOKEN: "it's real" };
@@ -111,7 +111,7 @@ test("env says in one line that its data directory cannot be written", async () 
 });
 
 test("whoever reads only the beginning leaves no complaint behind", async () => {
-  for (const args of [["env", "--data", join(root, "data")], ["serve", "--help"], ["version"]]) {
+  for (const args of [["env", "--port=8770", "--data", join(root, "data")], ["serve", "--help"], ["version"]]) {
     const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
     child.stdout.destroy();
     let complaint = "";

@@ -77,11 +77,19 @@ test("env takes port, region and key from the platform that runs over its data d
   assert.deepEqual([found.url, found.key, found.region], [`http://127.0.0.1:${port}`, "OWNERSKEY", "eu-west-1"]);
   const told = galatea(["env", `--data=${data}`, "--host=gateway.example", "--port=443", "--region=us-west-2"]);
   assert.deepEqual([told.url, told.key, told.region], ["http://gateway.example:443", "OWNERSKEY", "us-west-2"]);
+  assert.equal(found.stderr + told.stderr, "");
   assert.deepEqual(galatea(["events", `--data=${data}`]).status, 0);
   await killed(child);
   const defaults = galatea(["env", `--data=${data}`]);
   assert.deepEqual([defaults.url, defaults.region], ["http://127.0.0.1:8770", "us-east-1"]);
   assert.notEqual(defaults.key, "OWNERSKEY");
+  assert.ok(
+    defaults.stderr.endsWith(
+      `galatea env: no platform runs over '${data}' yet: the variables have the default address http://127.0.0.1:8770; ` +
+        "run `galatea env` again after a start with another address\n",
+    ),
+    defaults.stderr,
+  );
 });
 
 test("env without --data finds the only platform that runs; of several it asks for one by name", async () => {
