@@ -23,7 +23,7 @@ async function withServer(status: number, body: Buffer, work: (port: number) => 
   }
 }
 
-test("answers larger than the read buffer are counted whole", async () => {
+test("responses larger than the read buffer are counted once", async () => {
   await withServer(200, Buffer.alloc(700_001, 1), async (port) => {
     const request = requestBytes("/", Buffer.from("{}"));
     const result = await runLoad({ port, request, clients: 2, durationMs: 100, warmUpMs: 20 });
@@ -32,7 +32,7 @@ test("answers larger than the read buffer are counted whole", async () => {
   });
 });
 
-test("a refusal ends the load", async () => {
+test("an error response ends the load", async () => {
   await withServer(503, Buffer.from("no"), async (port) => {
     const request = requestBytes("/", Buffer.from("{}"));
     await assert.rejects(
@@ -56,7 +56,7 @@ test("the ratio is the median of the rounds' ratios, not the ratio of medians", 
   assert.equal(median([4, 1, 3, 2]), 2.5);
 });
 
-test("Zipf's first number comes as often as the harmonic sum says, the same sequence from the same seed", () => {
+test("Zipf's first number occurs as often as the harmonic sum predicts, and the same seed gives the same sequence", () => {
   const draws = 20_000;
   const next = zipf(100, 1, seededRandom(3));
   const again = zipf(100, 1, seededRandom(3));
@@ -71,7 +71,7 @@ test("Zipf's first number comes as often as the harmonic sum says, the same sequ
   assert.ok(Math.abs(first / draws - expected) < 0.02);
 });
 
-test("an ideal LRU set hits what it holds", () => {
+test("an ideal LRU cache hits the objects that it holds", () => {
   assert.equal(idealLruHitRate([1, 2, 1, 3, 2, 1], 2), 1 / 6);
   assert.equal(idealLruHitRate([1, 2, 1, 3, 2, 1], 3), 3 / 6);
 });

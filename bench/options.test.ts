@@ -4,7 +4,7 @@ import { benchHelp, benchOptions } from "./options.ts";
 
 const options = (...argv: string[]) => benchOptions(argv, "/cache", ["churn", "zipf"]);
 
-test("rows, rounds and lengths are as asked; quick shortens them all", () => {
+test("rows, rounds and lengths are as given; --quick shortens all of them", () => {
   const usual = {
     only: null,
     rounds: 5,
@@ -20,7 +20,7 @@ test("rows, rounds and lengths are as asked; quick shortens them all", () => {
   assert.deepEqual(options("--quick"), { ...usual, quick: true, rounds: 1, zipfModels: 300, zipfSeconds: 10 });
 });
 
-test("what is wrong is said in one sentence", () => {
+test("an invalid option is reported in one sentence", () => {
   for (const [argv, message] of [
     [["--only=chrn"], "unknown row 'chrn'; there are churn, zipf"],
     [["--rounds=0"], "Invalid option value. Got 0 for --rounds, expected at least 1"],

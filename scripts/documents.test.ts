@@ -46,7 +46,7 @@ test(`README.md has at most ${readmeLinesMax} lines and links to each folder of 
   );
 });
 
-test("each file of the repository that a document names in backquotes is there", () => {
+test("each file of the repository that a document names in backquotes exists", () => {
   const paths = /`((?:bench|conformance|docs|examples|packages|scripts)\/[\w./-]+\.\w+)`/g;
   const missing = documents
     .filter((path) => path !== "CHANGELOG.md")
@@ -58,7 +58,7 @@ test("each file of the repository that a document names in backquotes is there",
   assert.deepEqual(missing, []);
 });
 
-test("each row of a walk names a function or class that its file has", () => {
+test("each row of a table of steps names a function or class that its file has", () => {
   const rows = documents
     .filter((path) => path.startsWith("docs/architecture/"))
     .flatMap((path) => [...textOf(path).matchAll(/^\| .*? \| `(packages\/[^`]+)` \| (?:`([^`]+)` \|)?/gm)]);

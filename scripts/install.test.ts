@@ -82,7 +82,7 @@ async function isRefused(pid: number | undefined, command: string): Promise<void
   await access(own);
 }
 
-test("packages are not installed beneath a program that runs from them, and are when it has ended", async () => {
+test("packages are not installed while a program runs from them, and are installed when it has ended", async () => {
   await installOldPackages();
   const linked = join(root, "node_modules/.bin/node");
   for (const program of [own, linked]) {
@@ -105,7 +105,7 @@ test("a program that another Node runs is found by the native libraries that it 
   await isRefused(platform.pid, `${process.execPath} ${root}/loads.cjs`);
 });
 
-test("a second installation does not begin beside one that is under way", async () => {
+test("a second installation does not start while one is running", async () => {
   await installOldPackages();
   const script = `process.title = "npm ci --ignore-scripts"; ${forever}`;
   const npm = await running(process.execPath, ["-e", script]);

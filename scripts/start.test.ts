@@ -52,7 +52,7 @@ test("a signal is passed on, and the program's exit code is the result", async (
   }
 });
 
-test("a program that dies of a signal is followed", async () => {
+test("a program that a signal ends is reported with that signal", async () => {
   assert.deepEqual(await started(alive, "SIGTERM"), { code: null, signal: "SIGTERM", stdout: "ready " });
 });
 

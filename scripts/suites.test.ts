@@ -14,7 +14,7 @@ test("every test file of conformance, examples and bench is in one row of the su
     for (const glob of suite.files) assert.ok(filesOf([{ ...suite, files: [glob] }]).length > 0, glob);
 });
 
-test("`npm test` sets no framework up and trains no trees: their packages are hundreds of megabytes", () => {
+test("`npm test` installs no framework and trains no trees, because their packages are hundreds of megabytes", () => {
   const large = ["environments/frameworks.ts", "trees/generated-models.ts"].map((name) =>
     join(root, "conformance", name),
   );

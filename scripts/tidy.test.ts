@@ -42,7 +42,7 @@ function layers(): Map<string, Set<string>> {
   );
 }
 
-test("modules import only what the layers block allows, and the block allows nothing that no module needs", () => {
+test("modules import only what the layers block allows, and each import that it allows is needed", () => {
   const allowed = layers();
   const unused = new Set([...allowed].flatMap(([name, may]) => [...may].map((each) => `${name}: ${each}`)));
   const problems: string[] = [];
@@ -146,7 +146,7 @@ test("only the records have SQL: every other module takes documents, metrics and
   );
 });
 
-test("hosting knows no machine: what it needs of memory, processors, disks and addresses the command passes in", () => {
+test("hosting reads no memory, processors, disks or addresses of the machine: the command passes them in", () => {
   // Those that run on an instance's own machine.
   const onNodes = /^hosting\/(model-cache|instances|process-host)$/;
   const machine =
@@ -158,7 +158,7 @@ test("hosting knows no machine: what it needs of memory, processors, disks and a
   );
 });
 
-test("modules that are given a clock do not look at another", () => {
+test("modules that are given a clock use no other", () => {
   const clocked =
     /^(server\/(scheduling|engine|inference)|base\/metrics|hosting\/(?!(objects|records|process-host)$).*)$/;
   const otherTime = /\b(Date\.now|setTimeout|setInterval|AbortSignal\.timeout)\s*\(/g;
@@ -185,7 +185,7 @@ test("every dependency has its line in DEPENDENCIES.md", () => {
   none(problems);
 });
 
-test("every published file is reached from main.ts or an example: its own test and its folder's door keep none alive", () => {
+test("every published file is reached from main.ts or an example, not only from its own test or index", () => {
   const examples = filesBelow(join(root, "examples"));
   // The agent of a node apart from its platform: the command runs all instances in its own process so far.
   const remoteAgent = join(packages, "hosting/src/instance-agent-http/index.ts");
@@ -196,7 +196,7 @@ test("every published file is reached from main.ts or an example: its own test a
   );
 });
 
-test("a door exports no value that nobody takes", () => {
+test("an index exports no value that no other module imports", () => {
   const users = ["conformance", "bench", "examples", "scripts"].flatMap((each) => filesBelow(join(root, each)));
   const taken = new Set<string>();
   for (const { target, names } of [...everything, ...users].flatMap((file) => file.imports))

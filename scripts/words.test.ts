@@ -38,7 +38,7 @@ test("comments and docstrings of Python are found, strings are not", () => {
   ]);
 });
 
-test("riddles are told by their first words", () => {
+test("riddles are detected by their first words", () => {
   for (const riddle of [
     "Of its answers.",
     "Whoever waits.",

@@ -12,7 +12,7 @@ test("targets, count and seed are as asked; a seed that is not given is a new on
   assert.deepEqual(given, { ...usual, target: new Set(["http-body"]), count: 5, seed: 3, path: "12:0" });
 });
 
-test("what is wrong is said in one sentence", () => {
+test("an invalid option is reported in one sentence", () => {
   for (const [argv, message] of [
     [["--target=http"], "unknown target 'http'; there are http-body, config-text"],
     [["--count=0"], "Invalid option value. Got 0 for --count, expected at least 1"],

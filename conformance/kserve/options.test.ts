@@ -14,7 +14,7 @@ test("everything is asked of both, or what the options leave of it", () => {
   assert.deepEqual(suiteOptions(["--part=command-line"], "/cache")?.parts, ["command-line"]);
 });
 
-test("what is wrong is said in one sentence", () => {
+test("an invalid option is reported in one sentence", () => {
   for (const [argv, message] of [
     [["--target=orcale"], "Invalid option value. Got orcale for --target, expected one of oracle, galatea, both"],
     [["--part=case"], "Invalid option value. Got case for --part, expected one of cases, tritonclient, command-line"],

@@ -8,7 +8,7 @@ test("without options the platform has its usual port and data directory and sta
   assert.deepEqual(given, { story: "images", once: true, port: 0, data: "/other" });
 });
 
-test("what is wrong is said in one sentence", () => {
+test("an invalid option is reported in one sentence", () => {
   for (const [argv, message] of [
     [["--port", "abc"], "Invalid option value. Got abc for --port, expected an integer"],
     [["--port=70000"], "Invalid option value. Got 70000 for --port, expected at most 65535"],

@@ -28,13 +28,13 @@ const call = (by: CallingExecution, target: { name: string }, more: Partial<Nest
   ...more,
 });
 
-test("a model that calls itself waits for itself when it has one instance", () => {
+test("a model with one instance that calls itself waits for itself", () => {
   const calls = [call(execution(a), a)];
   assert.deepEqual(findDeadlock(calls), calls);
   assert.deepEqual(findDeadlock([call(execution(a), a, { instanceCount: 2 })]), []);
 });
 
-test("a calls b, which calls a: what b executes waits for itself", () => {
+test("in the circle a calls b calls a, the execution of b waits for itself", () => {
   const first = call(execution(a), b, { isQueued: false });
   const second = call(execution(b, { answers: [first.caller] }), a);
   assert.deepEqual(findDeadlock([first, second]), [first, second]);
@@ -47,23 +47,23 @@ test("a calls b, which calls a: what b executes waits for itself", () => {
   assert.deepEqual(findDeadlock([first, { ...second, instanceCount: 2 }]), []);
 });
 
-test("two requests that hold what the other wants wait for each other, and nobody else is drawn in", () => {
+test("two requests that each hold the instance that the other needs wait for each other, and no other request is involved", () => {
   const c = { name: "c" };
   const knot = [call(execution(a), b), call(execution(b), a)];
   const other = call(execution(c), { name: "d" });
   assert.deepEqual(findDeadlock([other, ...knot]), knot);
 });
 
-test("an execution with one call that goes on waits for nothing for ever", () => {
+test("an execution is not deadlocked while one of its calls makes progress", () => {
   const caller = execution(a);
   assert.deepEqual(findDeadlock([call(caller, a), call(caller, b, { isQueued: false })]), []);
 });
 
-test("an execution that holds no instance keeps nobody from one", () => {
+test("an execution without an instance blocks no other execution", () => {
   assert.deepEqual(findDeadlock([call(execution(a, { holdsInstance: false }), a)]), []);
 });
 
-test("the youngest call of a knot fails when the knot is seen a second time, and one that ended meanwhile does not", () => {
+test("the youngest call of a deadlock fails when the deadlock is seen twice, and a call that ended in between does not fail", () => {
   const timers: (() => void)[] = [];
   const clock = {
     ...systemClock,

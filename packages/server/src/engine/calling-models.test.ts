@@ -106,7 +106,7 @@ const source = (namespace: string, bench: EngineBench) => ({
   servedName: "caller",
 });
 
-test("what the other model answers is the caller's, and nothing of it stays in the arena", async () => {
+test("the caller owns the response of the called model, and the arena is empty afterwards", async () => {
   const { bench } = await openBench();
   await using _bench = bench;
   await bench.load("caller");
@@ -118,7 +118,7 @@ test("what the other model answers is the caller's, and nothing of it stays in t
   assert.equal(statistics!.success.count, 1);
 });
 
-test("a model that is not there, and one that is asked for what it has not, fail with Triton's texts", async () => {
+test("calls of an unknown model, or for an unknown output, fail with Triton's texts", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.load("caller");
@@ -134,7 +134,7 @@ test("a model that is not there, and one that is asked for what it has not, fail
   });
 });
 
-test("a model reaches those of its own namespace, and no others", async () => {
+test("a model can call the models of its own namespace and no others", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.load("echo");
@@ -151,7 +151,7 @@ test("a model reaches those of its own namespace, and no others", async () => {
   assert.throws(() => door.isReady("echo", "x"), { code: "INVALID_ARG" });
 });
 
-test("a namespace closes when what is under way has ended, its calls to other models among it", async () => {
+test("a namespace closes when its running requests, with their calls to other models, have ended", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.engine.openNamespace(source("tenant", bench), bench.signal);
@@ -178,7 +178,7 @@ test("a namespace closes when what is under way has ended, its calls to other mo
   assert.equal(bench.backend.loadedCount, 0);
 });
 
-test("a server that stops lets what is under way call others", async () => {
+test("a server that stops lets running executions call other models", async () => {
   const { bench, calls } = await openBench();
   await bench.load("caller");
   await bench.load("echo");
@@ -197,7 +197,7 @@ test("a server that stops lets what is under way call others", async () => {
   await stopped;
 });
 
-test("a call inherits the deadline of the request that it is made for, and has no later one of its own", async () => {
+test("a call inherits the deadline of its request, and cannot have a later one", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   bench.models["second"] = callsConfig;
@@ -220,7 +220,7 @@ test("a call inherits the deadline of the request that it is made for, and has n
   assert.ok(seen[2]! < deadlineNs);
 });
 
-test("calls that never end are bounded in their depth", async () => {
+test("recursive calls are limited in depth", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.load("caller");
@@ -232,7 +232,7 @@ test("calls that never end are bounded in their depth", async () => {
   await assert.rejects(bench.infer(requestTo("caller", [1])), /models call each other more than 32 levels deep/);
 });
 
-test("two models that load each other while they are loaded do not wait for each other", async () => {
+test("two models that load each other during their own loads do not deadlock", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   bench.models["second"] = callsConfig;
@@ -242,7 +242,7 @@ test("two models that load each other while they are loaded do not wait for each
   await assert.rejects(bench.load("caller"), /failed to load '(caller|second)': it is being loaded or unloaded/);
 });
 
-test("a model that waits for itself fails, and the requests that nobody called for are not drawn in", async () => {
+test("a model that waits for itself fails, and requests outside of the deadlock are not affected", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.load("caller");

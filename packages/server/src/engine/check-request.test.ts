@@ -20,7 +20,7 @@ const named = (names: readonly string[]): Tensor[] =>
   names.map((name) => ({ name, datatype: "INT32", shape: [1, 1], data: new Uint8Array(4), block: null }));
 
 for (const count of [2, 100])
-  test(`of ${count} inputs two of one name are refused, wherever they stand`, () => {
+  test(`among ${count} inputs, two with the same name are rejected at any position`, () => {
     const names = Array.from({ length: count - 1 }, (_, index) => (index === 0 ? "X" : `unknown${index}`));
     for (const repeated of [names[0]!, names.at(-1)!]) {
       const request = { ...requestTo("echo", [1]), inputs: named([...names, repeated]) };
@@ -29,7 +29,7 @@ for (const count of [2, 100])
     }
   });
 
-test("as many inputs as a request may name are refused in no time", () => {
+test("the maximum number of inputs of a request is rejected quickly", () => {
   const inputs = named(Array.from({ length: 100_000 }, (_, index) => `input${index}`));
   const startMs = threadCpuMs();
   assert.throws(() => checkRequest({ ...requestTo("echo", [1]), inputs }, facts), /expected 1 inputs but got 100000 /);

@@ -44,13 +44,13 @@ describe("engine", () => {
     assert.ok(spent.get("echo2")! < 5, "a step was received when it was reached");
   });
 
-  it("makes nothing of a model whose label file is missing", async () => {
+  it("does not load a model whose label file is missing", async () => {
     bench.models["echo"] = echoConfig.replace('name: "Y"', 'name: "Y" label_filename: "absent.txt"');
     await assert.rejects(bench.load("echo"), /failed to open label file .*absent\.txt of output 'Y'/);
     assert.equal(bench.backend.loadedCount, 0);
   });
 
-  it("asks no backend about a configuration that is refused, so that no library runs that it names", async () => {
+  it("passes no rejected configuration to a backend, so that no library that it names runs", async () => {
     bench.models["echo"] = `backend: "echo" model_operations { op_library_filename: "tenants-own.so" }`;
     let isAsked = false;
     const asked = () => {
@@ -62,7 +62,7 @@ describe("engine", () => {
     assert.equal(isAsked, false);
   });
 
-  it("reads no labels of what is no file, or larger than labels are", async () => {
+  it("reads no label files that are not regular files or are too large", async () => {
     const directory = join(bench.directory, "echo");
     mkdirSync(directory);
     const labelled = (file: string) => echoConfig.replace('name: "Y"', `name: "Y" label_filename: "${file}"`);
@@ -87,7 +87,7 @@ describe("engine", () => {
     await assert.rejects(bench.infer(requestTo("echo", [1])), /'echo' has no available versions/);
   });
 
-  it("gives a call one version from its first byte to its last, whatever is loaded and unloaded meanwhile", async () => {
+  it("uses one version for a whole call, also when models are loaded and unloaded during it", async () => {
     await bench.load("echo");
     const held = bench.hold("echo");
     await bench.unload("echo");
@@ -104,7 +104,7 @@ describe("engine", () => {
     assert.equal(held.view.config.name, "echo");
   });
 
-  it("ends a version whose calls do not end, and refuses what they still ask of it", async () => {
+  it("unloads a version whose calls do not end, and rejects their further requests", async () => {
     await bench.engine[Symbol.asyncDispose]();
     bench.engine = bench.open(null, 50);
     await bench.load("echo");
@@ -143,7 +143,7 @@ describe("engine", () => {
     );
   });
 
-  it("tells what is wrong with a configuration from what is wrong with a version, and names no version for ensembles", async () => {
+  it("reports errors of a configuration and of a version differently, and names no version for ensembles", async () => {
     const refused = (code: string, message: RegExp) => (error: InferenceError) =>
       error.code === code && message.test(error.message);
     bench.models["echo"] = `${echoConfig} dynamic_batching { preferred_batch_size: 5 }`;
@@ -185,7 +185,7 @@ describe("engine", () => {
     );
   });
 
-  it("takes the steps along when an ensemble is unloaded with its dependents, but not what was loaded by name", async () => {
+  it("unloads the steps with an ensemble that is unloaded with its dependents, except those loaded by name", async () => {
     await bench.load("echo");
     await bench.load("chain");
     await bench.engine.unloadModel("chain", true);
@@ -194,7 +194,7 @@ describe("engine", () => {
     assert.notEqual(new Map(states as [string, string][]).get("echo2"), "READY");
   });
 
-  it("keeps namespaces apart and gives everything back when one closes", async () => {
+  it("isolates namespaces and releases everything when one closes", async () => {
     const source = { repositoryDirectory: bench.directory, modelDirectoryName: "chain", servedName: "chain" };
     await bench.engine.openNamespace({ ...source, namespace: "a" }, bench.signal);
     await bench.engine.openNamespace({ ...source, namespace: "b" }, bench.signal);
@@ -226,7 +226,7 @@ describe("engine", () => {
     assert.equal(bench.engine.memory().usedBytes, 2000);
   });
 
-  it("expects of a model whose files another has in memory what such a one cost before, or next to nothing", async () => {
+  it("estimates a model whose files another model has in memory by the earlier cost of such a model, or as nearly nothing", async () => {
     await bench.engine[Symbol.asyncDispose]();
     bench.engine = bench.open(1500);
     await bench.load("echo");
@@ -236,7 +236,7 @@ describe("engine", () => {
     assert.equal(bench.engine.memory().usedBytes, 1400);
   });
 
-  it("charges a model with what it holds when it says that this has changed, and not once it is gone", async () => {
+  it("updates the memory charged for a model when it reports a change, except after its unload", async () => {
     await bench.load("echo");
     await bench.load("echo2");
     const { onMemory } = bench.backend;

@@ -6,7 +6,7 @@ import { MemoryBudget } from "./memory-budget.ts";
 const owner = () => ({ namespace: "n" });
 const cost = (guess: DeviceBytes) => ({ known: null, contentKey: "", guess });
 
-test("each device has a budget of its own, and a load that exceeds one charges none", () => {
+test("each device has its own budget, and a load that exceeds one of them charges none", () => {
   const budget = new MemoryBudget(
     new Map([
       ["machine", 100],
@@ -55,7 +55,7 @@ test("each device has a budget of its own, and a load that exceeds one charges n
   );
 });
 
-test("a measured cost takes the estimate's place on every device, and is what the same content is charged with next time", () => {
+test("a measured cost replaces the estimate on every device, and is charged for the same content at the next load", () => {
   const budget = new MemoryBudget(new Map([["machine", 100]]), 10);
   const first = owner();
   budget.reserve(first, "a", {

@@ -14,7 +14,7 @@ function guessed(pbtxt: string): [string, number][] {
   return [...estimateMemory(config, { bytes: 10, guessBytes: 20 })];
 }
 
-test("a model whose weights go to GPUs is guessed to take its files of each, once for each instance there", () => {
+test("a model on GPUs is estimated to need the size of its files on each GPU, for each instance there", () => {
   assert.deepEqual(guessed('backend: "tensorrt" instance_group [ { count: 2 }, { gpus: [ 1 ] } ]'), [
     ["machine", 20],
     ["gpu 0", 20],
@@ -24,7 +24,7 @@ test("a model whose weights go to GPUs is guessed to take its files of each, onc
   assert.deepEqual(guessed('backend: "python"'), [["machine", 20]], "what a model's own code takes of it nobody knows");
 });
 
-test("what a GPU has not is refused before the model is loaded", () => {
+test("a model that exceeds a GPU's memory is rejected before it is loaded", () => {
   const budget = new MemoryBudget(new Map([["gpu 1", 25]]), 10);
   const guess = new Map(guessed('backend: "tensorrt" instance_group [ { count: 3 gpus: [ 1 ] } ]')) as never;
   assert.throws(() => budget.reserve({ namespace: "" }, "model 'm'", { known: null, contentKey: "", guess }), {

@@ -22,7 +22,7 @@ function watched() {
 
 const answer = (): Outcome => ({ modelName: "m", modelVersion: "1", outputs: [], parameters: noParameters });
 
-test("the last answer of the model is the last one, whatever ends the request afterwards", () => {
+test("the model's final response stays the last one, however the request ends afterwards", () => {
   const { seen, stream } = watched();
   stream.respond(answer(), false, () => {});
   stream.respond(answer(), true, () => {});
@@ -31,7 +31,7 @@ test("the last answer of the model is the last one, whatever ends the request af
   assert.deepEqual(seen, ["an answer", "an answer, final"]);
 });
 
-test("a request that ends without a last answer gets one", () => {
+test("a request that ends without a final response gets one", () => {
   for (const [error, last] of [
     [new InferenceError("INTERNAL", "died"), "died, final"],
     [null, "nothing, final"],
@@ -43,7 +43,7 @@ test("a request that ends without a last answer gets one", () => {
   }
 });
 
-test("what comes after the end is released, and counts as taken", () => {
+test("responses after the end are released and acknowledged", () => {
   const { seen, stream } = watched();
   stream.end(new InferenceError("CANCELLED", "gone"));
   using arena = createArena({ capacityBytes: 2 ** 20 });

@@ -27,7 +27,7 @@ const turns = async (count = 20) => {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 };
 
-it("a version that a reload replaces has its line in the log when it has ended, and the new one keeps serving", async () => {
+it("a version that a reload replaces is logged when it has ended, and the new one keeps serving", async () => {
   await bench.load("echo");
   const open = hold("echo");
   const answer = bench.answer(requestTo("echo", [7]));
@@ -43,7 +43,7 @@ it("a version that a reload replaces has its line in the log when it has ended, 
 });
 
 describe("a load that fails", () => {
-  it("leaves the version that serves, and the ensembles on it, where a newer version is broken", async () => {
+  it("keeps the loaded version, and the ensembles that use it, when a newer version is broken", async () => {
     await bench.load("chain");
     bench.versions["echo"] = [1, 2];
     bench.models["echo"] = failing(echoConfig, 2);
@@ -61,7 +61,7 @@ describe("a load that fails", () => {
     });
   });
 
-  it("brings up none of its versions, names every broken one, and gives the memory of the others back", async () => {
+  it("loads none of its versions, names every broken one, and releases the memory of the others", async () => {
     const all = `version_policy { all {} } ${echoConfig}`;
     await bench.load("echo");
     bench.versions["echo"] = [1, 2, 3];
@@ -83,7 +83,7 @@ describe("a load that fails", () => {
     assert.equal((await bench.answer(requestTo("echo", [1]))).version, "1");
   });
 
-  it("says that no version is wanted, keeps what serves, and shows no row for what never served", async () => {
+  it("reports that no version is selected, keeps the loaded versions, and lists no model that was never loaded", async () => {
     const none = `version_policy { specific { versions: 9 } } ${echoConfig}`;
     const message =
       "load failed for model 'echo': at least one version must be available under the version policy of model 'echo'\n";
@@ -103,7 +103,7 @@ describe("a load that fails", () => {
     assert.equal(bench.engine.ready, true);
   });
 
-  it("leaves an unknown name unknown", async () => {
+  it("does not add an unknown name to the repository index", async () => {
     await assert.rejects(bench.load("zzz"), /failed to load 'zzz'/);
     await assert.rejects(bench.answer(requestTo("zzz", [1])), {
       code: "NOT_FOUND",
@@ -114,7 +114,7 @@ describe("a load that fails", () => {
 });
 
 describe("an ensemble", () => {
-  it("goes with its step, keeps the server ready, and comes back with it, as what stands on it does", async () => {
+  it("is unloaded with its step, leaves the server ready, and is loaded again with the step, as ensembles over it are", async () => {
     await bench.load("outer");
     await bench.unload("echo");
     await assert.rejects(bench.answer(requestTo("outer", [1])), /'outer' has no available versions/);
@@ -130,7 +130,7 @@ describe("an ensemble", () => {
     assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
   });
 
-  it("stays away when it was unloaded itself, before its step or after", async () => {
+  it("stays unloaded if it was unloaded by name, before its step or after it", async () => {
     for (const first of ["chain", "echo"]) {
       await bench.load("chain");
       await bench.unload(first);
@@ -140,7 +140,7 @@ describe("an ensemble", () => {
     }
   });
 
-  it("that could not be loaded comes up with the step it lacked, and keeps nothing from being ready once unloaded", async () => {
+  it("that could not be loaded is loaded with its missing step, and does not affect readiness once it is unloaded", async () => {
     bench.models["echo"] = failing(echoConfig);
     await assert.rejects(bench.load("outer"), /which has no loaded version/);
     bench.models["echo"] = echoConfig;
@@ -156,7 +156,7 @@ describe("an ensemble", () => {
     await assert.rejects(bench.answer(requestTo("orphan", [1])), /'orphan' has no available versions/);
   });
 
-  it("that comes up later has its labels, and does not come up where its own configuration is wrong", async () => {
+  it("that is loaded later has its labels, and stays unloaded if its own configuration is invalid", async () => {
     const labelled = chainOf(["echo"]).replace('name: "Y"', 'name: "Y" label_filename: "labels.txt"');
     bench.models["echo"] = failing(echoConfig);
     for (const isWritten of [false, true]) {
@@ -174,7 +174,7 @@ describe("an ensemble", () => {
     }
   });
 
-  it("is checked again when a step is another", async () => {
+  it("is checked again when one of its steps changes", async () => {
     await bench.load("outer");
     bench.models["echo2"] = floats;
     await bench.load("echo2");
@@ -202,7 +202,7 @@ describe("an ensemble", () => {
     assert.deepEqual((await bench.answer(requestTo("chain", [4]))).values, [4]);
   });
 
-  it("keeps its graph when it is loaded again with a step that nobody has", async () => {
+  it("keeps its graph when a reload names an unknown step", async () => {
     await bench.load("chain");
     bench.models["chain"] = chainOf(["echo", "nobody"]);
     await assert.rejects(bench.load("chain"), /not available or ambiguous: nobody/);
@@ -210,7 +210,7 @@ describe("an ensemble", () => {
     assert.deepEqual((await bench.answer(requestTo("chain", [4]))).values, [4]);
   });
 
-  it("becomes part of no circle, through a graph loaded before or one loaded at the same time", async () => {
+  it("cannot form a circle with a graph that was loaded before or is loaded at the same time", async () => {
     bench.models["left"] = chainOf(["echo"]);
     bench.models["right"] = chainOf(["left"]);
     await bench.load("right");
@@ -223,7 +223,7 @@ describe("an ensemble", () => {
     for (const each of both) assert.match(String(each.status === "rejected" && each.reason), /circular dependency/);
   });
 
-  it("with its requests in flight is unharmed by what happens to a step they have not reached", async () => {
+  it("finishes its running requests when a step that they have not reached is reloaded or unloaded", async () => {
     const changes: Record<string, () => Promise<void>> = {
       reloaded: () => bench.load("echo2"),
       unloaded: () => bench.unload("echo2"),
@@ -247,7 +247,7 @@ describe("an ensemble", () => {
     }
   });
 
-  it("answers every request while its steps are loaded again", async () => {
+  it("answers every request while its steps are reloaded", async () => {
     await bench.load("outer");
     const ended = new AbortController();
     let answered = 0;
@@ -271,7 +271,7 @@ describe("an ensemble", () => {
     assert.equal(bench.backend.arena?.usedBytes, 0);
   });
 
-  it("goes on counting over its step's reloads, and from zero after an unload", async () => {
+  it("keeps its statistics over reloads of its steps, and starts from zero after an unload", async () => {
     const count = () => bench.engine.statistics("chain", "")[0]?.inferenceCount;
     await bench.load("chain");
     await bench.answer(requestTo("chain", [1]));
@@ -286,7 +286,7 @@ describe("an ensemble", () => {
 });
 
 describe("a namespace", () => {
-  it("that closes ends its requests first, and another's models never bring it back", async () => {
+  it("ends its requests before it closes, and is not reopened by models of other namespaces", async () => {
     const source = { repositoryDirectory: bench.directory, modelDirectoryName: "outer", servedName: "outer" };
     await bench.engine.openNamespace({ ...source, namespace: "a" }, bench.signal);
     await bench.engine.openNamespace({ ...source, namespace: "b" }, bench.signal);

@@ -81,7 +81,7 @@ test("every instance runs every sample, and its requests are counted one by one"
   assert.equal(records.filter((record) => record.countsExecution).length, 4);
 });
 
-test("a sample that fails on one instance fails the load, with every reason it gave", async (t) => {
+test("a sample that fails on one instance fails the load with all of its errors", async (t) => {
   const order = await orderFor(t, sample("zero_data: true", "batch_size: 2"));
   const fails = (batch: readonly InferenceRequest[]) =>
     Promise.resolve(batch.map((_, i) => new InferenceError("INTERNAL", `no ${i}`)));
@@ -97,7 +97,7 @@ test("a sample that fails on one instance fails the load, with every reason it g
   );
 });
 
-test("a sample that is no request of the model is refused as a request is, and keeps no memory", async (t) => {
+test("a sample that is not a valid request of the model is rejected like a request, and releases its memory", async (t) => {
   const order = await orderFor(
     t,
     sample("zero_data: true").replace("{ data_type: TYPE_INT8 dims: 2", "{ data_type: TYPE_INT8 dims: 3"),
@@ -106,7 +106,7 @@ test("a sample that is no request of the model is refused as a request is, and k
   await assert.rejects(warmUp(model, order), { code: "INVALID_ARG", message: /unexpected shape for input 'X'/ });
 });
 
-test("an aborted load gives the execution up and ends when that has ended", async (t) => {
+test("an aborted load cancels the execution and ends after it", async (t) => {
   const aborted = new AbortController();
   const order = await orderFor(t, sample("zero_data: true"), aborted.signal);
   const running = Promise.withResolvers<void>();
@@ -124,7 +124,7 @@ test("an aborted load gives the execution up and ends when that has ended", asyn
   await assert.rejects(warming, { message: "Server exiting" });
 });
 
-test("samples that would run for days or fill the memory are refused", async (t) => {
+test("samples that would run for days or fill the memory are rejected", async (t) => {
   const model = modelOf(() => Promise.reject(new Error("nothing runs")));
   const days = await orderFor(t, sample("zero_data: true", "batch_size: 1 count: 4000000000"));
   await assert.rejects(warmUp(model, days), { code: "INVALID_ARG", message: /max allowed is 100000$/ });
@@ -132,7 +132,7 @@ test("samples that would run for days or fill the memory are refused", async (t)
   await assert.rejects(warmUp(model, order), { code: "UNAVAILABLE" });
 });
 
-test("a sample's file lies in the model's directory, whatever its name and links say", async (t) => {
+test("a sample's file must be in the model's directory, whatever its name and links are", async (t) => {
   const model = modelOf((batch) => Promise.resolve(answered(batch)));
   const names = ["../../secret", "/secret", "link", "folder", "pipe\\000"];
   for (const name of names) {

@@ -84,7 +84,7 @@ function joinElements(elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> 
 
 const noPlace = () => assert.fail("nothing to place");
 
-test("every fixed-size datatype goes through memory of the caller and comes back in memory of the caller", async () => {
+test("tensors of every fixed-size datatype are read from and written to the caller's memory", async () => {
   const bytesOf: Partial<Record<OnnxType, number>> = {
     FLOAT: 4,
     UINT8: 1,
@@ -146,7 +146,7 @@ test("strings keep every byte, zeros included", async () => {
   }
 });
 
-test("strings that are not as many as the shape says, or not whole, are refused", async () => {
+test("strings whose number differs from the shape, or that are truncated, are rejected", async () => {
   await using session = await openModel(identity("STRING"));
   const whole = joinElements([new TextEncoder().encode("abc")]);
   for (const [data, count] of [
@@ -160,7 +160,7 @@ test("strings that are not as many as the shape says, or not whole, are refused"
   }
 });
 
-test("what ONNX Runtime refuses is told in its own words", async () => {
+test("errors of ONNX Runtime are reported with their own text", async () => {
   const broken = join(directory, "broken.onnx");
   await writeFile(broken, "this is no model");
   await assert.rejects(runtime.openSession({ ...plainSession, modelPath: broken }), {
@@ -191,7 +191,7 @@ test("what ONNX Runtime refuses is told in its own words", async () => {
   );
 });
 
-test("a session's own threads keep to processors of their own, and are gone with it", async () => {
+test("a session's threads are bound to their own processors, and end with the session", async () => {
   // Threads that may run on one processor only.
   const boundCount = () =>
     readdirSync("/proc/self/task").filter((task) =>
@@ -235,7 +235,7 @@ test("200 loads and runs leave no memory behind", async () => {
   assert.ok(grownBytes < 40 * 2 ** 20, `grew by ${grownBytes} bytes`);
 });
 
-test("the library stays where it is as long as it is in use", () => {
+test("the library stays mapped as long as it is in use", () => {
   // Before its first session nothing but this program holds the library in memory.
   const script = `
     import { setImmediate } from "node:timers/promises";

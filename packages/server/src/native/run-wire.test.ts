@@ -49,7 +49,7 @@ const answer: fc.Arbitrary<LaneResult> = fc.oneof(
 const wordsOf = (frame: Uint8Array) =>
   new Float64Array(frame.buffer.slice(frame.byteOffset, frame.byteOffset + frame.byteLength));
 
-test("every order and every answer is read as it was written", () => {
+test("every call and every response is decoded as it was encoded", () => {
   const writer = new FrameWriter();
   fc.assert(
     fc.property(order, answer, (given, said) => {
@@ -61,7 +61,7 @@ test("every order and every answer is read as it was written", () => {
   );
 });
 
-test("an answer that was damaged anywhere is read as some answer or refused as malformed, and nothing else", () => {
+test("a damaged response is either decoded or rejected as malformed", () => {
   const writer = new FrameWriter();
   const damage = fc.record({ at: fc.nat(), with: fc.double() }, { noNullPrototype: true });
   fc.assert(
@@ -77,7 +77,7 @@ test("an answer that was damaged anywhere is read as some answer or refused as m
   );
 });
 
-test("a text longer than any message of a library is cut", () => {
+test("a text longer than any message of a library is truncated", () => {
   const said = readLaneResult(wordsOf(new FrameWriter().answer({ kind: "failed", message: "x".repeat(100_000) })));
   assert.ok(said.kind === "failed" && said.message.length === 65_536);
 });

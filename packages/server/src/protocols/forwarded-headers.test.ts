@@ -30,11 +30,11 @@ test("headers become parameters under their names as sent; the last of one name 
   assert.equal(withForwardedHeaders(own, raw, null), own);
 });
 
-test("a header that is no UTF-8 is read as Latin-1", () => {
+test("a header that is not valid UTF-8 is read as Latin-1", () => {
   assert.equal(withForwardedHeaders(own, ["x-a", "gr\u00fcn"], /x-a/).get("x-a"), "gr\u00fcn");
 });
 
-test("a header of a reserved name is refused, and the stream's own is neither refused nor forwarded", () => {
+test("a header with a reserved name is rejected; the stream's own header is neither rejected nor forwarded", () => {
   for (const name of ["sequence_id", "Priority", "triton_final_response"])
     assert.throws(() => withForwardedHeaders(own, [name, "1"], /.*/), {
       code: "INVALID_ARG",

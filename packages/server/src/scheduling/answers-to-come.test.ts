@@ -19,7 +19,7 @@ import {
 
 const options = () => ({ clock: new HandClock(), queueLengthMax: 100 });
 
-test("a released request gives its inputs back and frees its instance, and settles with its last answer", async () => {
+test("a released request releases its inputs and its instance, and settles with its last response", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());
   const [first, second] = [send(scheduler, "a"), send(scheduler, "b")];
@@ -34,7 +34,7 @@ test("a released request gives its inputs back and frees its instance, and settl
   assert.equal(first.outcome, "sent");
 });
 
-test("closing waits for the last answers", async () => {
+test("closing waits for the last responses", async () => {
   for (const make of [
     (instance: HandInstance) => createDirectScheduler([instance], options()),
     (instance: HandInstance) => createDynamicBatchScheduler([instance], dynamicModel(4), options()),
@@ -60,7 +60,7 @@ test("closing waits for the last answers", async () => {
   }
 });
 
-test("a request with answers to come that is given up, or abandoned, settles at once, and its instance is told", async () => {
+test("a request with outstanding responses that is cancelled or abandoned settles at once, and its instance is notified", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());
   const first = send(scheduler, "a");
@@ -83,7 +83,7 @@ test("a request with answers to come that is given up, or abandoned, settles at 
   assert.equal(closed, true);
 });
 
-test("responses that come after an execution with the wrong number of outcomes are released, and closing waits for them", async () => {
+test("responses after an execution with the wrong number of outcomes are released, and closing waits for them", async () => {
   const memory = new CountedMemory();
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());

@@ -62,13 +62,13 @@ function simulate(
   return { sizes, longestWaitMs };
 }
 
-test("two groups of clients that would take turns at an instance for ever become one batch", () => {
+test("two groups of clients that would alternate at an instance become one batch", () => {
   const { sizes } = simulate({ clientCount: 8, costMs: (n) => 2.5 + 0.4 * n, returnMs: (n) => 0.8 + 0.15 * n }, 200);
   assert.ok(sizes.slice(0, 10).includes(7), `they begin apart: ${sizes.slice(0, 10).join(" ")}`);
   assert.deepEqual(new Set(sizes.slice(100)), new Set([8]));
 });
 
-test("nobody waits where a batch costs as much as its requests one by one", () => {
+test("no batch is delayed if it costs as much as its requests one by one", () => {
   assert.equal(simulate({ clientCount: 8, costMs: (n) => 0.8 * n, returnMs: () => 1 }, 200).longestWaitMs, 0);
 });
 
@@ -94,7 +94,7 @@ test("property: no instance waits for longer than an execution's fixed cost", ()
   );
 });
 
-test("who did not come back is not waited for again and again", () => {
+test("clients that did not return are not waited for repeatedly", () => {
   const estimator = new BatchDelayEstimator();
   let nowNs = 0;
   for (const requestCount of [1, 4, 1, 4, 1, 4]) {

@@ -15,7 +15,7 @@ import {
 
 const options = () => ({ clock: new HandClock(), queueLengthMax: 100 });
 
-test("requests go one at a time to the least loaded instance, equals in turn, and wait in order", async () => {
+test("requests go one at a time to the least loaded instance, round robin among equals, and wait in order", async () => {
   const [first, second] = [new HandInstance("m_0_0", 2), new HandInstance("m_0_1")];
   const scheduler = createDirectScheduler([first, second], options());
   const sent = ["a", "b", "c", "d", "e"].map((id) => send(scheduler, id));
@@ -41,7 +41,7 @@ test("requests go one at a time to the least loaded instance, equals in turn, an
   assert.deepEqual([record.computeInferNs, record.executedBatchSize, record.countsExecution], [2, 1, true]);
 });
 
-test("a waiting request that is given up settles at once with CANCELLED and is never executed", async () => {
+test("a queued request that is cancelled settles at once with CANCELLED and is never executed", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());
   const sent = ["a", "b", "c"].map((id) => send(scheduler, id));
@@ -53,7 +53,7 @@ test("a waiting request that is given up settles at once with CANCELLED and is n
   assert.deepEqual(instance.log, ["a", "c"]);
 });
 
-test("an executing request that is given up settles at once; its inputs go back, and its answer is released, when it ends", async () => {
+test("an executing request that is cancelled settles at once; its inputs and its response are released when the execution ends", async () => {
   const instance = new HandInstance();
   const memory = new CountedMemory();
   const scheduler = createDirectScheduler([instance], options());
@@ -66,7 +66,7 @@ test("an executing request that is given up settles at once; its inputs go back,
   assert.deepEqual([sent.releaseCount, memory.live, memory.faults], [1, 0, []]);
 });
 
-test("an execution that fails is one all the same; what never came to one is none", async () => {
+test("a failed execution is counted as an execution; a request that was never executed is not", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());
   const [failed, crashed] = ["a", "b"].map((id) => send(scheduler, id));
@@ -84,7 +84,7 @@ test("a request whose signal is already aborted is not accepted", async () => {
   assert.deepEqual([sent.outcome, sent.releaseCount, instance.log], [cancelledOutcome("a"), 1, []]);
 });
 
-test("the server's bound refuses with Triton's text, after the request id", async () => {
+test("a request beyond the server's limit is rejected with Triton's text, after the request id", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], { clock: new HandClock(), queueLengthMax: 1 });
   const sent = ["a", "b", "c", ""].map((id) => send(scheduler, id));
@@ -94,7 +94,7 @@ test("the server's bound refuses with Triton's text, after the request id", asyn
   assert.equal(sent[2]?.releaseCount, 1);
 });
 
-test("an instance that throws or answers for the wrong number of requests fails its request only", async () => {
+test("an instance that throws, or responds to the wrong number of requests, fails only its request", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());
   const sent = ["a", "b", "c"].map((id) => send(scheduler, id));
@@ -107,7 +107,7 @@ test("an instance that throws or answers for the wrong number of requests fails 
   );
 });
 
-test("closing refuses new requests, lets the waiting ones run, and ends with the last execution", async () => {
+test("closing rejects new requests, executes the queued ones, and ends with the last execution", async () => {
   const instance = new HandInstance();
   const scheduler = createDirectScheduler([instance], options());
   const [a, b] = [send(scheduler, "a"), send(scheduler, "b")];

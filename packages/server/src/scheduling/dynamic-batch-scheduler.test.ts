@@ -73,7 +73,7 @@ test("a batch is chosen as Triton chooses it", () => {
   for (const [name, got, expected] of cases) assert.deepEqual(got, expected, name);
 });
 
-test("a request's deadline counts where overriding is allowed, also when the policy has no timeout", () => {
+test("a request's timeout applies if overriding is allowed, also when the policy has no timeout", () => {
   const policy = (defaultTimeoutUs: number, allowTimeoutOverride: boolean): QueuePolicy => ({
     ...noPolicy,
     defaultTimeoutUs,
@@ -91,7 +91,7 @@ test("a request's deadline counts where overriding is allowed, also when the pol
 
 const options = (clock = new HandClock()) => ({ clock, queueLengthMax: 1000 });
 
-test("what arrives while the instance executes becomes one batch", async () => {
+test("requests that arrive while the instance executes become one batch", async () => {
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
   const sent = [send(scheduler, "a")];
@@ -107,7 +107,7 @@ test("what arrives while the instance executes becomes one batch", async () => {
   );
 });
 
-test("what arrives in one turn of the event loop becomes one batch, at an idle instance too", async () => {
+test("requests that arrive in one event loop tick become one batch, also at an idle instance", async () => {
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
   for (const id of ["a", "b", "c"]) send(scheduler, id);
@@ -128,7 +128,7 @@ test("an instance that takes two executions gets a second one only when that bat
   assert.deepEqual(instance.log, ["a", "b c d"]);
 });
 
-test("with priorities or a queue policy nothing is handed to a busy instance, however many executions it takes", async () => {
+test("with priorities or a queue policy no batch is sent to a busy instance, whatever its pipeline depth", async () => {
   const policies: Partial<DynamicBatchingConfig>[] = [
     { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } },
     { defaultQueuePolicy: { ...noPolicy, defaultTimeoutUs: 1_000_000 } },
@@ -153,7 +153,7 @@ test("with priorities or a queue policy nothing is handed to a busy instance, ho
   }
 });
 
-test("a bound of one on the queue admits one request behind the one that executes", async () => {
+test("a queue limit of one admits one request in addition to the executing one", async () => {
   const instance = new HandInstance("m_0_0", 8);
   const bounded = dynamicModel(1, { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } });
   const scheduler = createDynamicBatchScheduler([instance], bounded, options());
@@ -186,7 +186,7 @@ test("the most urgent request is executed next, also when others came before it 
   assert.deepEqual(instance.log, ["busy", "high", "middle", "low"]);
 });
 
-test("a request with a queue timeout is not handed to a busy instance: it times out there", async () => {
+test("a request with a queue timeout is not sent to a busy instance, but times out in the queue", async () => {
   const clock = new HandClock();
   const instance = new HandInstance("m_0_0", 2);
   const policy = { ...noPolicy, allowTimeoutOverride: true };
@@ -219,7 +219,7 @@ test("a batch waits for the delay of its oldest request, counted from its arriva
   assert.deepEqual(instance.log, ["a b"]);
 });
 
-test("requests share a batch only where variable shapes agree and optional inputs are alike", async () => {
+test("requests share a batch only if their variable shapes and optional inputs are equal", async () => {
   const input: InputConfig = {
     name: "A",
     datatype: "FP32",
@@ -272,7 +272,7 @@ test("a timeout fires by timer while the only instance is busy, and DELAY puts t
   assert.equal(clock.timerCount, 0);
 });
 
-test("each priority level has its own bound, and waiting ones alone count", async () => {
+test("each priority level has its own limit, which counts only queued requests", async () => {
   const instance = new HandInstance();
   const bounded = { ...noPolicy, queueLengthMax: 1 };
   const scheduler = createDynamicBatchScheduler(
@@ -288,7 +288,7 @@ test("each priority level has its own bound, and waiting ones alone count", asyn
   );
 });
 
-test("with preserve_ordering answers leave in order of arrival across instances; one given up holds nobody", async () => {
+test("with preserve_ordering responses leave in order of arrival across instances; a cancelled request blocks no other", async () => {
   const [first, second, third] = [new HandInstance("0"), new HandInstance("1"), new HandInstance("2")];
   const model = dynamicModel(1, { preserveOrdering: true });
   const scheduler = createDynamicBatchScheduler([first, second, third], model, options());
@@ -306,7 +306,7 @@ test("with preserve_ordering answers leave in order of arrival across instances;
   assert.equal(a?.releaseCount, 1);
 });
 
-test("an instance hears of each request of its batch that is given up, of none that waits or has settled", async () => {
+test("an instance is notified of each cancelled request of its batch, not of queued or settled requests", async () => {
   const instance = new HandInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
   const a = send(scheduler, "a");
@@ -350,7 +350,7 @@ type Move =
   | { kind: "send"; size: number; timeoutUs: number; priority: number }
   | { kind: "end" | "abort" | "wait"; at: number };
 
-test("property: every request settles once and gives its inputs back once; no batch is too large; order is kept", async () => {
+test("property: every request settles once and releases its inputs once; no batch is too large; order is kept", async () => {
   const sendMove = fc.record({
     kind: fc.constant("send" as const),
     size: fc.integer({ min: 1, max: 4 }),

@@ -26,7 +26,7 @@ import {
 const diamond = () => steps("a: I>X,Y", "b: X>P", "c: Y>Q", "d: P,Q>O");
 const diamondConfig = { inputs: [input("I")], outputs: [output("O"), output("P")] };
 
-test("a step starts as soon as its inputs exist, branches side by side; tensors are handed on and given back", async () => {
+test("a step starts as soon as its inputs exist, branches run in parallel, and tensors are passed on and released", async () => {
   const { hand, scheduler } = scheduled(diamond(), diamondConfig);
   const block = hand.memory.block();
   const record = newRecord(0, 1);
@@ -68,7 +68,7 @@ test("a step starts as soon as its inputs exist, branches side by side; tensors 
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("steps that serve only outputs nobody asked for do not run, and a step is asked for what is used", async () => {
+test("steps that produce only unrequested outputs do not run, and each step is asked only for the outputs that are used", async () => {
   const { hand, scheduler } = scheduled(diamond(), diamondConfig);
   const sent = send(scheduler, "r", { inputs: [tensorOf("I", [1])], requestedOutputs: ["P"] });
   assert.deepEqual(hand.step("a").request.requestedOutputs, ["X_out"]);
@@ -118,7 +118,7 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
   assert.equal((await answer).parameters.get("sequence_id"), 42n);
 });
 
-test("the deadline of a request runs on from one step's queue to the next", async () => {
+test("the deadline of a request applies across the queues of all steps", async () => {
   const clock = new HandClock();
   const policy = { ...noPolicy, defaultTimeoutUs: 10_000, allowTimeoutOverride: true };
   const instances = [new HandInstance("a_0_0"), new HandInstance("b_0_0")];
@@ -157,7 +157,7 @@ test("a failed step's message gets the ensemble's name, keeps its code, and ends
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("an output that no step made is not in the answer (tritonserver 2.51 gives the others)", async () => {
+test("an output that no step produced is missing in the response (tritonserver 2.51 returns the others)", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
   const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["P_out", "unknown"]);
@@ -167,7 +167,7 @@ test("an output that no step made is not in the answer (tritonserver 2.51 gives 
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("where the last step brings none of the outputs the answer has none, and no parameters, as Triton's", async () => {
+test("if the last step produces none of the outputs, the response has no outputs and no parameters, as in Triton", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
   const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["unknown"]);
@@ -176,7 +176,7 @@ test("where the last step brings none of the outputs the answer has none, and no
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("a step whose input was not made runs without it: what is missing is its own model's to judge", async () => {
+test("a step whose input was not produced runs without it, because its own model checks its inputs", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>X,Y", "b: X,Y>O"), {
     inputs: [input("I")],
     outputs: [output("O")],
@@ -189,7 +189,7 @@ test("a step whose input was not made runs without it: what is missing is its ow
   );
 });
 
-test("a request that is given up settles at once; what runs is told and its answer released", async () => {
+test("a cancelled request settles at once; its running steps are notified and their responses released", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>X", "b: X>O"), { inputs: [input("I")], outputs: [output("O")] });
   const sent = send(scheduler, "r", { inputs: [tensorOf("I", [1])] });
   await hand.step("a").end();
@@ -200,7 +200,7 @@ test("a request that is given up settles at once; what runs is told and its answ
   await scheduler.close();
 });
 
-test("max_inflight_requests holds requests back at each step, in order; one given up leaves the line", async () => {
+test("max_inflight_requests limits the requests at each step, in order; a cancelled request leaves the queue", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O"), {
     inputs: [input("I")],
     outputs: [output("O")],

@@ -51,7 +51,7 @@ class Reader {
 
 const one = { inputs: [input("I")], outputs: [output("O")] };
 
-test("later steps run once for each answer, and the last word comes when nothing is left", async () => {
+test("later steps run once for each response, and the final response is sent when no step is left", async () => {
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const reader = new Reader(scheduler, hand);
   const many = hand.streamOf("M");
@@ -67,7 +67,7 @@ test("later steps run once for each answer, and the last word comes when nothing
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("a final flag that comes by itself is the ensemble's last word, whether it comes before or after the later step ends", async () => {
+test("a final flag without a response ends the ensemble's stream, before or after the later step has ended", async () => {
   const seen: (readonly string[])[] = [];
   for (const isBefore of [true, false]) {
     const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
@@ -86,7 +86,7 @@ test("a final flag that comes by itself is the ensemble's last word, whether it 
   ]);
 });
 
-test("no answer, and a last answer with the final flag", async () => {
+test("a step may send no response, or set the final flag on its last response", async () => {
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const [none, last] = [new Reader(scheduler, hand), new Reader(scheduler, hand)];
   const [first, second] = [...hand.streams.values()];
@@ -100,7 +100,7 @@ test("no answer, and a last answer with the final flag", async () => {
   assert.deepEqual([none.outcome, last.outcome], ["over", "over"]);
 });
 
-test("the times of all steps are the ensemble's, those of executions that return after the last answer too", async () => {
+test("the ensemble's times include all steps, also executions that return after the last response", async () => {
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const reader = new Reader(scheduler, hand);
   const many = hand.streamOf("M");
@@ -111,7 +111,7 @@ test("the times of all steps are the ensemble's, those of executions that return
   assert.equal(reader.record.computeInferNs, 4);
 });
 
-test("answers that steps made of one answer meet again, whatever order they come in", async () => {
+test("responses that derive from the same response are joined, in whatever order they arrive", async () => {
   const graph = steps("M: I>X", "b: X>P", "c: X>Q", "d: P,Q>O");
   const { hand, scheduler } = scheduled(graph, one);
   const reader = new Reader(scheduler, hand);
@@ -130,7 +130,7 @@ test("answers that steps made of one answer meet again, whatever order they come
   assert.deepEqual(reader.seen, ["O"]);
 });
 
-test("a step gets its credit back when all that came of its answer has been taken", async () => {
+test("a step's credit is returned when all responses that derive from its response are acknowledged", async () => {
   const { hand, scheduler } = scheduled(steps("M: I>X", "N: X>Y", "c: Y>O"), one);
   const reader = new Reader(scheduler, hand);
   reader.takesAtOnce = false;
@@ -150,7 +150,7 @@ test("a step gets its credit back when all that came of its answer has been take
   assert.deepEqual([first.takenCount, second.takenCount], [1, 2]);
 });
 
-test("a reader that takes nothing is given 16 answers, and each decoupled step makes 16 at most for an answer before it", async () => {
+test("a client that reads nothing is sent 16 responses, and each decoupled step produces at most 16 for each earlier response", async () => {
   const { hand, scheduler } = scheduled(steps("M: I>X", "N: X>Y", "c: Y>O"), one);
   const reader = new Reader(scheduler, hand);
   reader.takesAtOnce = false;
@@ -171,7 +171,7 @@ test("a reader that takes nothing is given 16 answers, and each decoupled step m
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("a failure in the middle is the last word: the steps that run are told, and what they bring is nobody's", async () => {
+test("a failure ends the stream; running steps are notified, and their responses are released", async () => {
   for (const fail of [
     (hand: HandSteps) => hand.step("b").fail(new InferenceError("INTERNAL", "no")),
     (hand: HandSteps) => hand.streamOf("M").error(new InferenceError("INTERNAL", "no")),
@@ -196,7 +196,7 @@ test("a failure in the middle is the last word: the steps that run are told, and
   }
 });
 
-test("an unload waits for the last answer; one that has waited long enough fails what is left", async () => {
+test("an unload waits for the last response; when its timeout passes, the remaining requests fail", async () => {
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const reader = new Reader(scheduler, hand);
   const many = hand.streamOf("M");
@@ -216,7 +216,7 @@ test("an unload waits for the last answer; one that has waited long enough fails
   assert.deepEqual([waiting.outcome, late.hand.memory.live], ["UNAVAILABLE over", 0]);
 });
 
-test("property: over failures, cancellations and readers of any pace nothing is leaked and nothing is released twice", async () => {
+test("property: over failures, cancellations and clients of any speed nothing is leaked and nothing is released twice", async () => {
   const action = fc.record({
     kind: fc.constantFrom(
       "answer",

@@ -49,7 +49,7 @@ class Worker {
 
 const outcomes = (sent: readonly Sent[]) => sent.map(({ outcome }) => outcome);
 
-test("a worker that ends fails what it executed; what waited behind it goes to another instance, ahead of what was queued", async () => {
+test("a worker that ends fails its executing requests; requests that were waiting at it go to another instance, ahead of queued ones", async () => {
   const [first, second] = [new Worker("m_0_0", 3), new Worker("m_0_1")];
   const scheduler = createDirectScheduler([first.instance, second.instance], options());
   const sent = ["a", "b", "c", "d", "e"].map((id) => send(scheduler, id));
@@ -65,7 +65,7 @@ test("a worker that ends fails what it executed; what waited behind it goes to a
   );
 });
 
-test("with one instance it goes to the worker's successor, and so does what comes meanwhile; nothing is handed over before it is up", async () => {
+test("with one instance, waiting and new requests go to the worker's successor once it has started", async () => {
   const worker = new Worker("m_0_0", 2);
   const { instance, supervision } = worker;
   const scheduler = createDirectScheduler([instance], options());
@@ -80,7 +80,7 @@ test("with one instance it goes to the worker's successor, and so does what come
   assert.equal(sent[1]?.record.countsExecution, true);
 });
 
-test("a worker that cannot be started gets nothing while another instance is up, and where there is none fails what it is handed", async () => {
+test("a worker that cannot be started gets no requests while another instance runs; without another, its requests fail", async () => {
   const [first, second] = [new Worker("m_0_0"), new Worker("m_0_1")];
   const scheduler = createDirectScheduler([first.instance, second.instance], options());
   await first.supervision.becomes("failed");
@@ -94,7 +94,7 @@ test("a worker that cannot be started gets nothing while another instance is up,
   assert.equal(sent[1]?.outcome, "INTERNAL no worker");
 });
 
-test("what is given up while it waits for a worker settles at once and is not executed; its inputs go back", async () => {
+test("a request that is cancelled while it waits for a worker settles at once, is not executed, and releases its inputs", async () => {
   const worker = new Worker("m_0_0", 3);
   const scheduler = createDirectScheduler([worker.instance], options());
   const sent = ["a", "b", "c", "d"].map((id) => send(scheduler, id));
@@ -111,7 +111,7 @@ test("what is given up while it waits for a worker settles at once and is not ex
   );
 });
 
-test("an end waits for what was handed back, and an abandoned scheduler fails it", async () => {
+test("closing waits for returned requests, and an abandoned scheduler fails them", async () => {
   for (const isAbandoned of [false, true]) {
     const worker = new Worker("m_0_0", 2);
     const scheduler = createDirectScheduler([worker.instance], options());
@@ -135,7 +135,7 @@ test("an end waits for what was handed back, and an abandoned scheduler fails it
   }
 });
 
-test("a queue's timeout applies to requests that were handed back: REJECT fails them in time, DELAY puts them behind the others", async () => {
+test("a queue's timeout applies to returned requests: REJECT fails them in time, DELAY puts them after the others", async () => {
   for (const timeoutAction of ["REJECT", "DELAY"] as const) {
     const clock = new HandClock();
     const worker = new Worker("m_0_0");
@@ -162,7 +162,7 @@ test("a queue's timeout applies to requests that were handed back: REJECT fails 
   }
 });
 
-test("requests that were handed back are executed in order of arrival, after more urgent ones", async () => {
+test("returned requests are executed in order of arrival, after more urgent ones", async () => {
   const [first, second] = [new Worker("m_0_0"), new Worker("m_0_1")];
   const levels = dynamicModel(1, { priorityLevels: 2, defaultPriorityLevel: 2 });
   const instances = [first.instance, second.instance];
@@ -177,7 +177,7 @@ test("requests that were handed back are executed in order of arrival, after mor
   assert.deepEqual([first.instance.log, second.instance.log], [["a"], ["b", "urgent", "a", "b", "c"]]);
 });
 
-test("a dormant instance is needed when all others execute, and gets what is queued when it is up", async () => {
+test("a dormant instance starts when all others execute, and then gets the queued requests", async () => {
   const [first, spare, other] = [new Worker("m_0_0"), new Worker("m_0_1"), new Worker("m_0_2")];
   for (const { supervision } of [spare, other]) await supervision.becomes("dormant");
   const scheduler = createDirectScheduler(
@@ -198,7 +198,7 @@ test("a dormant instance is needed when all others execute, and gets what is que
   assert.deepEqual(first.instance.log, ["a", "c"]);
 });
 
-test("a dormant instance that cannot be started keeps no request waiting where the others have failed for good", async () => {
+test("requests do not wait for a dormant instance that cannot be started when the others have failed permanently", async () => {
   const [first, spare] = [new Worker("m_0_0"), new Worker("m_0_1")];
   await first.supervision.becomes("failed");
   await spare.supervision.becomes("dormant");
@@ -208,7 +208,7 @@ test("a dormant instance that cannot be started keeps no request waiting where t
   assert.equal(sent.outcome, "INTERNAL no worker");
 });
 
-test("a request waits for a dormant instance that starts, also where the others have failed for good", async () => {
+test("a request waits for a dormant instance that is starting, also when the others have failed permanently", async () => {
   const [first, spare] = [new Worker("m_0_0"), new Worker("m_0_1")];
   await first.supervision.becomes("failed");
   await spare.supervision.becomes("dormant");
@@ -248,7 +248,7 @@ const models = {
 };
 
 for (const [kind, model] of Object.entries(models))
-  test(`property: however workers end and come back, each request of the ${kind} scheduler settles once, and fails only with the worker that executed it`, async () => {
+  test(`property: whenever workers end and restart, each request of the ${kind} scheduler settles once, and fails only with the worker that executed it`, async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (drawn) => {
         const clock = new HandClock();

@@ -41,7 +41,7 @@ const step = fc.oneof(
   },
 );
 
-test("property: requests leave by level, then by arrival, those with a passed deadline last or never, also after they were put back", () => {
+test("property: requests leave by level, then by arrival, those with a passed deadline last or never, also after they were returned", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const queue = new PriorityQueue({

@@ -16,7 +16,7 @@ test("elements joined are split into the same elements", () => {
   );
 });
 
-test("a length that runs past the end is refused wherever it stands", () => {
+test("a length that runs past the end is rejected at any position", () => {
   const good = joinBytesElements([Buffer.from("abc"), Buffer.from("")]);
   for (let cut = 1; cut < good.length; cut++) {
     if (cut === 7) continue;

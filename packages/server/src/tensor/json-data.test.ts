@@ -133,14 +133,14 @@ test("strings keep their UTF-8, escaped or not", () => {
   );
 });
 
-test("nesting does not matter, the number of elements does", () => {
+test("nesting is ignored, and the number of elements is checked", () => {
   assert.deepEqual([...read("[[1,[2]],[],[[[3]]]]", "UINT8", 3, 1)], [1, 2, 3]);
   const mismatch = { message: "Shape does not match true shape of 'data' field", code: "INTERNAL" };
   assert.throws(() => read("[1,2,3]", "UINT8", 2, 1), mismatch);
   assert.throws(() => read("[1]", "UINT8", 2, 1), mismatch);
 });
 
-test("an integer that its datatype cannot hold is refused", () => {
+test("an integer outside of its datatype's range is rejected", () => {
   for (const [datatype, text, bytes] of [
     ["INT8", "[300]", 1],
     ["UINT16", "[70000]", 2],
@@ -182,13 +182,13 @@ function accepts(parse: () => unknown): boolean {
   }
 }
 
-test("a text larger than the sink's scratch comes out in pieces that join to the same", () => {
+test("a text larger than the sink's buffer is printed in chunks that join to the same text", () => {
   const values = Float64Array.from({ length: 30_000 }, (_, index) => index / 7);
   const text = print("FP64", new Uint8Array(values.buffer));
   assert.deepEqual(Float64Array.from(JSON.parse(text) as number[]), values);
 });
 
-test("each piece of a long text has a buffer of its own, which is not Node's pool", () => {
+test("each chunk of a long text has its own buffer, outside of Node's pool", () => {
   const sink = new JsonSink();
   sink.string("short");
   sink.stringBytes(Buffer.alloc(200_000, "x"));

@@ -13,7 +13,7 @@ function print(datatype: "FP32" | "FP64", values: Float32Array | Float64Array): 
   return whole.slice(1, -1).split(",");
 }
 
-test("long tensors, whose texts are kept while they come again, print as each number does", () => {
+test("long tensors, for which the texts of repeated numbers are cached, print like each number alone", () => {
   const bits = (...words: readonly number[]) => new Float32Array(Int32Array.from(words).buffer);
   const special = [...bits(0, 1, -2147483648, 2139095040, -8388608, 8388608, -2139095041), 0.1, -0.1, 3e38, 1e9, 0.5];
   const pixels = Array.from({ length: 700 }, (_, index) => Math.fround(index / 255 - 1));

@@ -44,7 +44,7 @@ const texts = fc
     return bytes;
   });
 
-test("a value walked in pieces of any size ends where it ends, or fails as it fails, when stepped over at once", () => {
+test("a value that is validated in chunks of any size ends at the same position, or fails with the same error, as at once", () => {
   fc.assert(
     fc.property(texts, fc.integer({ min: 1, max: 40 }), (bytes, pieceBytes) => {
       assert.equal(
@@ -55,7 +55,7 @@ test("a value walked in pieces of any size ends where it ends, or fails as it fa
   );
 });
 
-test("long arrays and objects that were walked are stepped over without a look at them", () => {
+test("long arrays and objects that were validated are skipped without reading them again", () => {
   const bytes = Buffer.from(`{"a": [${"1,".repeat(20_000)}2], "b": {"c": [${"3,".repeat(20_000)}4]}}`);
   const scanner = new JsonScanner(bytes);
   const walk = new JsonWalk(scanner);
@@ -68,7 +68,7 @@ test("long arrays and objects that were walked are stepped over without a look a
   assert.equal(scanner.at, bytes.length);
 });
 
-test("nesting beyond the bound is refused in pieces as well", () => {
+test("nesting over the limit is rejected in chunks as well", () => {
   const bytes = Buffer.from(`${"[".repeat(103)}${"]".repeat(103)}`);
   assert.match(String(endOf(() => walked(bytes, 7))), /nesting depth exceeds/);
 });
@@ -78,7 +78,7 @@ const nested = fc.letrec<{ value: unknown; array: unknown[] }>((tie) => ({
   array: fc.array(tie("value"), { maxLength: 6 }),
 })).array;
 
-test("data read and printed in pieces is what it is when read and printed at once", () => {
+test("data that is read and printed in chunks equals data that is read and printed at once", () => {
   fc.assert(
     fc.property(nested, fc.integer({ min: 1, max: 20 }), (value, pieceBytes) => {
       const bytes = Buffer.from(JSON.stringify(value));
@@ -100,7 +100,7 @@ test("data read and printed in pieces is what it is when read and printed at onc
   );
 });
 
-test("strings are printed in pieces, whichever of their bytes a piece ends with", () => {
+test("strings are printed in chunks that may end at any byte", () => {
   const strings = fc.array(fc.uint8Array({ maxLength: 12 }), { maxLength: 6 });
   fc.assert(
     fc.property(strings, fc.integer({ min: 1, max: 20 }), (elements, pieceBytes) => {
@@ -117,7 +117,7 @@ test("strings are printed in pieces, whichever of their bytes a piece ends with"
   );
 });
 
-test("a tensor without brackets is a value of its own where it has one element", () => {
+test("a tensor without brackets is one value if it has one element", () => {
   const sink = new JsonSink();
   const data = Buffer.from("\x03\0\0\0abc", "latin1");
   const printing = new JsonDataPrinter(sink, { datatype: "BYTES", data }, "");

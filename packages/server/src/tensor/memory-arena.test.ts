@@ -15,7 +15,7 @@ function residentBytes(fd: number): number {
 }
 
 // First: arenas of other tests that are collected meanwhile would be counted.
-test("to the collector an arena is as large as what is used of it", () => {
+test("an arena reports its used bytes to the garbage collector", () => {
   const before = process.memoryUsage().external;
   using arena = createArena({ capacityBytes: 64 * 1024 * mebibyte });
   const small = arena.allocate(1000);
@@ -29,7 +29,7 @@ test("to the collector an arena is as large as what is used of it", () => {
   assert.equal(small.bytes[999], 1);
 });
 
-test("blocks of any sizes, taken and given back in any order, never overlap and all come back", () => {
+test("blocks of any sizes, allocated and released in any order, never overlap, and all memory is free in the end", () => {
   const sizes = fc.oneof(fc.nat(5000), fc.nat(300_000), fc.integer({ min: mebibyte - 2, max: 3 * mebibyte }));
   const step = fc.oneof(fc.record({ take: sizes }), fc.record({ give: fc.nat(1000) }));
   fc.assert(
@@ -66,7 +66,7 @@ test("blocks of any sizes, taken and given back in any order, never overlap and 
   );
 });
 
-test("a full arena refuses with UNAVAILABLE and serves again once a block is back", () => {
+test("a full arena rejects with UNAVAILABLE and allocates again once a block is released", () => {
   using arena = createArena({ capacityBytes: 4 * mebibyte });
   const block = arena.allocate(3 * mebibyte);
   assert.throws(() => arena.allocate(2 * mebibyte), {
@@ -77,7 +77,7 @@ test("a full arena refuses with UNAVAILABLE and serves again once a block is bac
   arena.allocate(2 * mebibyte).release();
 });
 
-test("a block has as many users as retained it, and misuse is a bug", () => {
+test("a block counts its references, and misuse throws", () => {
   using arena = createArena({ capacityBytes: mebibyte });
   const block = arena.allocate(100);
   block.retain();
@@ -126,7 +126,7 @@ function touched(arena: Arena, count: number, byteLength: number): Block[] {
   });
 }
 
-test("large free blocks stay warm up to a bound, then their pages go back to the machine, a step at a time", () => {
+test("large free blocks stay warm up to a limit; the pages of others are returned to the system step by step", () => {
   const clock = new ArenaClock();
   using arena = createArena({ capacityBytes: 1024 * mebibyte, warmBytesMax: 8 * mebibyte, clock });
   for (const block of touched(arena, 25, 4 * mebibyte)) block.release();
@@ -153,7 +153,7 @@ test("memory that is needed again and again stays warm however large it is", () 
   }
 });
 
-test("of the free warm memory, what late use does not explain is spare, and never what always stays", () => {
+test("free warm memory that recent use does not explain is spare, except the part that always stays warm", () => {
   const bytes = fc.nat(1000);
   fc.assert(
     fc.property(bytes, bytes, bytes, bytes, (freeWarmBytes, usedBytes, peakBytes, warmBytesMin) => {
@@ -167,7 +167,7 @@ test("of the free warm memory, what late use does not explain is spare, and neve
   );
 });
 
-test("arenas of one budget hold no more together than it allows, and warm memory of one makes room for another", () => {
+test("arenas share one budget, and warm memory of one is released for another", () => {
   const budget = new ByteBudget(64 * mebibyte);
   const clock = new ArenaClock();
   using one = createArena({ capacityBytes: 1024 * mebibyte, budget, clock });
@@ -183,7 +183,7 @@ test("arenas of one budget hold no more together than it allows, and warm memory
   large!.release();
 });
 
-test("a budget knows of an arena what is used of it and what is idle; of a closed one nothing", () => {
+test("a budget counts the used and idle bytes of an arena, and nothing of a closed one", () => {
   const sizes = fc.oneof(fc.nat(300_000), fc.integer({ min: mebibyte, max: 3 * mebibyte }));
   const step = fc.oneof(
     fc.record({ take: sizes }),
@@ -231,7 +231,7 @@ test("bytes beyond four gigabytes are reachable, and untouched capacity costs no
   high.release();
 });
 
-test("bytes stay what they are when many views have overlapped and are made anew", () => {
+test("bytes are unchanged when many views have overlapped and are created again", () => {
   using arena = createArena({ capacityBytes: 4096 * mebibyte });
   const live: { block: Block; mark: number }[] = [];
   for (let round = 0; round < 600; round++) {
@@ -248,7 +248,7 @@ test("bytes stay what they are when many views have overlapped and are made anew
   for (const { block } of live) block.release();
 });
 
-test("a disposed arena frees its memory with its last block", () => {
+test("a disposed arena frees its memory when its last block is released", () => {
   const arena = createArena({ capacityBytes: 16 * mebibyte });
   const block = arena.allocate(2 * mebibyte);
   block.bytes.fill(3);

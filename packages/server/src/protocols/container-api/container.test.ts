@@ -92,7 +92,7 @@ function seen(reply: RawReply): [number, string, string | undefined] {
   return [reply.status, reply.body, reply.headers.get("content-type")];
 }
 
-test("ping follows its mode, other verbs and paths are refused as in Triton", async () => {
+test("ping responds according to its mode; other methods and paths are rejected as in Triton", async () => {
   const pinged = await request("GET", "/ping");
   assert.deepEqual(seen(pinged), [200, "", "text/plain"]);
   assert.equal(pinged.headers.get("x-galatea-unconfined"), '{"memory":"no group below /sys/fs/cgroup/\\u00fc"}');
@@ -179,7 +179,7 @@ test("every error of an invocation is 400 of type JSON, whatever its text, and 5
     }
 });
 
-test("an execution may take as long as its call says, and without a word as long as it likes", async () => {
+test("a call may limit the duration of its execution; without a limit it may take any time", async () => {
   await load("h1");
   for (const [header, limit] of [
     ["X-Galatea-Call-Limit-Ms: 59000\r\n", 59_000],
@@ -191,7 +191,7 @@ test("an execution may take as long as its call says, and without a word as long
   }
 });
 
-test("on a port, which anybody may reach, no call says how long an execution may take", async () => {
+test("on a TCP port, calls cannot limit the duration of their execution", async () => {
   const open = await openContainer(options({ host: "127.0.0.1", port: 0 }));
   const model = JSON.stringify({ model_name: "h3", url: "/opt/ml/models/h1/model" });
   assert.equal((await sendRawRequest(open.port, post("/models", model, target))).status, 200);
@@ -215,7 +215,7 @@ test("a request whose header names another model than its path does not reach it
   assert.equal((await sendRawRequest(socketPath, post("/models/h1/invoke", body))).status, 200);
 });
 
-test("binary bodies announce their JSON header in the content type, both ways", async () => {
+test("requests and responses with binary bodies give the length of the JSON header in the content type", async () => {
   await load("h1");
   const header = `{"parameters":{"binary_data_output":true},"inputs":[{"name":"INPUT0","shape":[1,16],"datatype":"FP32","parameters":{"binary_data_size":64}}]}`;
   const type = (size: unknown) =>
@@ -236,7 +236,7 @@ test("binary bodies announce their JSON header in the content type, both ways", 
   assert.equal((await binary("abc")).body, '{"error":"Unable to parse inference header size, got: abc"}');
 });
 
-test("paths that are not an archive's model folder are refused, also behind links (Triton registers any path)", async () => {
+test("paths outside of an archive's model folder are rejected, also through links (Triton registers any path)", async () => {
   for (const url of [
     "/tmp/x",
     "/opt/ml/models/../model",
@@ -259,7 +259,7 @@ test("paths that are not an archive's model folder are refused, also behind link
   }
 });
 
-test("a load that fails leaves nothing registered: 507 when memory is short, else 400; bodies that are no load are 400", async () => {
+test("a failed load registers nothing: 507 when memory is short, else 400; invalid load bodies are 400", async () => {
   engine.openNamespaceWith = () =>
     Promise.reject(new InferenceError("UNAVAILABLE", "the budget is used up", { reason: "out-of-memory" }));
   assert.equal((await load("h1")).status, 507);
@@ -281,7 +281,7 @@ test("a load that fails leaves nothing registered: 507 when memory is short, els
   }
 });
 
-test("calls for one model wait for what is under way with it", async () => {
+test("calls for a model wait for its running load or unload", async () => {
   const gate = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
   engine.openNamespaceWith = () => {
@@ -298,7 +298,7 @@ test("calls for one model wait for what is under way with it", async () => {
   assert.deepEqual([(await second).status, (await removal).status], [409, 200]);
 });
 
-test("a client that gives a load up aborts it", async () => {
+test("a client that disconnects during a load aborts it", async () => {
   const [opening, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   engine.openNamespaceWith = (_source, signal) =>
     new Promise((_resolve, reject) => {

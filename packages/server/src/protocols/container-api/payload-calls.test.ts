@@ -101,33 +101,33 @@ const invoke = (body: string, headers = accept): Promise<RawReply> =>
   sendRawRequest(socketPath, post("/invocations", body, headers));
 const seen = ({ status, body, headers }: RawReply) => [status, body, headers.get("content-type")];
 
-test("bytes and a content type go in, bytes and a content type come out", async () => {
+test("a request's bytes and content type reach the model, and the model's reach the client", async () => {
   assert.deepEqual(seen(await invoke("1,2", `Content-Type: text/csv\r\n${accept}`)), [201, "1,2", "application/x-own"]);
   assert.equal(asked?.parameters.get("content_type"), "text/csv");
   assert.deepEqual(asked?.inputs[0]?.shape, [1]);
   assert.deepEqual(seen(await invoke("")), [201, "", "application/x-own"]);
 });
 
-test("a call that does not say how long it waits has a minute, as in the containers of the toolkits", async () => {
+test("a call without a timeout has one minute, as in the toolkits' containers", async () => {
   await sendRawRequest(socketPath, post("/invocations", "words"));
   assert.equal(asked?.executionMsMax, 60_000);
   await sendRawRequest(socketPath, post("/invocations", "words", "X-Galatea-Call-Limit-Ms: 3600000\r\n"));
   assert.equal(asked?.executionMsMax, 3_600_000);
 });
 
-test("a long body, and one in chunks, arrive whole", async () => {
+test("long bodies and chunked bodies arrive complete", async () => {
   const long = "x".repeat(2 ** 20);
   assert.equal((await invoke(long)).body, long);
   const chunked = `POST /invocations HTTP/1.1\r\nHost: x\r\n${accept}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`;
   assert.deepEqual(seen(await sendRawRequest(socketPath, chunked)), [201, "abcde", "application/x-own"]);
 });
 
-test("a body over the limit is refused before it is read", async () => {
+test("a body over the limit is rejected before it is read", async () => {
   const head = `POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 ** 22 + 1}\r\n\r\n`;
   assert.equal((await sendRawRequest(socketPath, head)).status, 413);
 });
 
-test("what a codec refuses is answered as it says, and the model is not asked", async () => {
+test("a request that the codec rejects gets the codec's error, and the model is not called", async () => {
   asked = null;
   assert.deepEqual(seen(await invoke("refuse")), [415, "no", "text/plain"]);
   assert.deepEqual(seen(await invoke("wrong")), [500, "failed: wrong words", "text/plain"]);
@@ -135,7 +135,7 @@ test("what a codec refuses is answered as it says, and the model is not asked", 
   assert.deepEqual(seen(await invoke("bug")), [500, "failed: a codec's bug", "text/plain"]);
 });
 
-test("an archive is asked by its id, and by no other's name; want of memory has a status of its own there alone", async () => {
+test("an archive is called by its id and no other name; only there, a lack of memory has its own status", async () => {
   const of = (body: string, headers: string) => sendRawRequest(socketPath, post("/models/h1/invoke", body, headers));
   assert.deepEqual(seen(await of("hi", target + accept)), [201, "hi", "application/x-own"]);
   assert.equal(asked?.namespace, "h1");
@@ -155,7 +155,7 @@ test("a model's own empty 404 differs from that of a model that is not loaded by
   assert.deepEqual([unloaded.status, unloaded.body, await describe("h2")], [404, "", 404]);
 });
 
-test("a content type that is no header's text ends nothing but itself", async () => {
+test("a content type that is not a valid header value fails only its own request", async () => {
   const injected = { ...codec, encode: () => ({ status: 200, contentType: "a\r\nX-Evil: 1\u2028", body: "" }) };
   const path = join(mlRoot, "injected.sock");
   const own = await openContainer({
@@ -182,7 +182,7 @@ test("a content type that is no header's text ends nothing but itself", async ()
   }
 });
 
-test("the codec's execution parameters are told", async () => {
+test("the codec's execution parameters are returned", async () => {
   const reply = await sendRawRequest(socketPath, "GET /execution-parameters HTTP/1.1\r\nHost: x\r\n\r\n");
   assert.deepEqual(seen(reply), [200, '{"MaxPayloadInMB":6}', "application/json"]);
 });

@@ -23,7 +23,7 @@ function mapped(text: string, memoryBytes = Infinity, inputBytesMax = 2 ** 26) {
   return mapGenerateRequest(new JsonScanner(Buffer.from(text)), { config, inputBytesMax, memory });
 }
 
-test("a shape has as many elements as came, and the dimensions that are configured", () => {
+test("a shape has as many elements as the request, and the configured dimensions", () => {
   const dimensions = fc.array(fc.oneof(fc.constant(-1), fc.integer({ min: 1, max: 5 })), {
     minLength: 1,
     maxLength: 4,
@@ -89,7 +89,7 @@ test("every member is the id, an input or a parameter, whatever their order, nam
   );
 });
 
-test("any text is mapped or refused with an error of the vocabulary", () => {
+test("any text is mapped or rejected with an InferenceError", () => {
   const piece = fc.constantFrom(
     "{",
     "}",
@@ -117,7 +117,7 @@ test("any text is mapped or refused with an error of the vocabulary", () => {
   );
 });
 
-test("many parameters are refused where memory ends, before they are there", () => {
+test("parameters beyond the memory budget are rejected before they are allocated", () => {
   const members = Array.from({ length: 100_000 }, (_, index) => `"${index}":1`).join(",");
   assert.equal(mapped(`{${members}}`).parameters.size, 100_000);
   const { failure, parameters } = mapped(`{"parameters":{${members}}}`, 2 ** 20);
@@ -128,7 +128,7 @@ test("many parameters are refused where memory ends, before they are there", () 
   assert.match(mapped(`{"parameters":{${members}}}`).failure?.message ?? "", /a request has at most 100000 /);
 });
 
-test("a document that was walked before is mapped as any other", () => {
+test("a document that was validated before is mapped like any other", () => {
   const numbers = Array.from({ length: 20_000 }, (_, index) => index);
   const text = JSON.stringify({ NUMBERS: numbers, TEXT: [["a"], ["b"]], extra: 1, parameters: { more: [] } });
   using memory = new ByteLease(new ByteBudget(Infinity));
@@ -141,7 +141,7 @@ test("a document that was walked before is mapped as any other", () => {
   assert.deepEqual(walked.inputs[0]?.shape, [20_000]);
 });
 
-test("an input comes once, wherever its second is; of equal parameters of one object the first counts", () => {
+test("a repeated input is rejected at any position; of repeated parameters of one object the first counts", () => {
   const twice = "[request id: <id_unknown>] input 'NUMBERS' already exists in request";
   for (const text of ['{"NUMBERS":1,"NUMBERS":2}', '{"NUMBERS":1,"parameters":{"NUMBERS":2}}']) {
     const { failure } = mapped(text);
@@ -155,7 +155,7 @@ test("an input comes once, wherever its second is; of equal parameters of one ob
   assert.deepEqual(Object.fromEntries(parameters), { a: 1n, b: 2n });
 });
 
-test("an input takes as many bytes as its elements have, strings as their text has, and no more than is allowed", () => {
+test("an input takes as many bytes as its elements or string texts need, and no more than the limit", () => {
   assert.equal(mapped('{"NUMBERS":[1,2,3]}', Infinity, 12).failure, null);
   assert.match(
     mapped('{"NUMBERS":[1,2,3]}', Infinity, 11).failure?.message ?? "",

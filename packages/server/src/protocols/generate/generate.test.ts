@@ -95,7 +95,7 @@ const from = (...outcomes: (InferenceResponse | InferenceError)[]): SendRequest 
     yield* outcomes;
   };
 
-test("generate answers with the members in order, and all it held is given back", async () => {
+test("generate responds with the members in order, and releases everything", async () => {
   await using serving = await serve();
   const reply = await post(serving.port, "/generate", '{"IN":[0.5,2],"id":"r"}');
   assert.equal(reply.statusCode, 200);
@@ -103,7 +103,7 @@ test("generate answers with the members in order, and all it held is given back"
   assert.equal(serving.engine.arena.usedBytes, 0);
 });
 
-test("a long request is read in pieces and its answer printed in pieces, each in a turn of the loop", async (t) => {
+test("a long request is read in chunks and its response printed in chunks, each in its own event loop tick", async (t) => {
   const turns = t.mock.method(EventLoopQueue.prototype, "next");
   await using serving = await serve();
   const numbers = Array.from({ length: 300_000 }, (_, index) => index % 100);
@@ -117,7 +117,7 @@ test("a long request is read in pieces and its answer printed in pieces, each in
   assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
 });
 
-test("a stream sends each answer as an event, an error among them too, under the status of the first", async () => {
+test("a stream sends each response or error as an event, with the status of the first one", async () => {
   await using serving = await serve(from(texts("a"), new InferenceError("INTERNAL", 'no "b"'), texts("c")));
   const reply = await post(serving.port, "/stream");
   assert.equal(reply.statusCode, 200);
@@ -125,7 +125,7 @@ test("a stream sends each answer as an event, an error among them too, under the
   assert.equal(await textOf(reply), `${event("a")}data: {"error":"no \\"b\\""}\n\n${event("c")}`);
 });
 
-test("long texts are printed in pieces, each in a turn of the loop, in one object and in events", async (t) => {
+test("long texts are printed in chunks, each in its own event loop tick, in one object and in events", async (t) => {
   const turns = t.mock.method(EventLoopQueue.prototype, "next");
   const long = "x".repeat(2 ** 20);
   await using one = await serve(from(texts(long)));
@@ -140,7 +140,7 @@ test("long texts are printed in pieces, each in a turn of the loop, in one objec
   assert.ok(turns.mock.callCount() >= 8, `${turns.mock.callCount()} turns`);
 });
 
-test("the answers of a decoupled model are events, and generate takes just one of them", async () => {
+test("the responses of a decoupled model are events, and generate requires exactly one response", async () => {
   await using serving = await serve();
   serving.engine.add("id_fp32", {
     inputs: { IN: ["FP32", [-1]] },
@@ -165,7 +165,7 @@ test("the answers of a decoupled model are events, and generate takes just one o
   assert.match(await textOf(await post(serving.port, "/generate")), /exactly 1 response/);
 });
 
-test("a stream of no answers is empty, one that begins with an error has status 400", async () => {
+test("a stream without responses is empty; a stream that begins with an error has status 400", async () => {
   await using none = await serve(from());
   const empty = await post(none.port, "/stream");
   assert.deepEqual([empty.statusCode, empty.headers["content-type"], await textOf(empty)], [200, eventType, ""]);
@@ -174,7 +174,7 @@ test("a stream of no answers is empty, one that begins with an error has status 
   assert.deepEqual([failed.statusCode, await textOf(failed)], [400, `data: {"error":"no"}\n\n${event("a")}`]);
 });
 
-test("generate refuses any number of answers but one, under the status of the first", async () => {
+test("generate rejects any number of responses other than one, with the status of the first", async () => {
   const error = new InferenceError("INTERNAL", "bad");
   for (const [outcomes, status] of [
     [[], 200],
@@ -188,7 +188,7 @@ test("generate refuses any number of answers but one, under the status of the fi
   }
 });
 
-test("a client of HTTP/1.0, which knows no chunks, gets the events until the connection ends", async () => {
+test("an HTTP/1.0 client, which does not support chunks, gets the events until the connection ends", async () => {
   await using serving = await serve(from(texts("a"), texts("b")));
   const socket = connect(serving.port, "127.0.0.1");
   socket.end('POST /stream HTTP/1.0\r\nContent-Length: 12\r\n\r\n{"IN":[1,2]}');
@@ -200,7 +200,7 @@ test("a client of HTTP/1.0, which knows no chunks, gets the events until the con
   assert.equal(body, event("a") + event("b"));
 });
 
-test("what the engine refuses before there is an answer keeps its own status and begins no stream", async () => {
+test("a request that the engine rejects before the first response keeps its status and starts no stream", async () => {
   await using serving = await serve(
     from(new InferenceError("UNAVAILABLE", "Exceeds maximum queue size", { reason: "request-refused" })),
   );
@@ -209,7 +209,7 @@ test("what the engine refuses before there is an answer keeps its own status and
   assert.match(await textOf(reply), /Exceeds maximum queue size/);
 });
 
-test("an answer whose text does not fit the memory is refused before the reply begins, and is an event afterwards", async () => {
+test("a response that exceeds the memory budget is an error status before the reply starts, and an error event afterwards", async () => {
   const large = texts("x".repeat(4 * 1024 * 1024));
   await using alone = await serve(from(large), 3 * 1024 * 1024);
   const refused = await post(alone.port, "/stream");
@@ -224,7 +224,7 @@ test("an answer whose text does not fit the memory is refused before the reply b
   assert.equal(events[2], event("b"));
 });
 
-test("a client that stops reading holds up its own stream: no more answers are asked for, and others are served", async () => {
+test("a client that stops reading pauses only its own stream: no more responses are requested, and others are served", async () => {
   const part = "x".repeat(256 * 1024);
   const count = 400;
   let asked = 0;
@@ -250,7 +250,7 @@ test("a client that stops reading holds up its own stream: no more answers are a
   assert.equal(asked, count);
 });
 
-test("a client that leaves while it is behind ends the stream: its source is closed and nothing is held", async () => {
+test("a client that disconnects with unread events ends the stream: its source is closed and nothing is kept", async () => {
   let closed = false;
   await using serving = await serve(async function* (): OutcomeStream {
     try {
@@ -266,7 +266,7 @@ test("a client that leaves while it is behind ends the stream: its source is clo
 });
 
 for (const path of ["/generate", "/stream"]) {
-  test(`a client of ${path} that leaves before the answer aborts the request`, async () => {
+  test(`a client of ${path} that disconnects before the response aborts the request`, async () => {
     const begun = Promise.withResolvers<void>();
     await using serving = await serve(async function* (_model, { signal }): OutcomeStream {
       begun.resolve();

@@ -11,18 +11,18 @@ function tooMany(strikes: PingStrikes, hasCalls: boolean, atMs: readonly number[
   return atMs.filter((ms) => strikes.pinged(ms * 1e6, hasCalls, 0));
 }
 
-test("pings that come too fast are strikes, and the one after the last allowed is one too many", () => {
+test("pings that arrive too fast are strikes, and the one after the last allowed closes the connection", () => {
   assert.deepEqual(tooMany(new PingStrikes(options), true, [0, 99, 198, 297]), [297]);
   assert.deepEqual(tooMany(new PingStrikes(options), true, [0, 100, 200, 300, 400]), []);
 });
 
-test("pings in time between them take no strike back", () => {
+test("permitted pings between them do not reset the strikes", () => {
   const strikes = new PingStrikes(options);
   assert.deepEqual(tooMany(strikes, true, [0, 1, 101, 102, 202]), []);
   assert.deepEqual(tooMany(strikes, true, [203]), [203]);
 });
 
-test("what the server sends takes strikes back, and the answers to pings do not", () => {
+test("data that the server sends resets the strikes; acknowledgements of pings do not", () => {
   const strikes = new PingStrikes(options);
   const pinged = (sentBytes: number) => strikes.pinged(0, true, sentBytes);
   // Answers leave one by one, or those to several pings together.
@@ -50,7 +50,7 @@ test("without a call one ping in two hours is allowed, unless the server permits
   );
 });
 
-test("with no bound on strikes nobody is let go", () => {
+test("without a limit of strikes no connection is closed", () => {
   const pings = Array.from({ length: 100 }, (_, ms) => ms);
   assert.deepEqual(tooMany(new PingStrikes({ ...options, pingStrikesMax: 0 }), true, pings), []);
 });

@@ -30,7 +30,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("a buffer is freed when the next one comes, if every slice of it was consumed at once, whatever else lies in it", async () => {
+test("a buffer is freed when the next one arrives if each of its slices was consumed at once, whatever other frames it contains", async () => {
   const memory = new ReadBuffers();
   const [first, second] = [watched(memory), watched(memory)];
   await turn();
@@ -42,7 +42,7 @@ test("a buffer is freed when the next one comes, if every slice of it was consum
   assert.equal(whole.byteLength, 0);
 });
 
-test("a buffer stays in which a stream has a slice that nobody has read", async () => {
+test("a buffer with a slice that a stream has not read is kept", async () => {
   const memory = new ReadBuffers();
   const [reading, unread] = [watched(memory), watched(memory)];
   await turn();
@@ -58,7 +58,7 @@ test("a buffer stays in which a stream has a slice that nobody has read", async 
   }
 });
 
-test("no buffer is freed any more once a stream had bytes before it was watched", async () => {
+test("no buffer is freed explicitly after a stream had bytes before it was watched", async () => {
   const memory = new ReadBuffers();
   const { stream } = watched(memory);
   await turn();
@@ -71,7 +71,7 @@ test("no buffer is freed any more once a stream had bytes before it was watched"
   assert.equal(shared.byteLength, bufferBytes);
 });
 
-test("a buffer whose slice waits in a stream that is paused stays, and is read as it came", async () => {
+test("a buffer with a slice in a paused stream is kept and read unchanged", async () => {
   const memory = new ReadBuffers();
   const { stream, seen } = watched(memory);
   await turn();
@@ -91,7 +91,7 @@ test("a buffer whose slice waits in a stream that is paused stays, and is read a
   );
 });
 
-test("a small buffer is left to the collector", async () => {
+test("a small buffer is left to the garbage collector", async () => {
   const memory = new ReadBuffers();
   const { stream } = watched(memory);
   await turn();
@@ -101,7 +101,7 @@ test("a small buffer is left to the collector", async () => {
   assert.equal(small.byteLength, 1000);
 });
 
-test("the last buffer of a connection without calls is freed when the next one comes, or by the collector before", async () => {
+test("the last buffer of a connection without calls is freed when the next one arrives, or earlier by the garbage collector", async () => {
   const memory = new ReadBuffers();
   const { stream } = watched(memory);
   await turn();
@@ -121,7 +121,7 @@ test("the last buffer of a connection without calls is freed when the next one c
 });
 
 /** Frames of several streams in buffers that are cut anywhere, while streams are paused and resumed. */
-test("property: whatever lies in a buffer and whoever is paused, every stream reads what was sent to it", async () => {
+test("property: for any frames in a buffer and any paused streams, every stream reads what was sent to it", async () => {
   const frame = fc.record({
     stream: fc.nat(3),
     byteLength: fc.oneof(fc.nat(40), fc.integer({ min: 1, max: 60_000 })),
@@ -240,27 +240,31 @@ test(
   },
 );
 
-test("connections that end in the middle of a frame harm nobody beside them", { timeout: 120_000 }, async (context) => {
-  const { port } = await openServer(context);
-  const ends = Array.from({ length: 20 }, async (_, index) => {
-    const client = connect(`http://127.0.0.1:${port}`, {
-      createConnection: () => connectSocket({ host: "127.0.0.1", port }),
+test(
+  "connections that end in the middle of a frame do not affect other connections",
+  { timeout: 120_000 },
+  async (context) => {
+    const { port } = await openServer(context);
+    const ends = Array.from({ length: 20 }, async (_, index) => {
+      const client = connect(`http://127.0.0.1:${port}`, {
+        createConnection: () => connectSocket({ host: "127.0.0.1", port }),
+      });
+      client.on("error", () => {});
+      const stream = client.request({ ":method": "POST", ":path": "/" });
+      stream.on("error", () => {});
+      stream.write(Buffer.alloc(700_000));
+      for (let turns = 0; turns < 5 * index; turns++) await turn();
+      client.destroy();
     });
-    client.on("error", () => {});
-    const stream = client.request({ ":method": "POST", ":path": "/" });
-    stream.on("error", () => {});
-    stream.write(Buffer.alloc(700_000));
-    for (let turns = 0; turns < 5 * index; turns++) await turn();
-    client.destroy();
-  });
-  const session = connect(`http://127.0.0.1:${port}`);
-  context.after(() => session.destroy());
-  const stream = session.request({ ":method": "POST", ":path": "/" });
-  await once(stream, "ready").catch(() => {});
-  stream.end(Buffer.from(Uint8Array.from({ length: 5_000_000 }, (_, n) => (n * 7 + stream.id!) % 251)));
-  stream.setEncoding("latin1");
-  let text = "";
-  for await (const chunk of stream) text += chunk;
-  await Promise.all(ends);
-  assert.equal(text, "5000000 0");
-});
+    const session = connect(`http://127.0.0.1:${port}`);
+    context.after(() => session.destroy());
+    const stream = session.request({ ":method": "POST", ":path": "/" });
+    await once(stream, "ready").catch(() => {});
+    stream.end(Buffer.from(Uint8Array.from({ length: 5_000_000 }, (_, n) => (n * 7 + stream.id!) % 251)));
+    stream.setEncoding("latin1");
+    let text = "";
+    for await (const chunk of stream) text += chunk;
+    await Promise.all(ends);
+    assert.equal(text, "5000000 0");
+  },
+);

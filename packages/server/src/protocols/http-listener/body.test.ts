@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { discardChunk, discardChunks } from "./body.ts";
 
-test("a discarded piece gives its memory back; what shares its memory with others is left alone", () => {
+test("a discarded chunk frees its memory, unless other chunks share it", () => {
   const whole = Buffer.allocUnsafeSlow(64 * 1024).fill(7);
   const part = whole.subarray(0, 32 * 1024);
   discardChunk(part);
@@ -17,7 +17,7 @@ test("a discarded piece gives its memory back; what shares its memory with other
   assert.equal(pooled.toString(), "small");
 });
 
-test("pieces with buffers of their own give back all of their memory, full or not", () => {
+test("chunks with their own buffers free all of their memory, full or not", () => {
   const full = Buffer.allocUnsafeSlow(64 * 1024);
   const part = Buffer.allocUnsafeSlow(64 * 1024).subarray(0, 100);
   discardChunks([full, part]);

@@ -78,7 +78,7 @@ for (const [name, sent] of [
   ["later", [post("/gate", "body"), "stray bytes\r\n\r\n"]],
   ["in several pieces", [post("/gate", "body"), "\u0000stray", "bytes".repeat(10_000), "\r\n\r\n"]],
 ] as const)
-  test(`a request with stray bytes behind it, ${name}, is answered, and the connection ends with the answer`, async () => {
+  test(`a request followed by stray bytes, ${name}, is answered, and the connection ends after the response`, async () => {
     await using serving = await serve();
     using connection = await RawConnection.open(serving.port);
     for (const piece of sent) connection.send(piece);
@@ -115,7 +115,7 @@ test("a request behind stray bytes never reaches the protocol", async () => {
   assert.deepEqual(serving.asked, ["POST /gate", "POST /other"]);
 });
 
-test("a client that leaves after stray bytes is noticed, and its request is given up", async () => {
+test("a client that disconnects after stray bytes is detected, and its request is cancelled", async () => {
   await using serving = await serve();
   using connection = await RawConnection.open(serving.port);
   connection.send(`${post("/gate", "body")}stray bytes\r\n\r\n`);
@@ -124,7 +124,7 @@ test("a client that leaves after stray bytes is noticed, and its request is give
   await serving.givenUp;
 });
 
-test("a request whose chunks are malformed is not answered in the place of the one before it", async () => {
+test("a request with malformed chunks is not answered in place of the one before it", async () => {
   await using serving = await serve();
   using connection = await RawConnection.open(serving.port);
   connection.send(
@@ -135,7 +135,7 @@ test("a request whose chunks are malformed is not answered in the place of the o
   assert.deepEqual(await replies(connection), ["200 close /gate:1"]);
 });
 
-test("a body of HTTP/1.0 without a length is no body: the request is answered as the empty one that it is", async () => {
+test("an HTTP/1.0 request without a length has no body and is answered as an empty request", async () => {
   await using serving = await serve();
   for (const lines of ["", "Connection: keep-alive\r\n"]) {
     using connection = await RawConnection.open(serving.port);
@@ -147,7 +147,7 @@ test("a body of HTTP/1.0 without a length is no body: the request is answered as
   assert.deepEqual(await replies(connection), ["200 close /infer:"]);
 });
 
-test("a Transfer-Encoding that does not end in chunked is refused with 400, one with more than chunked with 501, and nothing behind it is read", async () => {
+test("a Transfer-Encoding that does not end in chunked is rejected with 400, one with other codings with 501, and nothing after it is read", async () => {
   await using serving = await serve();
   const text = (value: string) =>
     `{"error":"Transfer-Encoding '${value}' is not supported: send 'chunked', or a Content-Length and no Transfer-Encoding"}`;
@@ -170,7 +170,7 @@ test("a Transfer-Encoding that does not end in chunked is refused with 400, one 
   assert.equal((await sendRawRequest(serving.port, chunked)).body, "/infer:hi");
 });
 
-test("Content-Length beside Transfer-Encoding is refused in words that name both, whichever comes first", async () => {
+test("Content-Length together with Transfer-Encoding is rejected with a text that names both, in either order", async () => {
   await using serving = await serve();
   const length = "Content-Length: 5\r\n";
   for (const coding of ["Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity\r\n"])
@@ -182,7 +182,7 @@ test("Content-Length beside Transfer-Encoding is refused in words that name both
   assert.deepEqual(serving.asked, []);
 });
 
-test("chunks in a request of HTTP/1.0 are read, and the connection ends with the answer even where it was to be kept", async () => {
+test("chunks in an HTTP/1.0 request are read, and the connection ends after the response even with keep-alive", async () => {
   await using serving = await serve();
   using connection = await RawConnection.open(serving.port);
   const head = "POST /infer HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n";

@@ -88,7 +88,7 @@ test("a request line that names the whole URL is answered like one that names th
   }
 });
 
-test("a client that leaves while its model is at work aborts the request; its memory comes back", async () => {
+test("a client that disconnects while its model executes aborts the request, and its memory is released", async () => {
   await using serving = await serve();
   const { open, entered, givenUp } = gate(serving.engine);
   const connection = await RawConnection.open(serving.port);
@@ -99,7 +99,7 @@ test("a client that leaves while its model is at work aborts the request; its me
   open();
 });
 
-test("pipelined requests are answered in order, and all of them are aborted when the client leaves", async () => {
+test("pipelined requests are answered in order, and all of them are aborted when the client disconnects", async () => {
   await using serving = await serve();
   const { open, entered } = gate(serving.engine);
   using connection = await RawConnection.open(serving.port);
@@ -123,7 +123,7 @@ test("pipelined requests are answered in order, and all of them are aborted when
   second.open();
 });
 
-test("a client that leaves in the middle of its body leaves nothing behind", async () => {
+test("a client that disconnects in the middle of its body leaves no memory allocated", async () => {
   await using serving = await serve();
   const header =
     '{"inputs":[{"name":"IN","shape":[25000],"datatype":"FP32","parameters":{"binary_data_size":100000}}]}';
@@ -140,7 +140,7 @@ test("a client that leaves in the middle of its body leaves nothing behind", asy
   assert.equal(serving.engine.arena.usedBytes, 0);
 });
 
-test("a client that does not read its large answer is cut off, and the blocks come back", async () => {
+test("a client that does not read its large response is disconnected, and the blocks are released", async () => {
   await using serving = await serve({ stallTimeoutMs: 100 });
   const { open } = gate(serving.engine, 64 * 1024 * 1024);
   using connection = await RawConnection.open(serving.port);
@@ -173,7 +173,7 @@ test("a body that stalls is answered 408; a model that takes longer than that is
   assert.equal((await answer).status, 200);
 });
 
-test("a connection whose body stalls is told so and ended; one that is slow but steady is answered", async () => {
+test("a connection whose body stalls gets 408 and is closed; a slow but steady one is answered", async () => {
   const stallTimeoutMs = 1500;
   await using serving = await serve({ stallTimeoutMs });
   const header = '{"inputs":[{"name":"IN","shape":[5],"datatype":"FP32","parameters":{"binary_data_size":20}}]}';
@@ -201,7 +201,7 @@ test("a connection whose body stalls is told so and ended; one that is slow but 
   );
 });
 
-test("header lines that do not come, are too long, or lie about the length are told so", async () => {
+test("headers that do not arrive, are too long or have a wrong length are answered with an error", async () => {
   await using serving = await serve({ headersTimeoutMs: 1000, headerBytesMax: 8192 });
   const slow = await sendRawRequest(serving.port, "GET /v2 HTTP/1.1\r\nX-");
   assert.deepEqual([slow.status, slow.body], [408, '{"error":"the request header did not arrive in time"}']);
@@ -213,7 +213,7 @@ test("header lines that do not come, are too long, or lie about the length are t
   assert.equal((await sendRawRequest(serving.port, both)).status, 400);
 });
 
-test("a body over its bound is refused before and while it arrives, also behind Expect: 100-continue", async () => {
+test("a body over its limit is rejected before and while it arrives, also with Expect: 100-continue", async () => {
   await using serving = await serve({ bodyBytesMax: 1000, chunksMax: 3 });
   const long = await sendRawRequest(serving.port, post(url, "x".repeat(2000)));
   assert.deepEqual([long.status, long.headers.get("connection")], [413, "close"]);
@@ -238,7 +238,7 @@ test("Expect: 100-continue is answered before the body", async () => {
   assert.equal((await connection.reply())!.status, 200);
 });
 
-test("a chunked body that breaks off in the middle of a chunk ends the request and nothing else", async () => {
+test("a chunked body that ends in the middle of a chunk fails only its request", async () => {
   await using serving = await serve();
   using connection = await RawConnection.open(serving.port);
   connection.send(`POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n${json.slice(0, 20)}`);
@@ -248,7 +248,7 @@ test("a chunked body that breaks off in the middle of a chunk ends the request a
   assert.equal((await sendRawRequest(serving.port, post(url, json))).status, 200);
 });
 
-test("closing refuses new connections, answers what has begun, ends idle connections and then is done", async () => {
+test("closing rejects new connections, answers running requests, ends idle connections and then resolves", async () => {
   await using serving = await serve();
   const { open, entered } = gate(serving.engine);
   using idle = await RawConnection.open(serving.port);
@@ -266,7 +266,7 @@ test("closing refuses new connections, answers what has begun, ends idle connect
   await closing;
 });
 
-test("an address that is taken is told in Triton's words; a Unix socket serves as well", async () => {
+test("an address in use is reported in Triton's words; a Unix socket serves as well", async () => {
   await using serving = await serve();
   const handle = () => {};
   const common = {

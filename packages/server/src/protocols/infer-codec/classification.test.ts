@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { datatypes, splitBytesElements, type Datatype } from "../../tensor/index.ts";
 import { classify } from "./classification.ts";
 
-test("scores exactly half way between two printed numbers go to the even one, as printf has it", () => {
+test("scores exactly half way between two printed numbers are rounded to the even one, as printf does", () => {
   const scores = [0.0078125, 0.0234375, 0.0390625, 123456.7890625, -0.0078125];
   const data = new Uint8Array(new Float64Array(scores).buffer);
   const tensor = { name: "S", datatype: "FP64", shape: [scores.length], data, block: null } as const;
@@ -22,7 +22,7 @@ const classes = (datatype: Datatype, data: Uint8Array, labels: readonly string[]
   );
 };
 
-test("the largest come first, of equal ones the first, and NaN behind every number", () => {
+test("the largest scores come first, equal ones in their order, and NaN after all numbers", () => {
   const scores = fc.array(fc.constantFrom(NaN, -Infinity, 0, 1, 2, 3), { minLength: 1, maxLength: 4000 });
   fc.assert(
     fc.property(scores, fc.integer({ min: 1, max: 60 }), (values, classCount) => {
@@ -40,7 +40,7 @@ test("the largest come first, of equal ones the first, and NaN behind every numb
   );
 });
 
-test("elements of every datatype that has an order are read where they stand", () => {
+test("elements of every ordered datatype are read in place", () => {
   const values = [1, 3, 2];
   const big = values.map(BigInt);
   for (const [datatype, array] of [
@@ -65,7 +65,7 @@ test("elements of every datatype that has an order are read where they stand", (
   assert.equal(last("UINT64", BigUint64Array.of(2n ** 64n - 1n, 2n ** 63n)), `${2n ** 63n}:1`);
 });
 
-test("a label stands behind its index, unless it is empty or there is none; what is no number is printed as C does", () => {
+test("a label follows its index, unless it is empty or missing; NaN and infinity are printed as in C", () => {
   const values = new Float32Array([3, 2, 1]);
   const told = classes("FP32", new Uint8Array(values.buffer), ["three", ""]);
   assert.deepEqual(told, ["3.000000:0:three", "2.000000:1", "1.000000:2"]);

@@ -41,7 +41,7 @@ function setUp() {
   return { memory, arena, options, leaving, of: { loopQueue: new EventLoopQueue(), signal: leaving.signal } };
 }
 
-test("a picture's numbers are read a piece a turn, and what lies around them as well", async () => {
+test("an image's numbers, and the JSON around them, are read in chunks, one for each event loop tick", async () => {
   const { memory, arena, options, of } = setUp();
   const pieces = Math.floor(body.length / readChunkBytes);
   let tensors: readonly { readonly data: Uint8Array; readonly block: { release(): void } | null }[] = [];
@@ -57,12 +57,12 @@ test("a picture's numbers are read a piece a turn, and what lies around them as 
   assert.equal(arena.usedBytes, 0);
 });
 
-test("JSON that breaks off far behind its beginning is refused in the words of short JSON", async () => {
+test("long JSON that is truncated is rejected with the same text as short JSON", async () => {
   const { of } = setUp();
   await assert.rejects(scanInChunks(body.subarray(0, -3), of), /failed to parse the request JSON buffer: .* at \d+$/);
 });
 
-test("a client that goes while its numbers are read leaves nothing allocated", async () => {
+test("a client that disconnects while its numbers are read leaves nothing allocated", async () => {
   const { memory, arena, options, leaving, of } = setUp();
   const header = parseInferHeader(await scanInChunks(body, of), 2 ** 26, memory);
   const placed = placeInputsInChunks(header, options, of);
@@ -72,7 +72,7 @@ test("a client that goes while its numbers are read leaves nothing allocated", a
   assert.equal(arena.usedBytes, 0);
 });
 
-test("a picture's numbers are printed in turns, beside small answers, and are the same as at once", async () => {
+test("an image's numbers are printed in chunks, interleaved with small responses, with the same text as at once", async () => {
   const { of } = setUp();
   const encoder = new ResponseEncoder();
   const data = new Uint8Array(Float32Array.from(picture).buffer);

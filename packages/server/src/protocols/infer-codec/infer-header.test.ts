@@ -15,7 +15,7 @@ const parse = (document: unknown) =>
 const named = (count: number, value: unknown) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, value]));
 
-test("an output that is asked for twice is wanted as it was asked for first", () => {
+test("an output that is requested twice is returned as it was requested first", () => {
   const outputs = [{ name: "A", parameters: { binary_data: true } }, { name: "B" }, { name: "A" }];
   assert.deepEqual(parse({ inputs: [], outputs }).outputs, [
     { name: "A", binary: true, classCount: 0 },
@@ -34,13 +34,13 @@ for (const [what, documentOf] of [
     }),
   ],
 ] as const satisfies readonly (readonly [what: string, documentOf: (count: number) => unknown])[])
-  test(`a request has 100,000 ${what} at most, and is refused before more are read`, () => {
+  test(`a request has at most 100,000 ${what}, and is rejected before more are read`, () => {
     parse(documentOf(100_000));
     const message = "a request has at most 100000 parameters and dimensions";
     assert.throws(() => parse(documentOf(100_002)), { code: "INVALID_ARG", message });
   });
 
-test("as many outputs as a request may ask for are read in no time", () => {
+test("the maximum number of requested outputs is read quickly", () => {
   const outputs = Array.from({ length: 100_000 }, (_, index) => ({ name: `output${index}` }));
   const startMs = threadCpuMs();
   assert.equal(parse({ inputs: [], outputs }).outputs?.length, 100_000);

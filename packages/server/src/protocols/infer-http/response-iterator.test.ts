@@ -56,7 +56,7 @@ async function nextOf(answers: ResponseIterator): Promise<string> {
   return value instanceof InferenceError ? value.message : value.modelVersion;
 }
 
-test("an answer counts as taken when the next one is asked for, and the final flag alone is none", async () => {
+test("a response is acknowledged when the next one is requested; a final flag without a response is not returned", async () => {
   using opened = open();
   const { answers, state, give, end } = opened;
   give("1");
@@ -72,7 +72,7 @@ test("an answer counts as taken when the next one is asked for, and the final fl
   assert.equal(await nextOf(answers), "done");
 });
 
-test("who waits is given what comes, an error as the last too", async () => {
+test("a pending read gets the next response, or the error that ends the stream", async () => {
   using opened = open();
   const { answers, give, fail } = opened;
   const waiting = nextOf(answers);
@@ -83,7 +83,7 @@ test("who waits is given what comes, an error as the last too", async () => {
   assert.equal(await nextOf(answers), "done");
 });
 
-test("who stops before the end gives the request up, and what came or comes is released and counts as taken", async () => {
+test("a reader that stops before the end cancels the request; earlier and later responses are released and acknowledged", async () => {
   using opened = open();
   const { answers, state, arena, signal, give } = opened;
   give("1");
@@ -99,7 +99,7 @@ test("who stops before the end gives the request up, and what came or comes is r
   assert.deepEqual([state.takenCount, arena.usedBytes], [4, 0]);
 });
 
-test("a request whose last answer was given is not given up", async () => {
+test("a request whose last response was returned is not cancelled", async () => {
   using opened = open();
   const { answers, signal, give } = opened;
   give("1", true);
@@ -110,7 +110,7 @@ test("a request whose last answer was given is not given up", async () => {
   assert.equal(signal.aborted, false);
 });
 
-test("the request's own signal is the model's too", () => {
+test("the request's own signal also aborts the model's", () => {
   const controller = new AbortController();
   using opened = open(controller.signal);
   const { signal } = opened;

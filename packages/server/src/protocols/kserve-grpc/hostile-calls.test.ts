@@ -81,7 +81,7 @@ function open(path: string, metadata: Record<string, string> = {}) {
   return { session, stream };
 }
 
-test("a call that its client ends without an error, while its message is expanded, is told its deadline to nobody", async () => {
+test("a call that its client ends without an error while its message is decompressed gets no deadline status", async () => {
   const { session, stream } = open(inferPath, { "grpc-encoding": "gzip", "grpc-timeout": "100m" });
   // Of which expanding takes longer than the deadline.
   const packed = frameMessage(gzipSync(Buffer.alloc(2 ** 28)));
@@ -95,7 +95,7 @@ test("a call that its client ends without an error, while its message is expande
   assert.equal((await infer(message("id_fp32"))).status, 0);
 });
 
-test("of messages that expand to large ones a few do at once", async () => {
+test("only a few messages that decompress to large ones are decompressed at a time", async () => {
   const packed = frameMessage(gzipSync(Buffer.alloc(2 ** 24)));
   packed[0] = 1;
   const bombs = Array.from({ length: 40 }, () =>
@@ -113,7 +113,7 @@ test("of messages that expand to large ones a few do at once", async () => {
   assert.ok(largestBytes > 2 ** 24 && largestBytes < 2 ** 28, `${largestBytes} bytes at once`);
 });
 
-test("a version of millions of digits is refused at once, however it is signed or padded", async () => {
+test("a version of millions of digits is rejected quickly, with any sign or padding", async () => {
   const startMs = threadCpuMs();
   for (const version of ["9".repeat(8_000_000), `-${"9".repeat(8_000_000)}`, `+${"0".repeat(8_000_000)}2`]) {
     const { status, message: text } = await infer(message("id_fp32", version));
@@ -124,7 +124,7 @@ test("a version of millions of digits is refused at once, however it is signed o
   assert.ok(threadCpuMs() - startMs < 3000);
 });
 
-test("requests of a stream come to their models in order, also behind one that takes long to read", async () => {
+test("requests of a stream reach their models in order, also after one that takes long to read", async () => {
   const order: string[] = [];
   engine.add("ordered", {
     inputs: { IN: ["BOOL", [-1]] },
@@ -146,7 +146,7 @@ test("requests of a stream come to their models in order, also behind one that t
   assert.deepEqual([reply.status, reply.messages.length, order], [0, 3, ["long", "short", "last"]]);
 });
 
-test("a client that never agrees upon TLS does not keep the listener from closing", async () => {
+test("a client that never completes the TLS handshake does not prevent the listener from closing", async () => {
   const now = Date.now();
   const dates = { notBefore: new Date(now - 86_400_000), notAfter: new Date(now + 86_400_000) };
   const { certificatePem, keyPem } = createCertificate({ names: ["localhost"], ...dates });

@@ -71,7 +71,7 @@ function read(bytes: Uint8Array, cuts: readonly number[], arena: FakeArena): Inf
 const plainParameters = (map: InferMessage["parameters"]) =>
   Object.fromEntries([...map].map(([name, each]) => [name, each.kind === "none" ? null : [each.kind, each.value]]));
 
-test("a message that arrives in any pieces is read as it was written", () => {
+test("a message that arrives in arbitrary chunks is read as it was written", () => {
   fc.assert(
     fc.property(requests, fc.array(fc.nat()), (request, cuts) => {
       const arena = arenaOf(2 ** 20);
@@ -114,7 +114,7 @@ test("a message that arrives in any pieces is read as it was written", () => {
   );
 });
 
-test("bytes that are no message, and messages with flipped bytes, are refused or read, and leave nothing in the arena", () => {
+test("invalid bytes, and messages with flipped bytes, are rejected or read, and leave nothing in the arena", () => {
   const broken = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc
@@ -150,7 +150,7 @@ test("a field that claims to be longer than its message takes no memory", () => 
   assert.equal(arena.usedBytes, 0);
 });
 
-test("a message of very many entries is refused", () => {
+test("a message with too many entries is rejected", () => {
   const outputs = Buffer.alloc(2 * 200_000);
   for (let at = 0; at < outputs.length; at += 2) outputs[at] = 0x32;
   assert.throws(() => read(outputs, [], arenaOf(0)), { status: "INVALID_ARGUMENT" });

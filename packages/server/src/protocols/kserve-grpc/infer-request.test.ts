@@ -69,7 +69,7 @@ function longMessage(count: number) {
 
 const longCount = 2 * 128 ** 3;
 
-test("a long message is decoded in pieces of less than a millisecond, each in a turn of its own", async () => {
+test("a long message is decoded in chunks of less than a millisecond, each in its own event loop tick", async () => {
   const { message, options } = longMessage(longCount);
   assert.ok(isLongMessage(message));
   let turnCount = 0;
@@ -87,7 +87,7 @@ test("a long message is decoded in pieces of less than a millisecond, each in a 
   request.inputs[0]!.block!.release();
 });
 
-test("a client that leaves while its long message is decoded leaves nothing in the arena", async () => {
+test("a client that disconnects while its long message is decoded leaves nothing in the arena", async () => {
   const { message, options, leaving, arena } = longMessage(longCount);
   const decoded = decodeInChunks(message, options, new EventLoopQueue());
   await eventually(() => arena.usedBytes > 0);

@@ -114,7 +114,7 @@ function open(session: ClientHttp2Session, path = inferPath, metadata: Record<st
   return stream;
 }
 
-test("an inference is answered, and everything of it is given back", async () => {
+test("an inference is answered, and all of its memory is released", async () => {
   const reply = await call(frameMessage(identity(floats(1, 2, 3))));
   assert.equal(reply.status, 0);
   assert.deepEqual(Buffer.from(infer(reply).rawOutputContents[0]!), Buffer.from(floats(1, 2, 3)));
@@ -128,7 +128,7 @@ test("a tensor of many frames goes through unchanged", async () => {
   assert.equal(engine.arena.usedBytes, 0);
 });
 
-test("a compressed message is expanded; one that expands beyond the limit is refused, with nothing kept", async () => {
+test("a compressed message is decompressed; one that exceeds the limit is rejected, and its memory released", async () => {
   const data = many(100_000);
   const packed = frameMessage(gzipSync(identity(data)));
   packed[0] = 1;
@@ -141,7 +141,7 @@ test("a compressed message is expanded; one that expands beyond the limit is ref
   assert.equal(engine.arena.usedBytes, 0);
 });
 
-test("messages that memory has no room for are refused: those that never fit by that, the others until there is room", async () => {
+test("messages that exceed the memory budget are rejected: permanently if they can never fit, else until memory is free", async () => {
   const narrow = new ByteBudget(2 ** 20);
   const tight = await openKserveGrpc(options({ budget: narrow }));
   // The fake engine's arena is not of this budget: what counts here is gathered.
@@ -168,7 +168,7 @@ test("messages that memory has no room for are refused: those that never fit by 
   assert.equal(narrow.usedBytes, 0);
 });
 
-test("a response is compressed for a client that accepts it where the server was told to", async () => {
+test("a response is compressed if the server is configured to and the client accepts it", async () => {
   const compressing = await openKserveGrpc(options({ compressionLevel: "low" }));
   const session = connect(`http://127.0.0.1:${compressing.port}`);
   const stream = open(session, inferPath, { "grpc-accept-encoding": "gzip" });
@@ -181,7 +181,7 @@ test("a response is compressed for a client that accepts it where the server was
   await compressing.close(AbortSignal.abort());
 });
 
-test("a client that cancels ends its request, also in the middle of its message", async () => {
+test("a client that cancels aborts its request, also in the middle of its message", async () => {
   const session = connect(`http://127.0.0.1:${listener.port}`);
   const stream = open(session);
   stream.end(frameMessage(identity(floats(1), "held")));
@@ -233,7 +233,7 @@ test("a call that has ended keeps no timer, however far its deadline is", async 
   await timed.close(AbortSignal.abort());
 });
 
-test("answers of a stream keep the order of their requests", async () => {
+test("responses of a stream keep the order of their requests", async () => {
   const session = connect(`http://127.0.0.1:${listener.port}`);
   const stream = open(session, streamPath);
   const chunks: Buffer[] = [];
@@ -253,7 +253,7 @@ test("answers of a stream keep the order of their requests", async () => {
   session.destroy();
 });
 
-test("a stream reads no more requests than it may have under way, and goes on when some are answered", async () => {
+test("a stream reads no more requests than may run at once, and continues when some are answered", async () => {
   const session = connect(`http://127.0.0.1:${listener.port}`, { maxSessionMemory: 1000 });
   const stream = open(session, streamPath);
   stream.resume();
@@ -275,7 +275,7 @@ test("a stream reads no more requests than it may have under way, and goes on wh
   session.destroy();
 });
 
-test("a client that reads nothing holds up its own stream and nothing else", async () => {
+test("a client that reads nothing blocks only its own stream", async () => {
   const session = connect(`http://127.0.0.1:${listener.port}`);
   const stream = open(session, streamPath);
   stream.pause();
@@ -287,7 +287,7 @@ test("a client that reads nothing holds up its own stream and nothing else", asy
   await eventually(() => engine.arena.usedBytes === 0);
 });
 
-test("a restricted part answers only to calls with its metadata", async () => {
+test("a restricted protocol accepts only calls with its metadata", async () => {
   const restrictions = new Map([["inference" as const, { header: "triton-grpc-protocol-key", value: "secret" }]]);
   const guarded = await openKserveGrpc(options({ restrictions }));
   const body = frameMessage(identity(floats(1)));
@@ -301,7 +301,7 @@ test("a restricted part answers only to calls with its metadata", async () => {
   await guarded.close(AbortSignal.abort());
 });
 
-test("metadata of the wanted names becomes parameters of the request", async () => {
+test("metadata with the configured names becomes parameters of the request", async () => {
   let seen: ReadonlyMap<string, unknown> = new Map();
   engine.add("tells", {
     inputs: { IN: ["FP32", [-1]] },
@@ -319,7 +319,7 @@ test("metadata of the wanted names becomes parameters of the request", async () 
   await forwarding.close(AbortSignal.abort());
 });
 
-test("a status text of any characters and length arrives, cut where clients would refuse it", async () => {
+test("a status text with any characters arrives, truncated to the length that clients accept", async () => {
   const text = "ü%\n".repeat(5000);
   engine.add("tells", {
     inputs: { IN: ["FP32", [-1]] },
@@ -331,7 +331,7 @@ test("a status text of any characters and length arrives, cut where clients woul
   assert.ok(reply.message.startsWith("ü%\nü%\n") && reply.message.endsWith(" ... (cut)"));
 });
 
-test("a close answers what has begun and refuses what comes", async () => {
+test("closing answers running calls and rejects new ones", async () => {
   const closing = await openKserveGrpc(options());
   const answered = call(frameMessage(identity(floats(1), "held")), { port: closing.port });
   await heldCalls(1);
@@ -342,7 +342,7 @@ test("a close answers what has begun and refuses what comes", async () => {
   await closed;
 });
 
-test("a close whose deadline passes cuts off what is left", async () => {
+test("closing cancels the remaining calls when its deadline passes", async () => {
   const closing = await openKserveGrpc(options());
   const lost = assert.rejects(call(frameMessage(identity(floats(1), "held")), { port: closing.port }));
   await heldCalls(1);
@@ -352,7 +352,7 @@ test("a close whose deadline passes cuts off what is left", async () => {
   held[0]!.answer();
 });
 
-test("a client that pings too often is told so and let go", async () => {
+test("a client that pings too often is disconnected with GOAWAY", async () => {
   const strict = await openKserveGrpc(options());
   const session = connect(`http://127.0.0.1:${strict.port}`);
   await once(session, "remoteSettings");
@@ -367,7 +367,7 @@ test("a client that pings too often is told so and let go", async () => {
   await strict.close(AbortSignal.abort());
 });
 
-test("a client may ping as often as it likes while it receives, before and after it is told so otherwise", async () => {
+test("a client may ping without limit while it receives data, before and after other pings that were too frequent", async () => {
   const strict = await openKserveGrpc(options());
   const session = connect(`http://127.0.0.1:${strict.port}`);
   let goaway = 0;
@@ -391,7 +391,7 @@ test("a client may ping as often as it likes while it receives, before and after
   await strict.close(AbortSignal.abort());
 });
 
-test("a status text arrives with the blanks at its ends, also where a client refuses fields that have such", async () => {
+test("a status text keeps leading and trailing spaces, also for clients that reject fields with them", async () => {
   engine.add("tells", {
     inputs: { IN: ["FP32", [-1]] },
     outputs: {},
@@ -406,7 +406,7 @@ test("a status text arrives with the blanks at its ends, also where a client ref
   session.destroy();
 });
 
-test("a connection beyond its age is asked to end, after the calls that it has", async () => {
+test("a connection over its maximum age is closed gracefully after its running calls", async () => {
   const keepalive = { ...usualKeepalive, connectionAgeMaxMs: 50_000 };
   const clock = new ManualTimersClock(keepalive.connectionAgeMaxMs);
   const aging = await openKserveGrpc(options({ keepalive, clock }));
@@ -423,7 +423,7 @@ test("a connection beyond its age is asked to end, after the calls that it has",
   await aging.close(new AbortController().signal);
 });
 
-test("bytes that are no HTTP/2, and a connection that says nothing, end their connection alone", async () => {
+test("invalid HTTP/2 bytes, and a silent connection, end only their own connection", async () => {
   const clock = new ManualTimersClock(defaultGrpcLimits.prefaceTimeoutMs);
   const guarded = await openKserveGrpc(options({ clock }));
   for (const [bytes, isWaited] of [

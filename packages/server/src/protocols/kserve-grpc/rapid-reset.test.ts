@@ -74,7 +74,7 @@ for (const [what, more] of [
   ["calls with deadlines that are far", { "grpc-timeout": "1H" }],
   ["calls whose deadlines have passed before they are read", { "grpc-timeout": "1n" }],
 ] as const)
-  test(`four connections that reset ${what} as fast as they can are closed, and begin few calls`, async (t) => {
+  test(`four connections that reset ${what} as fast as they can are closed after few calls`, async (t) => {
     await using attack = await attacked(4, more);
     await eventually(() => attack.closedCount > 4);
     const delays: number[] = [];
@@ -94,7 +94,7 @@ for (const [what, more] of [
     assert.match(warnings[0] ?? "", /^gRPC: client 127\.0\.0\.2 resets more than 100 calls a second/);
   });
 
-test("a server is not ended by clients that reset calls, however often Node collects sessions that have ended", async () => {
+test("clients that reset calls do not crash the server, however often Node collects closed sessions", async () => {
   // A full collection whenever the young generation, as small as it can be, is full: in the middle of reads, too.
   const flags = ["--gc-global", "--max-semi-space-size=1"];
   const program = fileURLToPath(new URL("./rapid-reset-target-fixture.ts", import.meta.url));
@@ -115,7 +115,7 @@ test("a server is not ended by clients that reset calls, however often Node coll
   }
 });
 
-test("a client that cancels more calls than it may keeps what runs for a moment, and connects again", async () => {
+test("a client that cancels too many calls keeps its running calls for a moment, and reconnects", async () => {
   const session = await connected();
   const kept = begin(session);
   const goaway = once(session, "goaway");
@@ -129,7 +129,7 @@ test("a client that cancels more calls than it may keeps what runs for a moment,
   session.destroy();
 });
 
-test("calls whose deadlines pass are no resets, however many they are", async () => {
+test("any number of calls whose deadlines pass do not count as resets", async () => {
   const session = await connected();
   let isClosed = false;
   session.once("goaway", () => (isClosed = true));
@@ -148,7 +148,7 @@ test("calls whose deadlines pass are no resets, however many they are", async ()
   session.destroy();
 });
 
-test("responses that are read, and clients that go away with all of their calls, are no resets", async () => {
+test("completed calls, and clients that disconnect with all of their calls, do not count as resets", async () => {
   for (let round = 0; round < 3; round++) {
     const session = await connected();
     const before = heldCount;

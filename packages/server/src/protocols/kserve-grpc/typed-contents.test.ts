@@ -25,7 +25,7 @@ function whole<Value>(pieces: Generator<void, Value>): Value {
   return piece.value;
 }
 
-test("integers of every width come out as they were put in", () => {
+test("integers of every width are decoded as they were encoded", () => {
   fc.assert(
     fc.property(
       fc.array(fc.maxSafeInteger()),
@@ -46,7 +46,7 @@ test("integers of every width come out as they were put in", () => {
   );
 });
 
-test("booleans, floats and strings come out as they were put in", () => {
+test("booleans, floats and strings are decoded as they were encoded", () => {
   assert.deepEqual(filled(asMessage({ boolContents: [true, false, true] }), "BOOL"), Uint8Array.of(1, 0, 1));
   const fp32 = Float32Array.of(1.5, -0, NaN);
   assert.deepEqual(filled(asMessage({ fp32Contents: [...fp32] }), "FP32"), new Uint8Array(fp32.buffer));
@@ -58,7 +58,7 @@ test("booleans, floats and strings come out as they were put in", () => {
   assert.deepEqual(filled(asMessage({ bytesContents: texts }), "BYTES"), joinBytesElements(texts));
 });
 
-test("of several kinds the one with the lowest number is first, and a kind without elements is none", () => {
+test("of several content fields the one with the lowest number is used, and a field without elements is ignored", () => {
   const bytes = Buffer.concat([
     asMessage({ fp64Contents: [1] }),
     asMessage({ intContents: [1, 2] }),
@@ -77,12 +77,12 @@ test("of several kinds the one with the lowest number is first, and a kind witho
   );
 });
 
-test("a packed field that ends within an element is no protobuf", () => {
+test("a packed field that ends within an element is rejected as invalid protobuf", () => {
   const cut = Buffer.from([0x32, 5, 0, 0, 0, 0, 0]);
   assert.throws(() => whole(findContents([{ bytes: cut, at: 0, end: cut.length }])), GrpcError);
 });
 
-test("elements that are not packed are read as packed ones are", () => {
+test("unpacked elements are read like packed ones", () => {
   // fp32_contents, twice with a key of its own; int_contents 5 and -1 as two varints.
   const floats = Buffer.from([0x35, 0, 0, 0x80, 0x3f, 0x35, 0, 0, 0, 0x40]);
   assert.deepEqual(filled(floats, "FP32"), new Uint8Array(new Float32Array([1, 2]).buffer));
@@ -90,7 +90,7 @@ test("elements that are not packed are read as packed ones are", () => {
   assert.deepEqual(filled(ints, "INT32"), new Uint8Array(new Int32Array([5, -1]).buffer));
 });
 
-test("any bytes are refused as no protobuf, or give a tensor of the length that was told", () => {
+test("any bytes are rejected as invalid protobuf, or decoded to a tensor of the reported length", () => {
   const datatypes: Readonly<Record<string, Datatype>> = {
     bool: "BOOL",
     int32: "INT8",
@@ -117,7 +117,7 @@ test("any bytes are refused as no protobuf, or give a tensor of the length that 
   );
 });
 
-test("a packed field that ends inside of a number is refused before anything is written", () => {
+test("a packed field that ends inside a number is rejected before anything is written", () => {
   // bool_contents of 1 and the beginning of another, which the next field would go on with.
   const cut = Buffer.from([0x0a, 2, 1, 0x80, 0x0a, 1, 1]);
   assert.throws(() => filled(cut, "BOOL"), { name: "GrpcError", message: /a packed field is cut off/ });

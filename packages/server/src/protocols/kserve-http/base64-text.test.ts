@@ -11,7 +11,7 @@ function decoded(json: string, signal = new AbortController().signal): Promise<U
   return decodedBase64(new JsonScanner(Buffer.from(json)), { loopQueue: new EventLoopQueue(), signal }, refusal);
 }
 
-test("a long text is decoded whole, a piece a turn of the event loop", async () => {
+test("a long text is decoded completely, one chunk for each event loop tick", async () => {
   const content = randomBytes(2_000_003);
   const text = content.toString("base64");
   let turns = 0;
@@ -27,7 +27,7 @@ test("a long text is decoded whole, a piece a turn of the event loop", async () 
   assert.ok(turns >= text.length / decodeChunkBytes, `${turns} turns`);
 });
 
-test("escapes are read wherever a piece ends, with padding and without", async () => {
+test("escapes are read at any end of a chunk, with and without padding", async () => {
   for (const shift of [0, 1, 2, 3, 4, 5, 6, 7]) {
     const content = randomBytes(decodeChunkBytes + shift);
     const text = content.toString("base64");
@@ -40,7 +40,7 @@ test("escapes are read wherever a piece ends, with padding and without", async (
   assert.deepEqual([...(await decoded('""'))], []);
 });
 
-test("what is no base64 is refused, in whichever piece it lies", async () => {
+test("invalid base64 is rejected in every chunk", async () => {
   const text = "A".repeat(2 * decodeChunkBytes);
   for (const wrong of ["!", "=", "\\n", "\\u000a", "\\u00e9", "\\\\", "é"]) {
     for (const at of [0, decodeChunkBytes - 1, decodeChunkBytes + 4]) {
@@ -50,7 +50,7 @@ test("what is no base64 is refused, in whichever piece it lies", async () => {
   }
 });
 
-test("a client that leaves ends it", async () => {
+test("a client that disconnects stops the decoding", async () => {
   const leaving = new AbortController();
   const whole = decoded(JSON.stringify("A".repeat(3 * decodeChunkBytes)), leaving.signal);
   leaving.abort(new Error("left"));

@@ -100,7 +100,7 @@ const binaryHeader = (bytes: number, wanted = true) =>
 describe("routes", () => {
   const get = (path: string, headers = "") => sendRawRequest(port, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
 
-  test("health is an empty 200 of type text/plain, 400 when the engine says no", async () => {
+  test("health is an empty 200 of type text/plain, or 400 if the engine is not healthy", async () => {
     const { status, body, headers } = await get("/v2/health/ready");
     assert.deepEqual([status, body, headers.get("content-type")], [200, "", "text/plain"]);
     engine.ready = false;
@@ -139,13 +139,13 @@ describe("routes", () => {
     );
   });
 
-  test("a known path with another verb is 405", async () => {
+  test("a known path with another method is 405", async () => {
     const reply = await sendRawRequest(port, "PUT /v2/health/live HTTP/1.1\r\n\r\n");
     assert.equal(reply.status, 405);
     assert.equal((await get("/v2/models/add_sub/infer")).body, '{"error":"Method Not Allowed"}');
   });
 
-  test("what is not built is refused by name with 501; a restricted API asks for its header first", async () => {
+  test("unsupported APIs are rejected by name with 501; a restricted API checks its header first", async () => {
     const reply = await sendRawRequest(port, post("/v2/models/add_sub/trace/setting", "{}"));
     assert.deepEqual(
       [reply.status, reply.body],
@@ -181,7 +181,7 @@ describe("routes", () => {
     ]);
   });
 
-  test("a long body of a load is read in pieces, each in a turn of the loop", async (t) => {
+  test("a long body of a load is read in chunks, each in its own event loop tick", async (t) => {
     const turns = t.mock.method(EventLoopQueue.prototype, "next");
     const numbers = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index % 100));
     const body = `{"ignored":${numbers},"parameters":{"config":"{}","file:1/a":"aGk="}}`;
@@ -195,7 +195,7 @@ describe("routes", () => {
     assert.match(behind.body, /The document root must not be followed by other values/);
   });
 
-  test("bodies of an index and of an unload, which carry no files, are bounded as other JSON is", async () => {
+  test("bodies of index and unload requests, which have no files, have the limit of other JSON", async () => {
     const long = `{"ready":true,"ignored":"${"x".repeat(limits.inputBytesMax)}"}`;
     for (const path of ["index", "models/add_sub/unload"]) {
       const reply = await sendRawRequest(port, post(`/v2/repository/${path}`, long));
@@ -204,7 +204,7 @@ describe("routes", () => {
     }
   });
 
-  test("the repository index leaves out what is empty", async () => {
+  test("the repository index omits empty members", async () => {
     const all = JSON.parse((await sendRawRequest(port, post("/v2/repository/index", ""))).body) as object[];
     assert.deepEqual(all.at(-1), { name: "untouched" });
     assert.deepEqual(all[0], { name: "add_sub", version: "1", state: "READY" });
@@ -212,7 +212,7 @@ describe("routes", () => {
     assert.deepEqual([wrong.status, wrong.body], [400, `{"error":"Invalid value for 'ready': expected a boolean"}`]);
   });
 
-  test("load hands over the override, files decoded; errors are those of Triton", async () => {
+  test("load passes the configuration override and the decoded files to the engine; errors are those of Triton", async () => {
     const load = (body: string) => sendRawRequest(port, post("/v2/repository/models/add_sub/load", body));
     const done = await load('{"parameters":{"config":"{\\"name\\":\\"x\\"}","file:1/model.py":"aGVsbG8="}}');
     assert.deepEqual([done.status, done.body], [200, ""]);
@@ -251,7 +251,7 @@ describe("inference bodies", () => {
   const values = Float32Array.from({ length: 500_000 }, (_, index) => index);
   const data = Buffer.from(values.buffer);
 
-  test("a large binary tensor comes back bit for bit, whatever pieces the body arrives in", async () => {
+  test("a large binary tensor is returned bit for bit, in whatever chunks the body arrives", async () => {
     const header = binaryHeader(data.length);
     const request = post(
       url,
@@ -272,7 +272,7 @@ describe("inference bodies", () => {
     assert.equal(engine.arena.usedBytes, 0);
   });
 
-  test("chunked and compressed bodies are the same request", async () => {
+  test("chunked and compressed bodies are read as the same request", async () => {
     const json = identity("[1,2]", "[2]");
     const chunked = `POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n${json.slice(0, 3)}\r\n${(json.length - 3).toString(16)}\r\n${json.slice(3)}\r\n0\r\n\r\n`;
     const plain = await sendRawRequest(port, post(url, json));
@@ -292,7 +292,7 @@ describe("inference bodies", () => {
     }
   });
 
-  test("a raw body is the same request whole, compressed and in chunks", async () => {
+  test("a raw body is read as the same request whole, compressed and in chunks", async () => {
     const raw = Buffer.from(Float32Array.of(1.5, -2, 0.25).buffer);
     const noHeader = "Inference-Header-Content-Length: 0\r\n";
     const chunked = `POST ${url} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n${noHeader}\r\n5\r\n${raw.toString("latin1", 0, 5)}\r\n7\r\n${raw.toString("latin1", 5)}\r\n0\r\n\r\n`;
@@ -309,7 +309,7 @@ describe("inference bodies", () => {
     assert.equal(engine.arena.usedBytes, 0);
   });
 
-  test("a compressed body expands to its bound and no further; garbage and truncation are refused", async () => {
+  test("a compressed body is decompressed up to its limit; garbage and truncation are rejected", async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
     const send = (body: Uint8Array) => sendRawRequest(port, post(url, body, "Content-Encoding: gzip\r\n"));
     assert.equal(
@@ -337,7 +337,7 @@ describe("inference bodies", () => {
     );
   });
 
-  test("nesting beyond 99 levels is refused (2.51 recurses without a bound), and so is a shape that overflows", async () => {
+  test("nesting over 99 levels is rejected (2.51 recurses without a limit), and so is a shape that overflows", async () => {
     const nested = (depth: number) => identity("[".repeat(depth) + "1" + "]".repeat(depth), "[1]");
     assert.equal((await sendRawRequest(port, post(url, nested(99)))).status, 200);
     const reply = await sendRawRequest(port, post(url, nested(100)));
@@ -350,7 +350,7 @@ describe("inference bodies", () => {
     assert.match(overflow.body, /causes total element count to exceed maximum size of 9223372036854775807/);
   });
 
-  test("a header length without digits is refused, as newer servers do", async () => {
+  test("a header length without digits is rejected, as in newer servers", async () => {
     const reply = await sendRawRequest(port, post(url, "{}", "Inference-Header-Content-Length: abc\r\n"));
     assert.deepEqual(
       [reply.status, reply.body],
@@ -365,7 +365,7 @@ describe("inference bodies", () => {
     assert.match(answer, /"datatype":"BYTES","shape":\[2,1\],"data":\["0.000000:0:l0","0.000000:0:l0"\]/);
   });
 
-  test("an arena that is full is a 503 after the body was read, and the connection lives on", async () => {
+  test("a full arena is a 503 after the body was read, and the connection stays open", async () => {
     using connection = await RawConnection.open(port);
     const filler = engine.arena.allocate(engine.arena.capacityBytes - engine.arena.usedBytes);
     const header = binaryHeader(data.length);
@@ -381,7 +381,7 @@ describe("inference bodies", () => {
     assert.equal((await connection.reply())!.status, 200);
   });
 
-  test("a model that wants no arena gets views", async () => {
+  test("a model without an arena gets views of the body", async () => {
     engine.add("plain", {
       inputs: { IN: ["FP32", [-1]] },
       outputs: { OUT: ["FP32", [-1]] },

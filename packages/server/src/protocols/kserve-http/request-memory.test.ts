@@ -51,7 +51,7 @@ function chunk(bytes: number): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.toString(16)}\r\n`), Buffer.alloc(bytes, " "), Buffer.from("\r\n")]);
 }
 
-test("a body of announced length that does not fit now is refused with 503 and Retry-After before it comes, and goes when the other has ended", async () => {
+test("a body with a known length that does not fit now is rejected with 503 and Retry-After before it arrives, and accepted when the other has ended", async () => {
   await using serving = await serve(3 * mebibyte);
   using holder = await RawConnection.open(serving.port);
   holder.send(post(url, small.padEnd(2_500_000)).subarray(0, 1000));
@@ -70,7 +70,7 @@ test("a body of announced length that does not fit now is refused with 503 and R
   assert.equal((await sendRawRequest(serving.port, post(ofBytes, body))).status, 200);
 });
 
-test("a body that is larger than all the memory for requests is refused with 413, whatever it is", async () => {
+test("a body that is larger than all the memory for requests is rejected with 413, in every format", async () => {
   await using serving = await serve(mebibyte);
   const json = await sendRawRequest(serving.port, post(url, small.padEnd(2 * mebibyte)).subarray(0, 1000));
   assert.equal(json.status, 413);
@@ -90,7 +90,7 @@ test("a body that is larger than all the memory for requests is refused with 413
   );
 });
 
-test("a client that asks first whether it may send is told 503 or 413 in place of 100", async () => {
+test("a client that sends Expect: 100-continue gets 503 or 413 instead of 100", async () => {
   await using serving = await serve(mebibyte);
   using holder = await RawConnection.open(serving.port);
   holder.send(post(url, small.padEnd(700_000)).subarray(0, 1000));
@@ -105,7 +105,7 @@ test("a client that asks first whether it may send is told 503 or 413 in place o
   }
 });
 
-test("bodies of unknown length take memory as they grow: together they stay within it, and the endless one ends with 503", async () => {
+test("bodies of unknown length reserve memory as they grow: together they stay within the budget, and an endless one ends with 503", async () => {
   await using serving = await serve(4 * mebibyte);
   const connections = await Promise.all(Array.from({ length: 40 }, () => RawConnection.open(serving.port)));
   const replies = await Promise.all(
@@ -130,7 +130,7 @@ test("bodies of unknown length take memory as they grow: together they stay with
   assert.equal((await sendRawRequest(serving.port, post(url, small))).status, 200);
 });
 
-test("a small body that inflates to a large one is refused where memory ends, not when it has inflated", async () => {
+test("a small body that inflates beyond the memory budget is rejected while it inflates, not afterwards", async () => {
   await using serving = await serve(4 * mebibyte);
   const bomb = gzipSync(Buffer.alloc(50 * mebibyte, " "));
   const answers = await Promise.all(
@@ -145,7 +145,7 @@ test("a small body that inflates to a large one is refused where memory ends, no
   assert.equal(fair.status, 200);
 });
 
-test("of bodies that inflate to large ones a few do at once, and small ones do not wait for them", async () => {
+test("only a few bodies that inflate to large ones are inflated at a time, and small ones do not wait for them", async () => {
   await using serving = await serve(2048 * mebibyte);
   const bomb = gzipSync(Buffer.alloc(30 * mebibyte, " "));
   const packed = (body: Buffer) => post(url, body, "Content-Encoding: gzip\r\n");
@@ -164,7 +164,7 @@ test("of bodies that inflate to large ones a few do at once, and small ones do n
   assert.ok(largestBytes > 30 * mebibyte && largestBytes < 300 * mebibyte, `${largestBytes} bytes at once`);
 });
 
-test("a client that leaves while its body inflates gives the bytes back", async () => {
+test("a client that disconnects while its body inflates releases the memory", async () => {
   await using serving = await serve(256 * mebibyte);
   using connection = await RawConnection.open(serving.port);
   connection.send(post(url, gzipSync(Buffer.alloc(60 * mebibyte, " ")), "Content-Encoding: gzip\r\n"));
@@ -173,7 +173,7 @@ test("a client that leaves while its body inflates gives the bytes back", async 
   await eventually(() => serving.budget.usedBytes === 0);
 });
 
-test("what a long text becomes is counted, and nobody lists more inputs than there are models with", async () => {
+test("the decoded form of a long text is counted, and a request cannot list more inputs than the limit", async () => {
   await using serving = await serve(16 * mebibyte);
   const listed = await sendRawRequest(serving.port, post(url, `{"inputs":[${"{},".repeat(200_000)}{}]}`));
   assert.deepEqual(
@@ -186,7 +186,7 @@ test("what a long text becomes is counted, and nobody lists more inputs than the
   assert.equal(serving.budget.usedBytes, 0);
 });
 
-test("the JSON of an answer that does not fit is not made; its reader is told 503 or 413, and a binary one goes", async () => {
+test("the JSON of a response that exceeds the memory budget is not produced; the client gets 503 or 413, and a binary response is sent", async () => {
   await using serving = await serve(6 * mebibyte);
   serving.engine.add("large", {
     inputs: { IN: ["FP32", [-1]] },
@@ -205,7 +205,7 @@ test("the JSON of an answer that does not fit is not made; its reader is told 50
   assert.equal(binary.status, 200);
 });
 
-test("answers that wait for slow readers are counted: others are refused meanwhile, and health is answered", async () => {
+test("responses that wait for slow clients are counted: other requests are rejected meanwhile, and health is answered", async () => {
   await using serving = await serve(64 * mebibyte);
   const zeros = new Uint8Array(2 ** 23);
   serving.engine.add("large", {
@@ -229,7 +229,7 @@ test("answers that wait for slow readers are counted: others are refused meanwhi
   assert.equal((await sendRawRequest(serving.port, post(url, small))).status, 200);
 });
 
-test("small answers that pile up behind a reader that reads nothing are counted", async () => {
+test("small responses that accumulate for a client that reads nothing are counted", async () => {
   await using serving = await serve(64 * mebibyte);
   using connection = await RawConnection.open(serving.port);
   connection.socket.pause();
@@ -242,7 +242,7 @@ test("small answers that pile up behind a reader that reads nothing are counted"
   await eventually(() => serving.budget.usedBytes === 0);
 });
 
-test("binary bodies of 1 MB are read into memory that is freed as it is copied, and not when the collector looks", async () => {
+test("binary bodies of 1 MB are read into memory that is freed when it is copied, not by the garbage collector", async () => {
   // All blocks in one buffer: those of a fake arena are left to the collector.
   await using serving = await serve(64 * mebibyte, new SharedArrayBuffer(128 * mebibyte));
   serving.engine.add("takes", { inputs: { IN: ["UINT8", [-1]] }, outputs: {}, run: () => [] });

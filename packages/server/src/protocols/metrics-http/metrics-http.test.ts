@@ -5,7 +5,7 @@ import { usualHttpLimits } from "../http-listener/limits-fixture.ts";
 import { sendRawRequest, post } from "../raw-client.ts";
 import { openMetricsHttp } from "./index.ts";
 
-test("metrics answer on their path only, and only to GET", async () => {
+test("metrics are served only on their path, and only for GET", async () => {
   const listener = await openMetricsHttp({
     clock: systemClock,
     address: { host: "127.0.0.1", port: 0 },
