@@ -142,6 +142,12 @@ test("records are copied to a data directory and back with equal checksums, and 
   assert.match(running.stdout, /A platform uses the source/);
   await platform.stop();
   const { data } = platform.place;
+  const without = await galatea("up", "--port=0", `--data=${data}`);
+  assert.equal(without.code, 1);
+  assert.match(
+    without.stderr,
+    /galatea up: the records of '.*' are in postgres:\/\/galatea@127\.0\.0\.1:\d+\/records: start with --records, copy them back/,
+  );
   const out = await galatea("records", "copy", `--from=${urlOf("records")}`, `--to=${data}`);
   assert.deepEqual([out.code, out.stderr], [0, ""]);
   assert.match(

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { createLogger, makeDirectory } from "@galatea/base";
 import { lockDirectory } from "@galatea/base/processes";
 import {
@@ -62,12 +63,16 @@ async function openTarget(place: string): Promise<CopyTarget> {
   const lock = lockDirectory(directories.records);
   if (lock === null) throw new Error(`a platform uses '${directories.root}'; stop it first`);
   opening.use(lock);
-  const target = opening.use(await openSqliteTarget(databasePaths(directories).records));
+  const { records, recordsMoved } = databasePaths(directories);
+  const target = opening.use(await openSqliteTarget(records));
   const opened = opening.move();
   return {
     write: target.write.bind(target),
     pages: target.pages.bind(target),
-    commit: target.commit.bind(target),
+    async commit(version) {
+      await target.commit(version);
+      await rm(recordsMoved, { force: true });
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -34,9 +34,17 @@ export function credentialsPath({ root }: DataDirectories): string {
   return join(root, "credentials");
 }
 
-/** Returns the databases of the platform's records and of its metrics. */
-export function databasePaths({ records }: DataDirectories): { readonly records: string; readonly metrics: string } {
-  return { records: join(records, "galatea.db"), metrics: join(records, "metrics.db") };
+/** The paths of the platform's databases. */
+export interface DatabasePaths {
+  readonly records: string;
+  readonly metrics: string;
+  /** Names the PostgreSQL database that has the records instead of `records`; absent if none has. */
+  readonly recordsMoved: string;
+}
+
+export function databasePaths({ records }: DataDirectories): DatabasePaths {
+  const path = join(records, "galatea.db");
+  return { records: path, metrics: join(records, "metrics.db"), recordsMoved: `${path}.moved` };
 }
 
 /** The machine's default directory of frameworks, overridden by `$GALATEA_FRAMEWORKS`: root's is for all users. */

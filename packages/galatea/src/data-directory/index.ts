@@ -4,6 +4,7 @@ export { checkDataLayout } from "./data-layout.ts";
 export {
   credentialsPath,
   databasePaths,
+  type DatabasePaths,
   dataDirectories,
   machineFrameworks,
   platformDirectories,

@@ -1,4 +1,5 @@
-import { existsSync, statfsSync } from "node:fs";
+import { existsSync, readFileSync, statfsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { makeDirectory, type Clock, type Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
@@ -10,6 +11,7 @@ import type { PostgresDocuments } from "@galatea/hosting/records/postgres";
 import {
   closeToOthers,
   databasePaths,
+  type DatabasePaths,
   migrateDataFormat,
   platformDirectories,
   type DataDirectories,
@@ -51,6 +53,7 @@ export async function openStorage(
     throw new Error(`another platform uses ${directories.root}; stop it, or choose another directory with --data`);
   }
   opening.use(lock);
+  if (options.records === null) refuseMovedRecords(directories);
   await migrateDataFormat(directories, { release: serverVersion });
   await closeToOthers(directories, log);
   return await openFiles(opening, directories, options);
@@ -67,7 +70,7 @@ async function openFiles(
   const [documents, metrics, store] = await Promise.allSettled([
     records === null
       ? openDocuments({ path: databases.records, snapshots, logger })
-      : openPostgres(records, { unusedPath: databases.records, clock, logger }),
+      : openPostgres(records, { paths: databases, clock, logger }),
     openMetrics({
       path: databases.metrics,
       // Up to half a gigabyte: one copy a day, and only the last one is kept.
@@ -86,18 +89,30 @@ async function openFiles(
   return { documents: opened(documents), recordsLost, series: opened(metrics), store: opened(store) };
 }
 
+/** Throws if a database has the records: those of the data directory are missing or older, and a platform over them would lose endpoints. */
+function refuseMovedRecords(directories: DataDirectories): void {
+  const { recordsMoved } = databasePaths(directories);
+  if (!existsSync(recordsMoved)) return;
+  throw new Error(
+    `the records of '${directories.root}' are in ${readFileSync(recordsMoved, "utf8")}: start with --records, copy them back with ` +
+      `\`galatea records copy\`, or remove '${recordsMoved}' to use what the directory had before`,
+  );
+}
+
 /** Loads the client of PostgreSQL, which a platform over SQLite does not. */
 async function openPostgres(
   url: string,
-  { unusedPath, clock, logger }: { readonly unusedPath: string; readonly clock: Clock; readonly logger: Logger },
+  { paths, clock, logger }: { readonly paths: DatabasePaths; readonly clock: Clock; readonly logger: Logger },
 ): Promise<PostgresDocuments> {
   const { openPostgresDocuments, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
-  const documents = await openPostgresDocuments({ address: parseDatabaseUrl(url), clock, logger });
-  if ((await documents.version()) === 0 && existsSync(unusedPath)) {
+  const address = parseDatabaseUrl(url);
+  const documents = await openPostgresDocuments({ address, clock, logger });
+  await writeFile(paths.recordsMoved, address.shown);
+  if ((await documents.version()) === 0 && existsSync(paths.records)) {
     logger.warning(
       "the records of this data directory are not used: the database of --records is empty; copy them with `galatea records copy`",
       {
-        unused: unusedPath,
+        unused: paths.records,
       },
     );
   }
