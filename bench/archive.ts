@@ -5,7 +5,7 @@ import { gzip } from "node:zlib";
 import { create } from "tar";
 import { temporaryDirectory, writeModels, type BenchModels } from "./servers.ts";
 
-/** What an archive of a multi-model endpoint holds. */
+/** The content of an archive for a multi-model endpoint. */
 export type Pack = BenchModels;
 
 /** model.tar.gz, stored rather than compressed. */
@@ -16,7 +16,7 @@ export async function pack(models: Pack): Promise<Buffer> {
   return await packDirectory(directory.path);
 }
 
-/** The same of a model repository on disk. */
+/** The content of a model repository on disk. */
 export async function packDirectory(directory: string): Promise<Buffer> {
   await using staging = await temporaryDirectory();
   const file = join(staging.path, "archive.tar");

@@ -5,7 +5,7 @@ import { mustAsk } from "./ask.ts";
 import type { BenchContext } from "./row.ts";
 import { temporaryDirectory, writeModels, type BenchModels } from "./servers.ts";
 
-/** Where Triton looks for unpacked archives; our server can be told another place. */
+/** The directory in which Triton looks for unpacked archives; Galatea's is configurable. */
 export const originalRoot = "/opt/ml";
 
 const targetHeader = (hash: string) => ({

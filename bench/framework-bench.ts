@@ -22,7 +22,7 @@ export interface FrameworkBench {
   readonly writer: string;
   /** The models' one input. */
   readonly input: string;
-  /** As measures name a small model, where it is loaded and where it is asked. */
+  /** Names of the measurements of a small model: of its load and of its responses. */
   readonly small: { readonly loaded: string; readonly asked: string };
   readonly large: {
     readonly model: string;
@@ -55,7 +55,7 @@ function request(input: string, model: string, shape: readonly number[]): Uint8A
   return requestBytes(`/v2/models/${model}/infer`, body, headers);
 }
 
-/** One after the other, so many answers of a model. */
+/** Sends this many requests to a model, one after another. */
 async function ask(server: RunningServer, model: string, input: string): Promise<void> {
   const body = Buffer.from(
     JSON.stringify({

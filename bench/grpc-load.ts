@@ -56,7 +56,7 @@ class GrpcClient {
   readonly #one: (sentMs: number, nowMs: number) => void;
   readonly #messages = new MessageCounter();
   #sentMs = 0;
-  /** Of the server's answers, since the client has widened its windows for them. */
+  /** Bytes of responses since the client last enlarged its flow-control windows. */
   #receivedBytes = 0;
   readonly ended: Promise<void>;
 
@@ -143,7 +143,7 @@ class GrpcClient {
       this.#write(frameOf(frameTypes.ping, frameFlags.ack, 0, content));
     } else if (type === frameTypes.windowUpdate) {
       this.#requests.widen(stream, content.readUInt32BE(0));
-      // What a server says to the end of a connection is no answer.
+      // A server's text at the end of a connection is not a response.
     } else if ((type === frameTypes.reset || type === frameTypes.goaway) && !this.#socket.writableEnded)
       throw new Error(`the server broke a call off (frame ${type})`);
     this.#sendMore();
@@ -227,7 +227,7 @@ class RequestFrames {
     this.#next = this.#isStreaming && !isFirst ? 1 : 0;
   }
 
-  /** What of the request has not been sent and has room in the server's windows now. */
+  /** The unsent part of the request that fits the server's flow-control windows now. */
   next(): Buffer {
     const starts = this.#starts;
     const first = this.#next;
@@ -276,7 +276,7 @@ function headersFrame(path: string): Buffer {
     Buffer.concat([name, Buffer.from([value.length]), Buffer.from(value, "latin1")]);
   const named = (name: string) => Buffer.from([0, name.length, ...Buffer.from(name, "latin1")]);
   const headers = Buffer.concat([
-    // Of the static table: POST, http; then the names of :path, :authority and content-type with values of our own.
+    // Static table entries for POST and http; then the names of :path, :authority and content-type with literal values.
     Buffer.from([0x83, 0x86]),
     literal(Buffer.from([0x04]), path),
     literal(Buffer.from([0x01]), "localhost"),

@@ -2,11 +2,11 @@ export const frameTypes = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6,
 export const frameFlags = { endStream: 1, ack: 1, endHeaders: 4 } as const;
 export const settingIds = { headerTableBytes: 1, initialWindowBytes: 4, frameBytesMax: 5 } as const;
 export const frameHeadBytes = 9;
-/** What HTTP/2 says before any settings have come. */
+/** HTTP/2's defaults before any SETTINGS frame. */
 export const defaultFrameBytesMax = 16 * 1024;
 export const defaultWindowBytes = 65_535;
 export const windowBytesMax = 2 ** 31 - 1;
-/** Of frames that are read whole: all but those with data or headers. */
+/** Payload limit of frames that are buffered: all except DATA and HEADERS frames. */
 const controlBytesMax = 16 * 1024;
 
 export function frameOf(type: number, flags: number, stream: number, content: Uint8Array): Buffer {

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** What is sent over and over: whole requests, head and body, made before the clock starts. */
+/** The requests that are sent repeatedly, with head and body; created before the measurement starts. */
 export interface LoadOptions {
   readonly port: number;
-  /** One request for everybody, or the next one each time. */
+  /** One request for all clients, or the next one each time. */
   readonly request: Uint8Array | (() => Uint8Array);
   readonly clients: number;
   readonly durationMs: number;
@@ -102,7 +102,7 @@ function runClient(options: LoadOptions, endMs: number, one: (sentMs: number, no
   });
 }
 
-/** One client that asks several servers, one after the other and over again: what is told is the time of a whole round. */
+/** One client that calls several servers in a repeated sequence; the time of each whole round is reported. */
 export function runRounds(
   options: Omit<LoadOptions, "port" | "clients" | "request"> & {
     readonly ports: readonly number[];

@@ -57,7 +57,7 @@ export const threeSteps: BenchModels = {
   },
 };
 
-/** As many answers to a request as it asks for. */
+/** Sends as many responses to a request as it asks for. */
 export const decoupled: BenchModels = {
   decoupled: {
     config: `backend: "python"\n${tensor("input", "COUNT", "TYPE_INT32", "1")}${tensor("output", "INDEX", "TYPE_INT32", "1")}${cpu}model_transaction_policy { decoupled: true }\n`,

@@ -1,4 +1,4 @@
-/** What others do to a platform meanwhile, in a thread of its own, so that it does not hold up the client that is measured. */
+/** Background load on the platform, in its own thread so that it does not delay the measured client. */
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
@@ -9,12 +9,12 @@ import { benchBucket, clientSettings } from "./platform.ts";
 
 export interface Neighbours {
   readonly port: number;
-  /** Of each object; there is always one under way. */
+  /** Size of each object in bytes; one upload is always running. */
   readonly uploadMebibytes: number;
   readonly rowsPerSecond: number;
 }
 
-/** What the thread says when it was told to stop, and has ended the object that it was at. */
+/** The thread's message after it was told to stop and has finished its current object. */
 export interface NeighboursDone {
   readonly rows: number;
   readonly rowsSeconds: number;

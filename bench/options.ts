@@ -14,7 +14,7 @@ const flags = (cache: string) => ({
 
 export type BenchOptions = OptionsOf<ReturnType<typeof flags>>;
 
-/** What the command line asks for; null for the help. Throws a UsageError with one sentence. */
+/** Returns the options of the command line; null for --help. Throws a UsageError with one sentence. */
 export function benchOptions(argv: readonly string[], cache: string, rowNames: readonly string[]): BenchOptions | null {
   const options = parseOptions(argv, flags(cache));
   if (options === null) return null;

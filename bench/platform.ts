@@ -30,9 +30,9 @@ const startTimeoutMs = 60_000;
 export interface Platform extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
-  /** From the start of its process until it told its address. */
+  /** Time from the start of the process until it logged its address. */
   readonly upMs: number;
-  /** As kill -9 does; the disposal has nothing left to do. */
+  /** Kills the process with SIGKILL; disposing it has no effect afterwards. */
   kill(): Promise<void>;
   putObject(key: string, content: Uint8Array): Promise<void>;
   putArchive(key: string, content: Pack): Promise<void>;
@@ -56,7 +56,7 @@ const credentials = { accessKeyId: "bench-of-the-platform", secretAccessKey: "a-
 
 export const clientSettings = (port: number) => ({ endpoint: `http://127.0.0.1:${port}`, region, credentials });
 
-/** Its process, which has told its address; one that does not is killed. */
+/** Starts the process and waits until it logs its address; kills it if it does not. */
 async function spawnPlatform(dataDirectory: string, verifies: boolean) {
   const [port = 0] = await freePorts(1);
   const args = [main, "up", ...(verifies ? [] : ["--open"]), `--port=${port}`, `--data=${dataDirectory}`];
@@ -187,7 +187,7 @@ export function invokeBytes(endpoint: string, targetModel: string, body: Uint8Ar
   return requestBytes(`/endpoints/${endpoint}/invocations`, body, invokeHeaders(targetModel));
 }
 
-/** The same with its signature, of an endpoint that has not many models. */
+/** A signed invocation of a single-model endpoint. */
 export function signedInvocationBytes(port: number, endpoint: string, body: Uint8Array, timeMs: number): Uint8Array {
   const path = `/endpoints/${endpoint}/invocations`;
   const url = new URL(`http://127.0.0.1:${port}${path}`);
@@ -196,7 +196,7 @@ export function signedInvocationBytes(port: number, endpoint: string, body: Uint
   return requestBytes(path, body, headers);
 }
 
-/** The same of an endpoint that has not many models. */
+/** An invocation of a single-model endpoint. */
 export function invocationBytes(endpoint: string, body: Uint8Array): Uint8Array {
   return requestBytes(`/endpoints/${endpoint}/invocations`, body, endpointHeaders);
 }
@@ -211,7 +211,7 @@ export const endpointHeaders = {
   authorization: `AWS4-HMAC-SHA256 Credential=bench/20260101/${region}/sagemaker/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`,
 };
 
-/** As `Platform.putObject`, without a client of the SDK: where there are thousands of calls, its processor time is the bench's. */
+/** Like `Platform.putObject`, but without the SDK, whose processor time would dominate thousands of calls. */
 export async function askPutObject(port: number, key: string, content: Uint8Array): Promise<void> {
   const authorization = endpointHeaders.authorization.replace("/sagemaker/", "/s3/");
   await mustAsk(port, "PUT", `/${benchBucket}/${key}`, content, { authorization });

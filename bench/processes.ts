@@ -23,7 +23,7 @@ export async function treeMemory(pid: number): Promise<TreeMemory> {
   return { processCount: pids.length, privateBytes, proportionalBytes };
 }
 
-/** What a clock of the kernel counts by. */
+/** Microseconds of a clock tick, the unit of CPU times in /proc. */
 const tickUs = 10_000;
 
 /** The time on processors that the same processes have had. What ended meanwhile is not counted. */
@@ -33,7 +33,7 @@ export async function treeCpuUs(pid: number): Promise<number> {
   return us;
 }
 
-/** That of one process, with all of its threads; 0 of one that ended. */
+/** CPU time of one process with all of its threads; 0 if it has ended. */
 export async function processCpuUs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(ignoreEnded);
   if (stat === undefined) return 0;

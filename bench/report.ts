@@ -50,7 +50,7 @@ export function printedTable(reports: readonly RowReport[]): string {
     .join("\n");
 }
 
-/** One file per run, with what one needs to know to read it later. */
+/** Writes one file for each run, with the context that is needed to interpret it later. */
 export async function writeResults(
   reports: readonly RowReport[],
   options: { readonly rounds: number; readonly quick: boolean },

@@ -20,7 +20,7 @@ export const addSubBatchedRequest = (model = "add_sub") =>
     Buffer.from(JSON.stringify({ inputs: [vector("INPUT0", true), vector("INPUT1", true)] })),
   );
 
-/** The same as a message of gRPC. */
+/** A small inference request as a gRPC message. */
 export const addSubMessage = (model = "add_sub"): Uint8Array =>
   toBinary(
     ModelInferRequestSchema,

@@ -1,6 +1,6 @@
 import type { Environment } from "../conformance/environments/index.ts";
 
-/** One thing that is measured, beside Triton where there is one. */
+/** One measurement, with Triton's figure where it exists. */
 export interface Row {
   readonly name: string;
   readonly measure: (context: BenchContext) => Promise<readonly Measure[]>;
@@ -12,7 +12,7 @@ export interface BenchContext {
   readonly rounds: number;
   /** Short runs that only prove that the row works. */
   readonly quick: boolean;
-  /** Of the row `zipf`. */
+  /** Options of the row `zipf`. */
   readonly zipfModels: number;
   readonly zipfSeconds: number;
   readonly log: (line: string) => void;
@@ -23,7 +23,7 @@ export interface Measure {
   readonly unit: string;
   /** One figure per round. */
   readonly ours: readonly number[];
-  /** Of the same rounds; empty where nothing is compared. */
+  /** Figures of the other server in the same rounds; empty if nothing is compared. */
   readonly oracle: readonly number[];
   /** Ours divided by the oracle's, or, where `oracle` is empty, ours itself. */
   /** null: printed for its own sake. */

@@ -40,7 +40,7 @@ export interface Pair extends AsyncDisposable {
   readonly oracle: RunningServer;
 }
 
-/** Both servers over the same models; the one that is not asked is idle. */
+/** Both servers with the same models; the one that is not measured is idle. */
 export async function startPair(context: BenchContext, models: BenchModels, options: PairOptions = {}): Promise<Pair> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-bench-"));
   await writeModels(directory, models);
@@ -53,7 +53,7 @@ export async function startPair(context: BenchContext, models: BenchModels, opti
   }
 }
 
-/** Both servers, each over its own repository. */
+/** Both servers, each with its own repository. */
 export async function startPairOver(
   context: BenchContext,
   repositories: { readonly galatea: string; readonly oracle: string },
@@ -78,7 +78,7 @@ export async function startPairOver(
   };
 }
 
-/** One figure per round of each. */
+/** One figure for each round and server. */
 export interface Figures {
   readonly ours: readonly number[];
   readonly oracle: readonly number[];
@@ -96,7 +96,7 @@ export async function alternate(
   return figures;
 }
 
-/** The same where a run gives several figures, one for each of `whats`. */
+/** Measures runs with several figures, one for each of `whats`. */
 export async function alternateAll(
   context: BenchContext,
   servers: { readonly galatea: RunningServer; readonly oracle: RunningServer },

@@ -6,7 +6,7 @@ import { benchBucket, clientSettings } from "./platform.ts";
 export interface BenchJob {
   readonly name: string;
   readonly modelName: string;
-  /** Of lines, each a request. */
+  /** Prefix of the input objects, whose lines are requests. */
   readonly prefix: string;
   readonly contentType: string;
   readonly concurrency: number;

@@ -1,6 +1,6 @@
 import { registerHooks } from "node:module";
 
-/** Where the published models lie, and the types that are written from them. */
+/** Paths of the published service models and of the types that are generated from them. */
 export const specFolder = new URL("../packages/aws/src/spec/gen/", import.meta.url);
 
 /** Stands for all that a service is made of: its rows are looked at, and none is called. */

@@ -90,7 +90,7 @@ function publishedManifest(name: string): object {
   };
 }
 
-/** What the packages of the workspace depend on, by name. */
+/** Dependencies of the workspace's packages, by name. */
 function ofAllPackages(kind: "dependencies" | "optionalDependencies"): object {
   const needed = names.flatMap((each) => Object.entries(manifestOf(each)[kind] ?? {}));
   return Object.fromEntries(needed.toSorted(([one], [other]) => (one < other ? -1 : 1)));

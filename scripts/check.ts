@@ -1,6 +1,6 @@
 import { runSteps, type Step } from "./steps.ts";
 
-/** What `npm run check` runs, and `npm test` first: everything that needs neither a server's environment nor a real client. */
+/** Steps of `npm run check`, which `npm test` runs first: all checks without a server environment or a real client. */
 export const checkSteps: readonly Step[] = [
   { name: "format", command: ["npm", "run", "--silent", "format:check"] },
   { name: "lint", command: ["npm", "run", "--silent", "lint"] },

@@ -5,7 +5,7 @@ import { cacheDirectory, ensureEnvironment } from "../conformance/environments/i
 /**
  * Formats the repository's Python, and mends of what the linter finds whatever can be mended without a thought:
  *   node scripts/ruff.ts
- * What `ruff.toml` asks for is checked by `ruff.test.ts`.
+ * `ruff.test.ts` checks the rules of `ruff.toml`.
  */
 export async function ruff(args: readonly string[]): Promise<{ readonly status: number; readonly output: string }> {
   const { python } = await ensureEnvironment(cacheDirectory(process.env), "ruff");

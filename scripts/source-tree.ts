@@ -5,7 +5,7 @@ export const root = resolve(import.meta.dirname, "..");
 /** The folder of the packages; `packages/<name>/src` has the sources of one. */
 export const packages = join(root, "packages");
 
-/** Where the processes of tests keep compiled code between runs (`NODE_COMPILE_CACHE`): a test file's process takes a third less processor time. */
+/** Directory for compiled code of test processes (`NODE_COMPILE_CACHE`); it saves a third of a test file's processor time. */
 export const compileCache = join(root, "node_modules/.cache/compiled");
 
 /** One `import`, `export ... from`, dynamic `import()` or `new URL("x.ts", import.meta.url)`. */
@@ -20,14 +20,14 @@ export interface Import {
 
 export interface SourceFile {
   readonly path: string;
-  /** As problems name it: from the repository's root. */
+  /** Path relative to the repository's root, as problems report it. */
   readonly name: string;
   /** The module: its package and the first folder of its source (`server/tensor`), the package alone for a file beside these; `<package>/test` for its tests of several modules. Empty outside the packages. */
   readonly module: string;
   readonly text: string;
   readonly imports: readonly Import[];
   readonly isTest: boolean;
-  /** Whether it is part of the package that people install; test fixtures and contracts are not. */
+  /** True if the published package contains the file; test fixtures and contracts are excluded. */
   readonly isPublished: boolean;
 }
 
@@ -139,7 +139,7 @@ function namesOf(clause: string): string[] {
 
 const declaration = /^export (?:async |abstract |declare )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
 
-/** What a file declares for others, with the line; a door's re-exports are not declarations. */
+/** Returns the exported declarations of a file with their lines, without re-exports. */
 export function exportsOf(file: SourceFile): { readonly name: string; readonly line: number }[] {
   return [...file.text.matchAll(declaration)].map((match) => ({
     name: match[1] as string,

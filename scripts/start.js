@@ -70,7 +70,7 @@ if (!isInstalled()) {
   process.stdout.write("Installing packages (once) ...\n");
   await installPackages();
 }
-// Also where npm was run by hand. Another program that removes the same folders does no harm.
+// Needed also after a manual `npm install`. Concurrent removal of the same folders is harmless.
 for (const folder of unneeded) rmSync(join(packages, folder), { recursive: true, force: true });
 const node = [join(packages, ".bin", "node"), process.execPath].find((path) => {
   if (!existsSync(path)) return false;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compileCache } from "./source-tree.ts";
 
-/** One line of what a command checks: a program, a run of Node's test runner, or a function that rejects when it fails. */
+/** One step of a check: a program, a run of Node's test runner, or a function that rejects when it fails. */
 export type Step =
   | { readonly name: string; readonly command: readonly string[] }
   /** The command takes options of Node's test runner, and then the files; the report names each test that failed. */

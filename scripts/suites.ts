@@ -7,7 +7,7 @@ export interface Suite {
   readonly files: readonly string[];
   /** `test`: `npm test` and `npm run test:all` run the files. `rest`: `npm run test:rest` and `npm run test:all` run them. */
   readonly run: "test" | "rest";
-  /** What the files guard, and for `rest` what keeps them out of `npm test`. */
+  /** What the tests check; for `rest`, also why `npm test` excludes them. */
   readonly why: string;
   /** The tests compare wall time, or take the machine's memory or processor: no other file runs at the same time. */
   readonly alone?: true;

@@ -14,7 +14,7 @@ const chosen = process.argv.slice(2).filter((each) => each.startsWith("packages/
 const options = process.argv.slice(2).filter((each) => !each.startsWith("packages/"));
 // Short: the names of sockets lie below it.
 const temporary = mkdtempSync(join(tmpdir(), "u-"));
-// As the system's own: some tests go on as another user.
+// World-readable like the system's temporary directory, because some tests run as another user.
 chmodSync(temporary, 0o1777);
 const { status, signal } = spawnSync(
   process.execPath,

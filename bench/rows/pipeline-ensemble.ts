@@ -62,7 +62,7 @@ async function container(platform: Platform, repository: string, models: readonl
   return { key, environment };
 }
 
-/** What differs by the name of the model that answered is left out. */
+/** Removes the parts of the response that depend on the model's name. */
 async function answerOf(platform: Platform, endpoint: string, body: Buffer): Promise<string> {
   const answer = await mustAsk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, endpointHeaders);
   const { TOPIC, SCORES } = JSON.parse(answer.toString()) as { TOPIC?: string; SCORES?: number[] };

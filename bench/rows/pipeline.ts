@@ -7,11 +7,11 @@ import type { BenchContext, Measure } from "../row.ts";
 import { temporaryDirectory, writeModels } from "../servers.ts";
 
 const containerCount = 3;
-/** What the generate extension answers is what it takes: a tensor by its name. */
+/** Request and response of the generate extension have the same form: a tensor by its name. */
 const environment = { SAGEMAKER_TRITON_INFERENCE_TYPE: "generate", SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "onward" };
 const body = Buffer.from(JSON.stringify({ X: Array.from({ length: 16 }, (_, index) => index) }));
 
-/** What the platform adds to three containers behind each other, beside a client that asks three of their kind in turn. */
+/** Overhead of the platform over three containers in sequence, compared with a client that calls three such containers. */
 export const pipelineRow = {
   name: "pipeline",
   async measure(context: BenchContext): Promise<Measure[]> {

@@ -89,10 +89,10 @@ interface Counts {
   readonly endpoints: number;
 }
 
-/** What starts took, from the platform's process to an answer. */
+/** Start times, from the start of the platform's process to the first response. */
 interface Starts {
   readonly firstMs: number[];
-  /** Of the endpoint with an instance; all others sleep, and are in service as soon as the platform answers. */
+  /** Time of the endpoint with an instance; all others are cold, and in service as soon as the platform responds. */
   readonly invokedMs: number[];
   /** Processor time until then, the instance's aside: beside neighbours it says more than the time that passed. */
   readonly processorMs: number[];
@@ -127,7 +127,7 @@ async function started(dataDirectory: string, { firstMs, invokedMs, processorMs 
   }
 }
 
-/** So that a kill has something to lose: some records and objects that are written anew. */
+/** Rewrites some records and objects, so that a kill can interrupt writes. */
 async function write({ port }: Platform, round: number): Promise<void> {
   for (let index = 0; index < 20; index++) {
     await askPutObject(port, keyOf(index), Buffer.from(`archive ${index} of round ${round}`));
@@ -136,7 +136,7 @@ async function write({ port }: Platform, round: number): Promise<void> {
   }
 }
 
-/** Those described lie in the middle of what there is. */
+/** The described endpoints are in the middle of the listing. */
 const callsOf = ({ models, endpoints }: Counts) => [
   { operation: "ListEndpoints", input: {} },
   { operation: "ListModels", input: {} },

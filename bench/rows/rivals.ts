@@ -35,7 +35,7 @@ export const rivalsRow = {
   },
 };
 
-/** The same of TorchScript. */
+/** The TorchScript model. */
 export const rivalsTorchRow = {
   name: "rivals-torch",
   async measure(context: BenchContext): Promise<readonly Measure[]> {
@@ -142,7 +142,7 @@ async function load(
   const durationMs = quick ? 1500 : 2000;
   const request = requestBytes(path(model), body, { "content-type": contentType });
   const asked = { port: httpPort, request, clients };
-  // Not counted: what is slow at first.
+  // Warm-up, which is not measured.
   await runLoad({ ...asked, durationMs: durationMs / 3, warmUpMs: 0 });
   const before = await treeCpuUs(pid);
   const result = await runLoad({ ...asked, durationMs, warmUpMs: 0 });

@@ -151,7 +151,7 @@ async function measureShape(
 interface BareLoop {
   readonly clients: number;
   readonly recordCount: number;
-  /** Where each answer is written and synced before its client sends again; null: nowhere. */
+  /** Directory in which each response is written and synced before its client sends again; null to write none. */
   readonly folder: string | null;
 }
 

@@ -89,7 +89,7 @@ export const treesRow = {
   },
 };
 
-/** How many inferences a model has made, and in how long, as its statistics have it. */
+/** Number and total duration of a model's inferences, from its statistics. */
 async function inferences(port: number, model: string): Promise<{ readonly count: number; readonly ns: number }> {
   const body = await mustAsk(port, "GET", `/v2/models/${model}/stats`);
   const [{ inference_stats: stats }] = (JSON.parse(body.toString()) as Statistics).model_stats;

@@ -69,7 +69,7 @@ async function askAll(platform: Platform, endpoint: string, sequence: readonly n
   return { answersMs, failureCount };
 }
 
-/** How many loads it takes where each request goes to any instance. */
+/** Number of loads if each request goes to a random instance. */
 function randomLoads(sequence: readonly number[], instanceCount: number, random: () => number): number {
   return new Set(sequence.map((model) => `${model} ${Math.floor(random() * instanceCount)}`)).size;
 }

@@ -9,11 +9,11 @@ import { temporaryDirectory } from "../servers.ts";
 import { idealLruHitRate, zipf } from "../zipf.ts";
 
 const instanceType = "ml.c5.large";
-/** What the models may hold: a tenth of them, and no more than the instance gives. Each holds 16 MiB and a worker's own. */
+/** Memory for the models: enough for a tenth of them, within the instance's limit. Each needs 16 MiB and its worker's memory. */
 const modelBytes = 20 * 2 ** 20;
 /** Two small files, each charged with a block beside its bytes: what one model takes of the disk cache. A fifth of the models fit. */
 const modelDiskBytes = 10 * 2 ** 10;
-/** Of an instance's memory, models may take this part; the rest is the container's own. */
+/** Share of an instance's memory for models; the rest is for the container. */
 const modelMemoryShare = 0.9;
 const modelMemoryBytesMax = Math.floor(modelMemoryShare * 4 * 2 ** 30);
 const clients = 8;
@@ -26,7 +26,7 @@ interface Outcome {
   readonly hitsMs: number[];
   readonly missesMs: number[];
   readonly failures: string[];
-  /** What was asked for, in the order of asking, and when. */
+  /** The requested models in order, with their times. */
   readonly sequence: number[];
   readonly times: { startMs: number; endMs: number }[];
 }

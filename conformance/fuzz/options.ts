@@ -20,7 +20,7 @@ export interface FuzzSurroundings {
   readonly newSeed: () => number;
 }
 
-/** What the command line asks for; null for the help. Throws a UsageError with one sentence. */
+/** Returns the options of the command line; null for --help. Throws a UsageError with one sentence. */
 export function fuzzOptions(argv: readonly string[], { targetNames, newSeed }: FuzzSurroundings): FuzzOptions | null {
   const options = parseOptions(argv, flags);
   if (options === null) return null;

@@ -21,7 +21,7 @@ export interface SuiteOptions extends OptionsOf<ReturnType<typeof flags>> {
   readonly parts: readonly PartName[];
 }
 
-/** What the command line asks for; null for the help. Throws a UsageError with one sentence. */
+/** Returns the options of the command line; null for --help. Throws a UsageError with one sentence. */
 export function suiteOptions(argv: readonly string[], cache: string): SuiteOptions | null {
   const options = parseOptions(argv, flags(cache));
   if (options === null) return null;

@@ -12,7 +12,7 @@ export interface SoakOptions extends OptionsOf<typeof flags> {
   readonly seed: number;
 }
 
-/** What the command line asks for; null for the help. Throws a UsageError with one sentence. */
+/** Returns the options of the command line; null for --help. Throws a UsageError with one sentence. */
 export function soakOptions(argv: readonly string[], newSeed: () => number): SoakOptions | null {
   const options = parseOptions(argv, flags);
   return options && { ...options, seed: options.seed ?? newSeed() };

@@ -18,7 +18,7 @@ const flags = (data: string) => ({
 
 export type StoryOptions = OptionsOf<ReturnType<typeof flags>>;
 
-/** What the command line asks for; null for the help. Throws a UsageError with one sentence. */
+/** Returns the options of the command line; null for --help. Throws a UsageError with one sentence. */
 export const storyOptions = (argv: readonly string[], defaultData: string): StoryOptions | null =>
   parseOptions(argv, flags(defaultData));
 

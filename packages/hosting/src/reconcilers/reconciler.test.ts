@@ -176,7 +176,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     this.reconciler.begin(record);
   }
 
-  /** From now on nothing is read or written, and what was being done is given up. */
+  /** Stops all reads and writes, and cancels the running transitions. */
   async kill(): Promise<void> {
     this.documents.isDead = true;
     await this.reconciler[Symbol.asyncDispose]();

@@ -38,10 +38,10 @@ test("in the circle a calls b calls a, the execution of b waits for itself", () 
   const first = call(execution(a), b, { isQueued: false });
   const second = call(execution(b, { answers: [first.caller] }), a);
   assert.deepEqual(findDeadlock([first, second]), [first, second]);
-  // Handed to b's worker ahead of its time, it waits behind what b executes, which it is not part of.
+  // The call was sent to b's worker early and waits there for another execution, which it is not part of.
   const other = call(execution(b), a);
   assert.deepEqual(findDeadlock([first, other]), [first, other]);
-  // Of a stream the answers may come all the same, and of two instances the other may execute it.
+  // A stream may still get responses, and a second instance may execute the call.
   assert.deepEqual(findDeadlock([{ ...first, isStreamed: true }, other]), []);
   assert.deepEqual(findDeadlock([{ ...first, instanceCount: 2 }, other]), []);
   assert.deepEqual(findDeadlock([first, { ...second, instanceCount: 2 }]), []);

@@ -1,4 +1,4 @@
-/** Models that call others through the door that their backend is given. */
+/** Models that call others through the BlsClient that their backend receives. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError, systemClock } from "@galatea/base";
@@ -15,10 +15,10 @@ import { echoConfig, EngineBench, requestTo } from "./engine-fixtures.ts";
 
 const callsConfig = echoConfig.replace('backend: "echo"', 'backend: "calls"');
 
-/** Each execution of one of its models asks `answer` what to answer. */
+/** A backend whose executions call `answer` for their response. */
 class CallingBackend implements Backend {
   readonly name = "calls";
-  /** By the name of the model: the door of the last load. */
+  /** BlsClient of the last load, by the name of the model. */
   readonly doors = new Map<string, BlsClient>();
   answer: (request: InferenceRequest, others: BlsClient) => Promise<Outcome> = (request, others) =>
     others.infer(callOf("echo", request, this.executionOf(others, request)));

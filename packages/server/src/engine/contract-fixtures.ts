@@ -33,9 +33,9 @@ export type ContractModelName = keyof typeof contractModels;
 /** An engine that allows loading by name; a namespace's directory holds the same models. */
 export interface EngineSubject extends AsyncDisposable {
   readonly engine: Engine;
-  /** What `failing` waits for before it raises, if anything. */
+  /** Promise that `failing` awaits before it raises. */
   holdFailing(until: Promise<void>): void;
-  /** The server begins to exit. */
+  /** Starts the server's exit. */
   exit(): void;
 }
 
@@ -73,7 +73,7 @@ export function request(
   });
 }
 
-/** What a sink is given, a line for each answer. */
+/** Responses that a sink received, one line for each. */
 export async function streamed(model: ServedModel, asked: InferenceRequest): Promise<readonly string[]> {
   const lines: string[] = [];
   await model.stream(asked, {

@@ -51,11 +51,11 @@ export class EchoBackend implements Backend {
   readonly name = "echo";
   loadedCount = 0;
   memoryBytes = 1000;
-  /** Of the model that was loaded last: says that it holds more or less. */
+  /** Reports changed memory of the model that was loaded last. */
   onMemory: LoadContext["onMemory"];
   arena: Arena | null = null;
   metrics: NamespaceMetrics | null = null;
-  /** What executions of a model wait for, by its name. */
+  /** Promises that executions of a model await, by its name. */
   readonly held = new Map<string, Promise<void>>();
 
   heldBytes: NonNullable<Backend["heldBytes"]> = () => Promise.resolve(0);
@@ -115,13 +115,13 @@ export class EchoBackend implements Backend {
 /** An engine over models that are texts: configuration by name, and the version directories of those that have others than 1. */
 export class EngineBench implements AsyncDisposable {
   readonly backend = new EchoBackend();
-  /** Of the engines that `open` makes from now on. */
+  /** Options of the engines that `open` creates afterwards. */
   readonly backends: Backend[] = [this.backend];
   readonly models: Record<string, string> = {};
   readonly versions: Record<string, readonly number[]> = {};
   readonly signal = new AbortController().signal;
   engine: EngineCore;
-  /** To the metrics of models, by namespace; those that are open. */
+  /** Open metrics of models, by namespace. */
   readonly metricsDoors = new Map<string, NamespaceMetrics>();
   /** Lines of the log at INFO. */
   readonly infos: string[] = [];

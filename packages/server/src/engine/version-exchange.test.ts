@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => bench[Symbol.asyncDispose]());
 
-/** A gate that executions of a model wait at until it is opened. */
+/** A gate that blocks executions of a model until it is opened. */
 function hold(model: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   bench.backend.held.set(model, promise);

@@ -5,7 +5,7 @@ import { onnxRuntimeLibrary } from "./onnxruntime-library.ts";
 import { DirectRuns } from "./direct-runs-fixture.ts";
 
 export function openRuntime(): OnnxRuntime {
-  // Official builds of the library leave files in the temporary directory, unless told.
+  // Official builds of the library leave files in the temporary directory unless this is set.
   env["ORT_DISABLE_TELEMETRY"] = "1";
   return openOnnxRuntime({
     libraryPath: onnxRuntimeLibrary(),

@@ -19,7 +19,7 @@ let directory: string;
 let runtime: OnnxRuntime;
 
 before(async () => {
-  // Official builds of the library leave files in the temporary directory, unless told.
+  // Official builds of the library leave files in the temporary directory unless this is set.
   process.env["ORT_DISABLE_TELEMETRY"] = "1";
   directory = await mkdtemp(join(tmpdir(), "onnxruntime-"));
   runtime = openOnnxRuntime({
@@ -73,7 +73,7 @@ function identity(type: OnnxType): Partial<OnnxModel> {
   };
 }
 
-/** As a BYTES tensor. */
+/** Encodes strings as a BYTES tensor. */
 function joinElements(elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(
     Buffer.concat(

@@ -26,7 +26,7 @@ const common = {
   address: { host: "127.0.0.1", port: 0 },
 } as const;
 
-/** What a model is told of a request whose body comes in two parts, and the times before the first part and between the two. */
+/** Returns the times that a model sees for a request whose body arrives in two parts, and the times when the parts were sent. */
 async function sentInTwoParts(send: (engine: Engine, between: () => Promise<void>) => Promise<void>) {
   const engine = new FakeEngine();
   let seen: InferenceRequest | null = null;

@@ -1,4 +1,4 @@
-/** Requests of decoupled models, as schedulers see them: released, and over with the last of their answers. */
+/** Requests to decoupled models in schedulers: released first, and settled with their last response. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";

@@ -7,9 +7,9 @@ const ms = 1e6;
 
 interface Loop {
   readonly clientCount: number;
-  /** What an execution of so many requests takes. */
+  /** Returns the duration of an execution of this many requests. */
   readonly costMs: (requestCount: number) => number;
-  /** From the end of a batch of so many until they are all there again, one after the other. */
+  /** Returns the time from the end of a batch until all of its clients have sent again. */
   readonly returnMs: (requestCount: number) => number;
 }
 
@@ -106,7 +106,7 @@ test("clients that did not return are not waited for repeatedly", () => {
   let waits = 0;
   for (let round = 0; round < 20; round += 1) {
     estimator.ended(4, 4 * ms, nowNs);
-    // Somebody else is there; the four never are.
+    // Another client is queued; the four never return.
     const untilNs = estimator.waitUntilNs(nowNs);
     if (untilNs !== null) {
       waits += 1;

@@ -44,13 +44,13 @@ export interface OpenStep {
   fail(error: Error): Promise<void>;
 }
 
-/** A decoupled step that a test lets answer. */
+/** A decoupled step that a test controls. */
 export interface OpenStream {
   readonly request: InferenceRequest;
   takenCount: number;
   answer(isFinal?: boolean, outputs?: readonly string[]): Promise<void>;
   error(error: InferenceError): Promise<void>;
-  /** The last word, without an answer. */
+  /** Sends the final flag without a response. */
   final(): Promise<void>;
   /** Its execution has returned. */
   release(): Promise<void>;
@@ -58,14 +58,14 @@ export interface OpenStream {
 
 const stepTimes = { queuedNs: 100, startedNs: 110, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 };
 
-/** Steps that a test ends; each output is a block of its own, inputs are released when the step ends. */
+/** Steps that a test ends; each output has its own block, and inputs are released when the step ends. */
 export class HandSteps implements StepModels {
-  /** Steps that go on after their request was given up, as an execution does that cannot be stopped. */
+  /** Steps that continue after their request was cancelled, like an execution that cannot be stopped. */
   ignoresSignal = false;
   readonly memory = new CountedMemory();
-  /** Several requests may be at one step: the key is unique, the step's name its beginning. */
+  /** Steps by a unique key that starts with the step's name, because several requests may be at one step. */
   readonly open = new Map<string, OpenStep>();
-  /** Of decoupled steps. */
+  /** Controls of decoupled steps. */
   readonly streams = new Map<string, OpenStream>();
   readonly log: string[] = [];
 

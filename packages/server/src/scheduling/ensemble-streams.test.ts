@@ -1,4 +1,4 @@
-/** Ensembles with decoupled steps, whose models have names in capitals here. */
+/** Ensembles with decoupled steps; the models of those have names in capitals. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -8,7 +8,7 @@ import { input, output, scheduled, steps, type HandSteps } from "./ensemble-fixt
 import type { Scheduler } from "./scheduler.ts";
 import { cancelledOutcome, requestOf, tensorOf, turn } from "./scheduling-fixtures.ts";
 
-/** What a client was given, in order, and its hand on the credit. */
+/** Responses that a client received, in order, and their acknowledgements. */
 class Reader {
   readonly seen: string[] = [];
   readonly untaken: (() => void)[] = [];

@@ -37,7 +37,7 @@ class Worker {
     this.instance.supervision = this.supervision;
   }
 
-  /** It ends: what it executed fails, what waited in its socket has not begun. */
+  /** Ends the worker: executing requests fail, and requests in its socket were not started. */
   async dies(): Promise<void> {
     const ended = this.supervision.becomes("restarting");
     const waitingCount = this.instance.openCount - 1;

@@ -9,12 +9,12 @@ import { HandInstance, noPolicy, requestOf } from "./scheduling-fixtures.ts";
 
 const owner = { requestAbandoned: () => {} };
 
-/** A request of the model: the lists that the queue keeps, in the plainest form. */
+/** A request of the reference model, which keeps the queue's lists in the simplest form. */
 interface Modelled {
   readonly queued: QueuedRequest;
   readonly level: number;
   readonly deadlineNs: number;
-  /** Its position among the requests of its list, taken ones included. */
+  /** Position among the requests of its list, including removed ones. */
   rank: number;
   isDelayed: boolean;
   at: "waiting" | "taken" | "gone";

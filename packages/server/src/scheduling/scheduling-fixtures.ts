@@ -18,7 +18,7 @@ import type { DynamicBatchingConfig, EnsembleConfig, ModelConfig, QueuePolicy } 
 import { BlockSegment, type Block, type Tensor } from "../tensor/index.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** Time that a test moves; timers fire in order when it does. */
+/** A manual clock; timers fire in order when a test advances it. */
 export class HandClock implements Clock {
   #nowNs = 1e9;
   #timers: { atNs: number; fire: () => void }[] = [];
@@ -42,7 +42,7 @@ export class HandClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves time, lets timers fire and the event loop turn. */
+  /** Advances the time, fires timers and yields to the event loop. */
   async move(ms: number): Promise<void> {
     const untilNs = this.#nowNs + ms * 1e6;
     for (;;) {
@@ -58,7 +58,7 @@ export class HandClock implements Clock {
   }
 }
 
-/** Two turns: what the first schedules has run after the second. */
+/** Waits for two event loop ticks, so that work which the first one schedules has run. */
 export async function turn(): Promise<void> {
   for (let count = 0; count < 2; count++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -94,10 +94,10 @@ export class ManualSupervision implements InstanceSupervision {
     return this.#change.promise;
   }
 
-  /** How often it was needed while it was dormant. */
+  /** Number of times that it was needed while dormant. */
   neededCount = 0;
 
-  /** The state that it takes when it is needed; null: it stays dormant. */
+  /** State after it is needed; null to stay dormant. */
   stateWhenNeeded: InstanceState | null = null;
 
   needed(): void {
@@ -119,7 +119,7 @@ export class HandInstance implements Instance {
   readonly executionsMax: number;
   supervision: ManualSupervision | null = null;
   readonly log: string[] = [];
-  /** Ids of requests that were given up after they had been handed over. */
+  /** Ids of requests that were cancelled after they were sent to the instance. */
   readonly left: string[] = [];
   readonly #open: { ids: readonly string[]; end: (execution: Execution) => void; fail: (error: Error) => void }[] = [];
 
@@ -157,7 +157,7 @@ export class HandInstance implements Instance {
     await turn();
   }
 
-  /** Ends the oldest execution with these outcomes, each of which comes when its promise resolves. */
+  /** Ends the oldest execution with these outcomes, each sent when its promise resolves. */
   async release(ends: readonly Promise<Outcome | null>[]): Promise<void> {
     const execution = this.#open.shift();
     const outcomes = ends.map((end) => new DeferredResponses(end));
@@ -194,7 +194,7 @@ export async function inferOne(
   return settlement;
 }
 
-/** Sends a request and watches what becomes of it; `settled` collects ids in the order in which they settle. */
+/** Sends a request and records its outcome; `settled` collects ids in the order in which they settle. */
 export function send(
   scheduler: Scheduler,
   id: string,
@@ -275,7 +275,7 @@ export function ensembleModel(
   return modelOf("e", { ...config, scheduling: { kind: "ensemble", steps, inflightRequestsMax } });
 }
 
-/** A block that tells when it is given back too often; `live` counts blocks that still have a user. */
+/** A block that throws when it is released too often; `live` counts blocks with references. */
 export class CountedMemory {
   live = 0;
   readonly faults: string[] = [];

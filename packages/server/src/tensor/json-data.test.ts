@@ -87,7 +87,7 @@ test("an array of numbers with a byte replaced is read as JSON.parse reads it, o
       try {
         standard = (JSON.parse(text) as unknown[]).flat(Infinity) as number[];
       } catch {
-        // Refused, as it must be here.
+        // Rejected, as it must be here.
       }
       if (standard?.some((value) => !Number.isFinite(value)) === true) return;
       if (standard === null) {

@@ -39,7 +39,7 @@ test("long tensors, for which the texts of repeated numbers are cached, print li
   }
 });
 
-/** The texts that the method as published, one digit at a time with 64-bit numbers, gives; not all are the shortest. */
+/** Returns the texts of the published method, one digit at a time with 64-bit numbers; not all are the shortest. */
 const floats: readonly (readonly [number, string])[] = [
   [0, "0.0"],
   [-0, "-0.0"],

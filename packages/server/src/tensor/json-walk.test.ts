@@ -8,7 +8,7 @@ import { JsonScanner } from "./json-scanner.ts";
 import { JsonSink } from "./json-sink.ts";
 import { JsonWalk } from "./json-walk.ts";
 
-/** Where a step over the whole value ends, or what it throws. */
+/** Returns the end of the value, or the error, when it is skipped at once. */
 function endOf(step: () => number): number | string {
   try {
     return step();
@@ -31,7 +31,7 @@ function walked(bytes: Buffer, pieceBytes: number): number {
   return scanner.at;
 }
 
-/** JSON, and the same with one byte replaced: mostly no JSON. */
+/** JSON texts, and the texts with one byte replaced, most of which are invalid. */
 const texts = fc
   .tuple(
     fc.json({ maxDepth: 5 }),
@@ -111,7 +111,7 @@ test("strings are printed in chunks that may end at any byte", () => {
       let pieceCount = 1;
       for (; !printing.advance(pieceBytes); pieceCount++) assert.ok(pieceCount < 1000);
       assert.equal(sinks[1].take(), sinks[0].take());
-      // A piece takes four bytes more where it begins with a short string.
+      // A chunk that begins with a short string takes four bytes more.
       assert.ok(pieceCount >= Math.floor(data.length / (pieceBytes + 4)), `${pieceCount} pieces`);
     }),
   );

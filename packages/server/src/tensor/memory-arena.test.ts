@@ -14,7 +14,7 @@ function residentBytes(fd: number): number {
   return fstatSync(fd).blocks * 512;
 }
 
-// First: arenas of other tests that are collected meanwhile would be counted.
+// This test runs first, because arenas of other tests that are collected during it would be counted.
 test("an arena reports its used bytes to the garbage collector", () => {
   const before = process.memoryUsage().external;
   using arena = createArena({ capacityBytes: 64 * 1024 * mebibyte });
@@ -90,7 +90,7 @@ test("a block counts its references, and misuse throws", () => {
   assert.throws(() => block.bytes, /bug: bytes of a block after its release/);
 });
 
-/** Time that the test moves. */
+/** A manual clock. */
 class ArenaClock implements Clock {
   #nowMs = 0;
   #timers: { atMs: number; fire: () => void }[] = [];

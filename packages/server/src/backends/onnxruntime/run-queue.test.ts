@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Clock } from "@galatea/base";
 import { RunQueue } from "./run-queue.ts";
 
-/** Time that the test moves. */
+/** A manual clock. */
 function handClock() {
   let nowMs = 0;
   const timers = new Set<{ atMs: number; fire: () => void }>();

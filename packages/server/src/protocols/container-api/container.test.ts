@@ -13,11 +13,11 @@ import { defaultContainerLimits, openContainer, type ContainerOptions } from "./
 import type { Listener } from "../listener.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
-// Statuses, bodies and content types as tritonserver 2.51 answered on its SageMaker port in multi-model mode,
-// but for what a test's name says.
+// Statuses, bodies and content types are those of tritonserver 2.51 on its SageMaker port in multi-model mode,
+// except where a test's name says otherwise.
 
 const engine = new FakeEngine();
-/** Of the last request of an archive's model. */
+/** Parameters of the last request to an archive's model. */
 let executionMsMax: number | null = null;
 const remote = connectOverMessages(engine);
 let mlRoot: string;

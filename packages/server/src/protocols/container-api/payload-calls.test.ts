@@ -19,12 +19,12 @@ const budget = new ByteBudget(2 ** 30);
 let mlRoot: string;
 let socketPath: string;
 let listener: Listener;
-/** What the model was last asked. */
+/** The model's last request. */
 let asked: InferenceRequest | null = null;
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 
-/** Bodies go to the model as they are, but for what its first words say. */
+/** Passes bodies to the model unchanged, except where their first words select a test case. */
 const codec: PayloadCodec = {
   executionParameters: { status: 200, contentType: "application/json", body: '{"MaxPayloadInMB":6}' },
   decode: async ({ bytes, tensor, contentType, loopQueue, signal }) => {

@@ -23,7 +23,7 @@ interface Serving extends AsyncDisposable {
   readonly port: number;
 }
 
-/** A server whose paths `/generate` and `/stream` ask `id_fp32`, or take what `streamOutcomes` gives. */
+/** A server whose paths `/generate` and `/stream` call `id_fp32`, or return the outcomes of `streamOutcomes`. */
 async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promise<Serving> {
   const budget = new ByteBudget(budgetBytes);
   const engine = new FakeEngine(2 ** 30, budget);
@@ -110,7 +110,7 @@ test("a long request is read in chunks and its response printed in chunks, each 
   const body = JSON.stringify({ IN: numbers });
   const reply = await post(serving.port, "/generate", body);
   assert.deepEqual((JSON.parse(await textOf(reply)) as { OUT: number[] }).OUT, numbers);
-  // Looked through once, and read once, 64 KiB at a time.
+  // The text is validated once and read once, 64 KiB at a time.
   const read = 2 * Math.ceil(body.length / 2 ** 16);
   // The answer is printed 16 KiB of its tensor at a time.
   const expected = read + Math.ceil((4 * numbers.length) / 2 ** 14);
@@ -237,7 +237,7 @@ test("a client that stops reading pauses only its own stream: no more responses 
     }
   });
   const slow = await post(serving.port, "/stream");
-  // The sockets are full then, and what waits for the client is counted: nothing more is asked for.
+  // The sockets are full then, and the bytes that wait for the client are limited: no more responses are requested.
   await eventually(() => serving.budget.usedBytes > part.length);
   let seen = -1;
   for (let still = 0; still < 200; still = asked === seen ? still + 1 : 0) {

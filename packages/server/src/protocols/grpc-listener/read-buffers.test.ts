@@ -13,7 +13,7 @@ import { ReadBuffers } from "./read-buffers.ts";
 const headBytes = 9;
 const bufferBytes = 20_000;
 
-/** A stream whose slices are consumed as they come while it flows, as a call's are. */
+/** A stream whose slices are consumed as they arrive while it flows, like a call's. */
 function watched(memory: ReadBuffers) {
   const stream = new Readable({ read: () => {}, highWaterMark: 2 ** 30 });
   const seen: Buffer[] = [];
@@ -134,7 +134,7 @@ test("property: for any frames in a buffer and any paused streams, every stream 
       fc.integer({ min: 16 * 1024, max: 70_000 }),
       async (frames, readBytes) => {
         const memory = new ReadBuffers();
-        // The fourth stream is one that nobody reads before the end.
+        // The fourth stream is not read before the end.
         const streams = [watched(memory), watched(memory), watched(memory), watched(memory)];
         await turn();
         streams[3]!.stream.pause();

@@ -1,4 +1,4 @@
-/** Bytes that are not where a request's length says they are: what Triton drops is dropped, and what came before is answered. */
+/** Requests with stray bytes beyond their length: as in Triton, the stray bytes are dropped, and earlier requests are answered. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
@@ -11,14 +11,14 @@ interface Serving extends AsyncDisposable {
   readonly port: number;
   /** The requests that reached the protocol. */
   readonly asked: readonly string[];
-  /** Lets the answers to `/gate` leave. */
+  /** Sends the responses to `/gate`. */
   readonly open: () => void;
-  /** Resolves when a request for `/gate` has been given up. */
+  /** Resolves when a request for `/gate` has been cancelled. */
   readonly givenUp: Promise<void>;
   readonly entered: Promise<void>;
 }
 
-/** Answers each request with its path and body, those for `/gate` when told to. */
+/** Answers each request with its path and body; those for `/gate` when the gate opens. */
 async function serve(): Promise<Serving> {
   const budget = new ByteBudget(2 ** 30);
   const asked: string[] = [];
@@ -84,7 +84,7 @@ for (const [name, sent] of [
     for (const piece of sent) connection.send(piece);
     await serving.entered;
     const received = replies(connection);
-    // Only when another connection has been served behind the stray bytes have these been read.
+    // The stray bytes have been read when another connection, opened after them, has been served.
     await sendRawRequest(serving.port, post("/other", ""));
     serving.open();
     assert.deepEqual(await received, ["200 close /gate:body"]);

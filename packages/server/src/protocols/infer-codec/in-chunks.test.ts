@@ -18,7 +18,7 @@ const body = Buffer.from(
   }),
 );
 
-/** Counts the turns of the event loop that `work` took. */
+/** Counts the event loop ticks that `work` takes. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   let ended = false;

@@ -19,7 +19,7 @@ const request = (signal: AbortSignal | null): InferenceRequest =>
     signal,
   });
 
-/** Responses that a test gives by hand, and how many of them count as taken. */
+/** Responses that a test sends, and the number of them that are acknowledged. */
 function open(signal: AbortSignal | null = null) {
   const arena = createArena({ capacityBytes: 2 ** 20 });
   let sink!: ResponseSink;

@@ -1,4 +1,4 @@
-/** Clients that break the rules of HTTP/2 and of the protocol, or use them to hold others up. */
+/** Clients that violate HTTP/2 and the protocol, or use them to delay other clients. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
@@ -25,7 +25,7 @@ const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 const engine = new FakeEngine(2 ** 28);
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
-/** Answers of the model `held` that wait to be given. */
+/** Pending responses of the model `held`. */
 const held: (() => void)[] = [];
 
 before(async () => {
@@ -83,10 +83,10 @@ function open(path: string, metadata: Record<string, string> = {}) {
 
 test("a call that its client ends without an error while its message is decompressed gets no deadline status", async () => {
   const { session, stream } = open(inferPath, { "grpc-encoding": "gzip", "grpc-timeout": "100m" });
-  // Of which expanding takes longer than the deadline.
+  // Decompressing this message takes longer than the deadline.
   const packed = frameMessage(gzipSync(Buffer.alloc(2 ** 28)));
   packed[0] = 1;
-  // Behind it are bytes that are not read meanwhile: the server's side of the stream stays open for them.
+  // Unread bytes follow it, so the server's side of the stream stays open.
   stream.write(Buffer.concat([packed, Buffer.alloc(2 ** 18)]));
   await eventually(() => budget.usedBytes > 2 * packed.length);
   stream.close(constants.NGHTTP2_NO_ERROR);
@@ -120,7 +120,7 @@ test("a version of millions of digits is rejected quickly, with any sign or padd
     assert.ok(status === 3 || status === 5, `${status} ${text}`);
   }
   assert.equal((await infer(message("id_fp32", ` ${"0".repeat(100)}1`))).status, 0);
-  // Read as numbers they take ten seconds.
+  // Parsing them as numbers takes ten seconds.
   assert.ok(threadCpuMs() - startMs < 3000);
 });
 
@@ -155,7 +155,7 @@ test("a client that never completes the TLS handshake does not prevent the liste
   const socket = connectTcp(closing.port, "127.0.0.1");
   socket.on("error", () => {});
   await once(socket, "connect");
-  // Asked for when the server has taken the connection: another one was answered behind it.
+  // The server has accepted the connection, because a later one was answered.
   const session = connect(`https://127.0.0.1:${closing.port}`, { ca: certificatePem, servername: "localhost" });
   await once(session, "remoteSettings");
   session.destroy();

@@ -42,7 +42,7 @@ const requests = fc.record({
 
 const arenaOf = (bytes: number) => new FakeArena(bytes, new ByteBudget(Infinity));
 
-/** Reads `bytes` handed over in pieces that end at `cuts`. */
+/** Reads `bytes` in chunks that end at `cuts`. */
 function read(bytes: Uint8Array, cuts: readonly number[], arena: FakeArena): InferMessage {
   let message: InferMessage | null = null;
   const reader = new InferMessageReader({
@@ -57,7 +57,7 @@ function read(bytes: Uint8Array, cuts: readonly number[], arena: FakeArena): Inf
     for (const end of ends) {
       const piece = Buffer.from(bytes.slice(at, end));
       reader.write(piece);
-      // Its memory is used again for what is read from the connection next.
+      // The buffer is reused for the next read from the connection.
       piece.fill(0xa5);
       at = end;
     }

@@ -36,7 +36,7 @@ for (const [what, input] of refused) {
   });
 }
 
-/** A message of so many booleans, each a byte of `bool_contents`, and what it is decoded with. */
+/** A message with `count` booleans, each a byte of `bool_contents`, and the decoder's arguments. */
 function longMessage(count: number) {
   const budget = new ByteBudget(2 ** 26);
   const arena = new FakeArena(2 ** 26, budget);

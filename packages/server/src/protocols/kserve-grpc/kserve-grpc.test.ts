@@ -30,7 +30,7 @@ let engine: FakeEngine;
 let remote: EngineOverMessages;
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
-/** Calls of the model `held` that wait to be answered. */
+/** Pending calls of the model `held`. */
 let held: { signal: AbortSignal; answer: () => void }[] = [];
 
 function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
@@ -74,12 +74,12 @@ beforeEach(() => {
   held = [];
 });
 
-/** Resolves when so many calls of `held` wait. */
+/** Resolves when `count` calls of `held` are pending. */
 async function heldCalls(count: number): Promise<void> {
   await eventually(() => held.length >= count);
 }
 
-/** So many numbers, one after another; they pack well. */
+/** Consecutive numbers, which compress well. */
 const many = (count: number) => new Uint8Array(Float32Array.from({ length: count }, (_, index) => index >> 8).buffer);
 const floats = (...values: number[]) => new Uint8Array(new Float32Array(values).buffer);
 
@@ -144,7 +144,7 @@ test("a compressed message is decompressed; one that exceeds the limit is reject
 test("messages that exceed the memory budget are rejected: permanently if they can never fit, else until memory is free", async () => {
   const narrow = new ByteBudget(2 ** 20);
   const tight = await openKserveGrpc(options({ budget: narrow }));
-  // The fake engine's arena is not of this budget: what counts here is gathered.
+  // The fake engine's arena is outside of this budget, so only collected messages count here.
   const typed = message({
     modelName: "id_fp32",
     inputs: [{ name: "IN", datatype: "FP32", shape: [500_000n], contents: { fp32Contents: Array(500_000).fill(1) } }],
@@ -262,7 +262,7 @@ test("a stream reads no more requests than may run at once, and continues when s
   for (let count = 0; count < sent; count++) stream.write(one);
   stream.end();
   await heldCalls(256);
-  // What is not under way waits with the client or in its window; nothing of it has been decoded.
+  // The other requests wait at the client or in its window; none of them has been decoded.
   assert.ok(engine.arena.usedBytes < 300 * one.length, `${engine.arena.usedBytes} bytes`);
   assert.ok(held.length <= 256 + defaultGrpcLimits.callWindowBytes / one.length);
   let answered = 0;

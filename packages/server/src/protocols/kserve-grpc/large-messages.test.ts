@@ -1,4 +1,4 @@
-/** Messages of all sizes on one connection, fast and slow, whole and broken off: each call reads what was sent to it. */
+/** Messages of all sizes on one connection, fast, slow, complete or truncated: each call reads its own messages. */
 import assert from "node:assert/strict";
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { after, before, test, type TestContext } from "node:test";
@@ -81,7 +81,7 @@ function openSession(context: TestContext, kind: "plain" | "TLS"): ClientHttp2Se
   return session;
 }
 
-/** Bytes that tell of which message, and of which place in it, they are. */
+/** Returns bytes that encode their message and their offset in it. */
 const contentOf = (index: number, byteLength: number) =>
   Uint8Array.from({ length: byteLength }, (_, at) => (at * 7 + (at >> 8) + index * 31) % 251);
 
@@ -129,7 +129,7 @@ function assertAllEchoed(answers: readonly Buffer[], count: number): void {
   }
 }
 
-/** Calls at once; every fifth is broken off in the middle. */
+/** Sends concurrent calls; every fifth is cancelled in the middle. */
 async function assertCallsEchoed(session: ClientHttp2Session, count: number): Promise<void> {
   const calls = Array.from({ length: count }, async (_, index) => {
     const stream = open(session, "ModelInfer");

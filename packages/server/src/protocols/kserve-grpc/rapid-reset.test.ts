@@ -136,7 +136,7 @@ test("any number of calls whose deadlines pass do not count as resets", async ()
   for (let round = 0; round < 5; round++) {
     const calls = Array.from({ length: 2 * resetBurstMax }, () => {
       const stream = begin(session, { "grpc-timeout": "200m" });
-      // As clients of gRPC do: at the deadline they reset the call, before or after the server has.
+      // gRPC clients reset the call at the deadline, before or after the server does.
       const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), 199);
       const closed = new Promise((resolve) => stream.once("close", resolve));
       return closed.finally(() => clearTimeout(timer));

@@ -118,7 +118,7 @@ test("any bytes are rejected as invalid protobuf, or decoded to a tensor of the 
 });
 
 test("a packed field that ends inside a number is rejected before anything is written", () => {
-  // bool_contents of 1 and the beginning of another, which the next field would go on with.
+  // bool_contents of 1 and the start of another varint, which would continue in the next field.
   const cut = Buffer.from([0x0a, 2, 1, 0x80, 0x0a, 1, 1]);
   assert.throws(() => filled(cut, "BOOL"), { name: "GrpcError", message: /a packed field is cut off/ });
 });

@@ -21,7 +21,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** What tritonserver 2.51 answered to these bytes with the same models; bytes are latin1. */
+/** Responses of tritonserver 2.51 to these bytes with the same models; bytes are latin1. */
 const answers = JSON.parse(
   readFileSync(new URL("../../../../../conformance/vectors/kserve-http-answers.json", import.meta.url), "utf8"),
 ) as readonly Answer[];
@@ -54,7 +54,7 @@ after(async () => {
   assert.equal(remote.openCount, 0, "leases, blocks or calls were not released");
 });
 
-/** tritonserver stores other numbers than these, which their datatypes do not hold. */
+/** Numbers outside of their datatype's range; tritonserver stores other numbers for them. */
 const outOfRange = new Set([
   "INT8 128",
   "INT8 -129",
