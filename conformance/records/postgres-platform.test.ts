@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -120,6 +120,15 @@ test("while the database is away invocations go on without a failure, control ca
   await load;
   t.diagnostic(`${answered} invocations`);
   assert.ok(answered > 50);
+});
+
+test("metrics are in the database and not in the data directory", async () => {
+  await platform.stop();
+  const [stored] = await server.query("SELECT count(*)::int AS count FROM galatea.metric_block", "records");
+  assert.ok(Number(stored?.["count"]) > 0);
+  assert.ok(!existsSync(join(platform.place.data, "records", "metrics.db")));
+  await platform.startAgain();
+  await endpointIs(platform, "kept", "InService");
 });
 
 test("records are copied to a data directory and back with equal checksums, and only to an empty place", async () => {

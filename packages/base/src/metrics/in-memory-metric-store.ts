@@ -77,6 +77,8 @@ export class InMemoryMetricStore implements MetricStore {
   #round: { readonly left: Iterator<MetricSeries>; byteLength: number } | null = null;
   /** Time before which points were dropped because of the memory limit; logged once. */
   #droppedBeforeMs = 0;
+  /** Number of points that a limit has dropped before they were persisted. */
+  #droppedCount = 0;
 
   constructor(options: InMemoryMetricStoreOptions) {
     this.#options = options;
@@ -193,6 +195,13 @@ export class InMemoryMetricStore implements MetricStore {
     return this.#tiers.map(({ periodMs }, index) => {
       return { periodMs, beforeMs: Math.max(droppedBeforeMs, tierCutoffMs(this.#tiers, index, nowMs)) };
     });
+  }
+
+  /** Returns the number of points that a limit has dropped before they were persisted, since the last call. */
+  takeDroppedCount(): number {
+    const count = this.#droppedCount;
+    this.#droppedCount = 0;
+    return count;
   }
 
   /** Returns the width of the points into which points of `periodMs` are merged, or of the periods in which they expire. */
@@ -316,7 +325,7 @@ export class InMemoryMetricStore implements MetricStore {
       if (byteLength <= this.#options.bytesMax * 0.9) return;
       byteLength -= hours.get(hour) as number;
       this.#droppedBeforeMs = (hour + 1) * 3_600_000;
-      for (const series of this.#all()) series.dropBefore(this.#droppedBeforeMs);
+      for (const series of this.#all()) this.#droppedCount += series.dropBefore(this.#droppedBeforeMs);
     }
   }
 
@@ -354,6 +363,7 @@ export class InMemoryMetricStore implements MetricStore {
   #evict(series: MetricSeries): void {
     const { number, key } = series.identity;
     series.isEvicted = true;
+    this.#droppedCount += series.changedCount;
     if (series.isStored) this.#evicted.push(number);
     if (this.#byNumber.delete(number)) this.#count(series, -1);
     this.#changed.delete(series);

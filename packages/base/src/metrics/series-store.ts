@@ -55,6 +55,11 @@ export class MetricSeries {
     return this.identity.key;
   }
 
+  /** Number of points that are not persisted. */
+  get changedCount(): number {
+    return this.#changed.size;
+  }
+
   get isEmpty(): boolean {
     return this.#points.every((points) => points.length === 0);
   }
@@ -151,8 +156,11 @@ export class MetricSeries {
     }
   }
 
-  dropBefore(timestampMs: number): void {
+  /** Drops points of all tiers. Returns how many of them were not persisted. */
+  dropBefore(timestampMs: number): number {
+    const before = this.changedCount;
     for (let index = 0; index < this.#tiers.length; index++) this.#remove(index, 0, timestampMs);
+    return before - this.changedCount;
   }
 
   /** Adds this series' bytes to the hours that they belong to. */

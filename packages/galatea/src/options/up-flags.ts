@@ -50,7 +50,7 @@ export const upFlags = {
     {
       unit: "url",
       about:
-        "keep the records in PostgreSQL 14 or newer, such as postgres://user@host/database?sslmode=verify-full; the password " +
+        "keep the records and metrics in PostgreSQL 14 or newer, such as postgres://user@host/database?sslmode=verify-full; the password " +
         "may come from PGPASSWORD or ~/.pgpass (default: SQLite in the data directory)",
     },
     parsedDatabaseUrl,

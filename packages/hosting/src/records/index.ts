@@ -2,8 +2,7 @@
  * Durable records. `Documents` are versioned texts, written in transactions with expectations, listed by range, with a
  * feed of changes. Metrics, which are too many for documents, are stored beside them. Both are SQLite databases: writes
  * run in a thread of their own and are acknowledged after fsync, many with one; reads see committed data. `postgres/` has
- * documents in PostgreSQL instead. No other
- * module has SQL. The invocation path writes nothing here.
+ * both in PostgreSQL instead. No other module has SQL. The invocation path writes nothing here.
  */
 export {
   ChangesForgotten,

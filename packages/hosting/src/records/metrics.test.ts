@@ -12,8 +12,9 @@ import {
 } from "./contracts/index.ts";
 import { metricMigrations } from "./metric-tables.ts";
 import { openRecords, recordsDefaults, type Records } from "./records.ts";
-import { openMetrics, SqliteMetrics, storedMetricLimits } from "./sqlite-metrics.ts";
+import { openMetrics } from "./sqlite-metrics.ts";
 import { RecordsError } from "./statement.ts";
+import { StoredMetrics, storedMetricLimits } from "./stored-metrics.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-metrics-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -34,7 +35,7 @@ metricStoreContract("metrics in SQLite", async (options) => {
 class SqliteSubject implements DurableMetricsSubject {
   readonly #options: DurableMetricsOptions;
   readonly #path = newPath();
-  #metrics: SqliteMetrics;
+  #metrics: StoredMetrics;
   #isKilled = false;
 
   static async open(options: DurableMetricsOptions): Promise<SqliteSubject> {
@@ -45,19 +46,19 @@ class SqliteSubject implements DurableMetricsSubject {
 
   private constructor(options: DurableMetricsOptions) {
     this.#options = options;
-    this.#metrics = null as unknown as SqliteMetrics;
+    this.#metrics = null as unknown as StoredMetrics;
   }
 
-  get metrics(): SqliteMetrics {
+  get metrics(): StoredMetrics {
     return this.#metrics;
   }
 
-  async restart(): Promise<SqliteMetrics> {
+  async restart(): Promise<StoredMetrics> {
     await this.#metrics[Symbol.asyncDispose]();
     return await this.#open();
   }
 
-  async kill(): Promise<SqliteMetrics> {
+  async kill(): Promise<StoredMetrics> {
     this.#isKilled = true;
     await this.#metrics[Symbol.asyncDispose]();
     this.#isKilled = false;
@@ -68,13 +69,13 @@ class SqliteSubject implements DurableMetricsSubject {
     await this.#metrics[Symbol.asyncDispose]();
   }
 
-  async #open(): Promise<SqliteMetrics> {
+  async #open(): Promise<StoredMetrics> {
     const { clock, pointsPerWrite } = this.#options;
     const logger = silentLogger;
     const records = await openRecords({ ...recordsDefaults, path: this.#path, migrations: metricMigrations, logger });
     const series = new InMemoryMetricStore({ ...this.#options, bytesMax });
     const limits = { ...storedMetricLimits, pointsPerWrite };
-    this.#metrics = await SqliteMetrics.open({ records: this.#guarded(records), series, limits, clock, logger });
+    this.#metrics = await StoredMetrics.open({ records: this.#guarded(records), series, limits, clock, logger });
     return this.#metrics;
   }
 

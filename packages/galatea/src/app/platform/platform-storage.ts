@@ -7,7 +7,6 @@ import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
 import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, type Documents } from "@galatea/hosting/records";
-import type { PostgresDocuments } from "@galatea/hosting/records/postgres";
 import {
   closeToOthers,
   databasePaths,
@@ -27,7 +26,7 @@ export interface StorageOptions {
   readonly clock: Clock;
   /** Number of days whose snapshot of the records is kept; 0: none is made. */
   readonly snapshotDays: number;
-  /** The URL of the PostgreSQL database of the records; null: they are in SQLite, in the data directory. */
+  /** The URL of the PostgreSQL database of records and metrics; null: they are in SQLite, in the data directory. */
   readonly records: string | null;
 }
 
@@ -59,33 +58,33 @@ export async function openStorage(
   return await openFiles(opening, directories, options);
 }
 
-/** Opens the stores concurrently, the databases in threads of their own. */
+/** The databases of records and metrics, which open. */
+interface OpeningDatabases {
+  readonly documents: Promise<Documents & AsyncDisposable>;
+  /** Rejects also when the documents do not open. */
+  readonly metrics: Promise<MetricStore & AsyncDisposable>;
+  readonly recordsLost: Promise<Error>;
+}
+
+/** Opens the stores concurrently. */
 async function openFiles(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
-  { log: logger, clock, snapshotDays, records }: StorageOptions,
+  options: StorageOptions,
 ): Promise<PlatformStorage> {
-  const databases = databasePaths(directories);
-  const snapshots = { folder: directories.snapshots, daysKept: snapshotDays, everyMs: hourMs, freeBytes, clock };
-  const [documents, metrics, store] = await Promise.allSettled([
+  const { log: logger, records } = options;
+  const databases =
     records === null
-      ? openDocuments({ path: databases.records, snapshots, logger })
-      : openPostgres(records, { paths: databases, clock, logger }),
-    openMetrics({
-      path: databases.metrics,
-      // Up to half a gigabyte: one copy a day, and only the last one is kept.
-      snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
-      ...seriesLimits,
-      isWritableByClients: (namespace) => !isPlatformsNamespace(namespace),
-      clock,
-      logger,
-    }),
+      ? openSqlite(directories, options)
+      : openPostgres(records, { paths: databasePaths(directories), options });
+  const [documents, metrics, store] = await Promise.allSettled([
+    databases.documents,
+    databases.metrics,
     openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger }),
   ]);
   // If one fails to open, the others are closed. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
-  const recordsLost =
-    "lost" in opened(documents) ? (opened(documents) as PostgresDocuments).lost : new Promise<never>(() => {});
+  const { recordsLost } = databases;
   return { documents: opened(documents), recordsLost, series: opened(metrics), store: opened(store) };
 }
 
@@ -99,24 +98,59 @@ function refuseMovedRecords(directories: DataDirectories): void {
   );
 }
 
+const metricOptions = ({ log: logger, clock }: StorageOptions) => ({
+  ...seriesLimits,
+  isWritableByClients: (namespace: string) => !isPlatformsNamespace(namespace),
+  clock,
+  logger,
+});
+
+/** Opens databases in the data directory, each in a thread of its own. */
+function openSqlite(directories: DataDirectories, options: StorageOptions): OpeningDatabases {
+  const { log: logger, clock, snapshotDays } = options;
+  const paths = databasePaths(directories);
+  const snapshots = { folder: directories.snapshots, daysKept: snapshotDays, everyMs: hourMs, freeBytes, clock };
+  return {
+    documents: openDocuments({ path: paths.records, snapshots, logger }),
+    metrics: openMetrics({
+      path: paths.metrics,
+      // Up to half a gigabyte: one copy a day, and only the last one is kept.
+      snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
+      ...metricOptions(options),
+    }),
+    recordsLost: new Promise<never>(() => {}),
+  };
+}
+
 /** Loads the client of PostgreSQL, which a platform over SQLite does not. */
-async function openPostgres(
+function openPostgres(
   url: string,
-  { paths, clock, logger }: { readonly paths: DatabasePaths; readonly clock: Clock; readonly logger: Logger },
-): Promise<PostgresDocuments> {
-  const { openPostgresDocuments, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
-  const address = parseDatabaseUrl(url);
-  const documents = await openPostgresDocuments({ address, clock, logger });
-  await writeFile(paths.recordsMoved, address.shown);
-  if ((await documents.version()) === 0 && existsSync(paths.records)) {
-    logger.warning(
-      "the records of this data directory are not used: the database of --records is empty; copy them with `galatea records copy`",
-      {
-        unused: paths.records,
-      },
-    );
-  }
-  return documents;
+  { paths, options }: { readonly paths: DatabasePaths; readonly options: StorageOptions },
+): OpeningDatabases {
+  const { log: logger, clock } = options;
+  const loading = import("@galatea/hosting/records/postgres");
+  const documents = loading.then(async ({ openPostgresDocuments, parseDatabaseUrl }) => {
+    const address = parseDatabaseUrl(url);
+    const found = await openPostgresDocuments({ address, clock, logger });
+    await writeFile(paths.recordsMoved, address.shown);
+    const unused = paths.records;
+    if ((await found.version()) === 0 && existsSync(unused)) {
+      logger.warning(
+        "the records of this data directory are not used: the database of --records is empty; copy them with `galatea records copy`",
+        { unused },
+      );
+    }
+    return found;
+  });
+  const metrics = Promise.all([loading, documents]).then(([{ openPostgresMetrics, parseDatabaseUrl }, { holder }]) =>
+    openPostgresMetrics({ address: parseDatabaseUrl(url), holder, ...metricOptions(options) }),
+  );
+  // A failure to open is that of `documents`; without them nothing is lost.
+  const recordsLost = documents.then(
+    ({ lost }) => lost,
+    () => new Promise<never>(() => {}),
+  );
+  return { documents, metrics, recordsLost };
 }
 
 function freeBytes(folder: string): number {

@@ -132,14 +132,14 @@ export class DocumentWriter implements AsyncDisposable {
       ended = error;
       this.#wake.notify();
     });
-    client.on("notification", ({ payload }) => this.#heard(Number(payload)));
+    client.on("notification", ({ payload }) => this.#noteVersion(Number(payload)));
     try {
       for (;;) {
         const woken = this.#wake.nextChange();
         if (ended !== null) return ended;
         if (this.#queue.length > 0) await this.#commit(session, this.#nextBatch());
         else if (this.#isClosing) return null;
-        else if (await this.#idles(woken)) this.#heard(await heartbeat(session));
+        else if (await this.#idles(woken)) this.#noteVersion(await heartbeat(session));
       }
     } catch (error) {
       if (error instanceof RecordsTaken) throw error;
@@ -158,7 +158,7 @@ export class DocumentWriter implements AsyncDisposable {
     return isDue;
   }
 
-  #heard(version: number): void {
+  #noteVersion(version: number): void {
     if (version <= this.#version) return;
     this.#version = version;
     this.#changed.notify();
@@ -191,7 +191,7 @@ export class DocumentWriter implements AsyncDisposable {
       // The next session finds either another holder or, after a lost connection, whether the batch was committed.
       if (failure === "lost" || failure === "taken") throw error;
       this.#sent = null;
-      if (failure === "retry") this.#again(writes, error);
+      if (failure === "retry") this.#requeue(writes, error);
       else if (writes.length > 1) {
         this.#queue.unshift(...writes);
         this.#aloneCount = writes.length;
@@ -205,7 +205,7 @@ export class DocumentWriter implements AsyncDisposable {
       const outcome = results[index]!;
       if (typeof outcome === "number") {
         this.#goneCount += changes.filter((change) => change.do === "delete").length;
-        this.#heard(outcome);
+        this.#noteVersion(outcome);
         resolve(outcome);
       } else {
         const { kind, key } = changes[outcome.conflict]!;
@@ -215,7 +215,7 @@ export class DocumentWriter implements AsyncDisposable {
   }
 
   /** Puts back the writes that may be repeated; the others are rejected: none was made. */
-  #again(writes: readonly PendingWrite[], cause: unknown): void {
+  #requeue(writes: readonly PendingWrite[], cause: unknown): void {
     const nowNs = this.#clock.monotonicNs();
     const repeated = writes.filter(({ isExpecting, expiresNs }) => isExpecting && expiresNs > nowNs);
     const rejected = new Set(writes).difference(new Set(repeated));
@@ -259,7 +259,7 @@ export class DocumentWriter implements AsyncDisposable {
     if (sent?.number === batch) this.#settle(sent.writes, results);
     else if (sent !== null) {
       this.#sent = null;
-      this.#again(sent.writes, null);
+      this.#requeue(sent.writes, null);
     }
     this.#noteState({ version, goneCount });
     this.#changed.notify();

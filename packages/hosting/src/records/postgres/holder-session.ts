@@ -54,7 +54,7 @@ export const responseMsMax = 6000;
  */
 const silenceMsMax = 10_000;
 const lockTryEveryMs = 200;
-/** Longer than `silenceMsMax`, and shorter than a supervisor's patience. */
+/** Longer than `silenceMsMax`; shorter than the start timeout of service managers (systemd: 90 s). */
 const lockWaitMsMax = 15_000;
 
 /** A connection without traffic for so long is cut: `end` waits without limit for a peer that is no longer there. */

@@ -31,6 +31,8 @@ export interface PostgresDocumentsOptions {
 
 /** Documents in PostgreSQL, which this process alone writes. */
 export interface PostgresDocuments extends Documents, AsyncDisposable {
+  /** Random; names this process as the holder of the records. */
+  readonly holder: string;
   /** Resolves when this process may not write any more, with the reason. The documents stay readable. */
   readonly lost: Promise<Error>;
 }
@@ -63,18 +65,28 @@ export async function openPostgresDocuments({
   });
   // A reader that ends while it is idle is removed from the pool; the writer logs that the database is away.
   readers.on("error", () => {});
-  return new PooledDocuments(writer, readers, { clock, batchMax });
+  return new PooledDocuments(writer, readers, { holder, clock, batchMax });
+}
+
+interface PooledDocumentsOptions {
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly batchMax: number;
 }
 
 class PooledDocuments implements PostgresDocuments {
   readonly #writer: DocumentWriter;
   readonly #readers: Pool;
-  readonly #options: { readonly clock: Clock; readonly batchMax: number };
+  readonly #options: PooledDocumentsOptions;
 
-  constructor(writer: DocumentWriter, readers: Pool, options: { readonly clock: Clock; readonly batchMax: number }) {
+  constructor(writer: DocumentWriter, readers: Pool, options: PooledDocumentsOptions) {
     this.#writer = writer;
     this.#readers = readers;
     this.#options = options;
+  }
+
+  get holder(): string {
+    return this.#options.holder;
   }
 
   get lost(): Promise<Error> {

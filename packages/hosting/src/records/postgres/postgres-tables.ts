@@ -14,7 +14,8 @@ export const holderLock = { classId: 0x67_61_6c_61, objectId: 1 } as const;
  * Creates the tables that SQLite has, too. Texts are ordered by their UTF-8 bytes (collation C). The only row of `document_feed` is
  * locked by each write until its commit: versions are committed in their order, so a reader of changes skips none.
  * `holder` and `epoch` name the session that may write; `batch` and `results` are its last commit, which a later session of
- * the same holder reads when the connection was lost before the response.
+ * the same holder reads when the connection was lost before the response. Each write of metrics locks the row of
+ * `metric_holder` and fails if it names another platform; locking `document_feed` instead would delay documents.
  */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -88,6 +89,17 @@ export const postgresMigrations: readonly Migration[] = [
       RETURN new_results;
     END $$;`,
   },
+  {
+    id: "metrics-1",
+    sql: `CREATE TABLE metric_series (number bigint PRIMARY KEY, body text NOT NULL);
+    CREATE TABLE metric_block (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, period_ms bigint NOT NULL, start_ms bigint NOT NULL,
+      byte_count int NOT NULL, points bytea NOT NULL
+    );
+    CREATE INDEX metric_block_by_time ON metric_block (period_ms, start_ms, byte_count);
+    CREATE TABLE metric_holder (one int PRIMARY KEY CHECK (one = 1), holder text NOT NULL);
+    INSERT INTO metric_holder VALUES (1, '')`,
+  },
 ];
 
 export const writeSql = "SELECT write_documents($1, $2, $3, $4) AS results";
@@ -96,6 +108,13 @@ export const writeSql = "SELECT write_documents($1, $2, $3, $4) AS results";
 export const takeSql = `UPDATE document_feed SET holder = $1, epoch = epoch + 1, batch = CASE WHEN $2 THEN 0 ELSE batch END
   WHERE $2 OR holder = $1
   RETURNING epoch, batch, results, version, (SELECT count(*) FROM document_gone) AS gone_count`;
+
+/** Makes the holder of the documents the one that may write metrics. */
+export const takeMetricsSql = `UPDATE metric_holder SET holder = $1
+  WHERE $1 = (SELECT holder FROM document_feed FOR SHARE)`;
+
+/** Locks the right to write metrics until the end of the transaction. No row: another platform has it. */
+export const lockMetricsSql = "SELECT 1 FROM metric_holder WHERE holder = $1 FOR UPDATE";
 
 export const tryLockSql = `SELECT pg_try_advisory_lock(${holderLock.classId}, ${holderLock.objectId}) AS locked`;
 

@@ -11,7 +11,7 @@ import { UpkeepClock } from "./contracts/index.ts";
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
 import { metricMigrations } from "./metric-tables.ts";
 import { openRecords, recordsDefaults, type Records } from "./records.ts";
-import { SqliteMetrics, storedMetricLimits } from "./sqlite-metrics.ts";
+import { StoredMetrics, storedMetricLimits } from "./stored-metrics.ts";
 
 const root = mkdtempSync(join(tmpdir(), "galatea-metric-records-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -38,7 +38,7 @@ async function open(
   const series = new InMemoryMetricStore({ clock, seriesMax, bytesMax: 1e8 });
   const limits = { storedBytesMax, pointsPerWrite: 10 };
   const records = withWrite(given, (statements) => given.write(statements));
-  return { series, kept: await SqliteMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
+  return { series, kept: await StoredMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
 /** Returns the series that a platform would load now, without writing. */
@@ -135,7 +135,7 @@ test("a write that fails is logged, and made good with the next", async () => {
   );
   const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e8 });
   const limits = storedMetricLimits;
-  const kept = await SqliteMetrics.open({ records: failing, series, limits, clock, logger });
+  const kept = await StoredMetrics.open({ records: failing, series, limits, clock, logger });
   series.recorder(latency).record(1);
   await clock.passTo(start + minute + 250);
   assert.deepEqual(lines, [

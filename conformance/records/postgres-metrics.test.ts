@@ -1,0 +1,222 @@
+/** Metrics over PostgreSQL keep the contract that those over SQLite keep, outlive a database that is away, and have one writer. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createLogger, silentLogger, type Logger } from "@galatea/base";
+import { InMemoryMetricStore, type MetricStore, type SeriesKey } from "@galatea/base/metrics";
+import {
+  durableMetricsContract,
+  metricStoreContract,
+  UpkeepClock,
+  type DurableMetricsOptions,
+} from "@galatea/hosting/records/contracts";
+import {
+  openMetricDatabase,
+  openPostgresDocuments,
+  openPostgresMetrics,
+  parseDatabaseUrl,
+  type DatabaseAddress,
+} from "@galatea/hosting/records/postgres";
+import { StoredMetrics, storedMetricLimits, type MetricDatabase } from "@galatea/hosting/records/stored-metrics.ts";
+import { FaultyNetwork } from "../../packages/hosting/test/faulty-network-fixture.ts";
+import { startPostgres, type PostgresServer } from "../environments/index.ts";
+
+const minute = 60_000;
+const afterMinuteMs = 250;
+const start = Date.UTC(2026, 10, 21, 12);
+const logger = silentLogger;
+const limits = { seriesMax: 10_000, bytesMax: 1e8 };
+
+let server: PostgresServer;
+before(async () => {
+  server = await startPostgres("newest");
+});
+after(() => server[Symbol.asyncDispose]());
+
+let count = 0;
+async function newDatabase(): Promise<DatabaseAddress> {
+  const name = `metrics_${(count += 1)}`;
+  await server.createDatabase(name);
+  return parseDatabaseUrl(server.url(name));
+}
+
+metricStoreContract("metrics in PostgreSQL", async (options) => {
+  const opening = new AsyncDisposableStack();
+  const address = await newDatabase();
+  const { holder } = opening.use(await openPostgresDocuments({ address, logger }));
+  const metrics = opening.use(await openPostgresMetrics({ ...limits, ...options, address, holder, logger }));
+  return { metrics, [Symbol.asyncDispose]: () => opening.disposeAsync() };
+});
+
+/** Rejects writes of points that `mayWrite` does not permit, and every write after a kill. */
+function guarded(database: MetricDatabase, mayWrite: (hasPoints: boolean) => boolean): MetricDatabase {
+  return {
+    write: (statements) => {
+      const hasPoints = statements.some(({ sql }) => sql.startsWith("INSERT INTO metric_block"));
+      return mayWrite(hasPoints) ? database.write(statements) : Promise.reject(new Error("could not extend file"));
+    },
+    rows: (sql, ...values) => database.rows(sql, ...values),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+async function openDurable(options: DurableMetricsOptions) {
+  const { clock, pointsPerWrite, mayWrite } = options;
+  const documents = await openPostgresDocuments({ address: await newDatabase(), logger });
+  const address = parseDatabaseUrl(server.url(`metrics_${count}`));
+  let isKilled = false;
+  const open = async () => {
+    const records = guarded(
+      await openMetricDatabase(address, documents.holder),
+      (hasPoints) => !isKilled && (!hasPoints || mayWrite()),
+    );
+    const series = new InMemoryMetricStore({ ...limits, ...options });
+    return await StoredMetrics.open({
+      records,
+      series,
+      limits: { ...storedMetricLimits, pointsPerWrite },
+      clock,
+      logger,
+    });
+  };
+  let metrics = await open();
+  const restart = async () => {
+    await metrics[Symbol.asyncDispose]();
+    isKilled = false;
+    return (metrics = await open());
+  };
+  return {
+    metrics: metrics as MetricStore,
+    restart,
+    kill: () => {
+      isKilled = true;
+      return restart();
+    },
+    async [Symbol.asyncDispose]() {
+      await metrics[Symbol.asyncDispose]();
+      await documents[Symbol.asyncDispose]();
+    },
+  };
+}
+
+durableMetricsContract("metrics in PostgreSQL", openDurable);
+
+const key: SeriesKey = {
+  namespace: "Galatea/Models",
+  metricName: "ModelLatency",
+  dimensions: [],
+  unit: "Microseconds",
+};
+
+async function totals(metrics: MetricStore): Promise<readonly [count: number, sum: number]> {
+  const points = await metrics.query(key, { startMs: 0, endMs: 2 * start, periodMs: minute, unit: null });
+  return points.reduce(([samples, sum], each) => [samples + each.sampleCount, sum + each.sum], [0, 0]);
+}
+
+/** Opens documents and metrics of one platform; `logger` gets the lines about metrics. */
+async function openPlatform(
+  address: DatabaseAddress,
+  options: { readonly clock: UpkeepClock; readonly logger?: Logger; readonly bytesMax?: number },
+) {
+  const opening = new AsyncDisposableStack();
+  const documents = opening.use(await openPostgresDocuments({ address, logger }));
+  const { holder } = documents;
+  const metrics = opening.use(await openPostgresMetrics({ ...limits, logger, ...options, address, holder }));
+  return { documents, metrics, [Symbol.asyncDispose]: () => opening.disposeAsync() };
+}
+
+function loggerOf(lines: string[]): Logger {
+  return createLogger((level, message) => lines.push(`${level}: ${message}`));
+}
+
+test("while the database is away recording goes on, and every sample is there when it is back and after a restart", async () => {
+  const address = await newDatabase();
+  const clock = new UpkeepClock(start);
+  const lines: string[] = [];
+  let expected: [number, number] = [0, 0];
+  {
+    await using platform = await openPlatform(address, { clock, logger: loggerOf(lines) });
+    const recorder = platform.metrics.recorder(key);
+    for (let index = 0; index < 12; index += 1) {
+      if (index === 2) await server.kill();
+      if (index === 6) await server.start();
+      for (let value = 1; value <= 100; value += 1) recorder.record(value + index);
+      expected = [expected[0] + 100, expected[1] + 5050 + 100 * index];
+      await clock.passTo(start + (index + 1) * minute + afterMinuteMs);
+      assert.deepEqual(await totals(platform.metrics), expected);
+    }
+  }
+  const failed = "error: metrics were not written; they are kept and written later";
+  assert.ok(lines.filter((line) => line === failed).length >= 4, lines.join("\n"));
+  assert.deepEqual(new Set(lines).difference(new Set([failed])), new Set());
+  await using again = await openPlatform(address, { clock });
+  assert.deepEqual(await totals(again.metrics), expected);
+});
+
+test("connections that break at any moment, also between a commit and its response, lose no sample and count none twice", async () => {
+  const address = await newDatabase();
+  await using network = await FaultyNetwork.open(server.port);
+  const clock = new UpkeepClock(start);
+  const proxied = parseDatabaseUrl(`postgres://galatea@127.0.0.1:${network.port}/metrics_${count}?sslmode=disable`);
+  const documents = await openPostgresDocuments({ address, logger });
+  const { holder } = documents;
+  const metrics = await openPostgresMetrics({ ...limits, clock, logger, address: proxied, holder });
+  const recorder = metrics.recorder(key);
+  for (let index = 0; index < 20; index += 1) {
+    recorder.record(index);
+    if (index % 4 === 1) network.cut();
+    if (index % 4 === 3) network.loseResponses();
+    await clock.passTo(start + (index + 1) * minute + afterMinuteMs);
+  }
+  await metrics[Symbol.asyncDispose]();
+  await documents[Symbol.asyncDispose]();
+  await using again = await openPlatform(address, { clock });
+  assert.deepEqual(await totals(again.metrics), [20, 190]);
+});
+
+test("samples over the memory limit are dropped while the database is away, and a warning says how many points", async () => {
+  const address = await newDatabase();
+  const clock = new UpkeepClock(start);
+  const dropped: { readonly message: string; readonly points: unknown }[] = [];
+  const warned = createLogger((level, message, fields) => {
+    if (level === "warning") dropped.push({ message, points: fields?.["points"] });
+  });
+  await using platform = await openPlatform(address, { clock, logger: warned, bytesMax: 400 });
+  const recorder = platform.metrics.recorder(key);
+  await server.kill();
+  for (let index = 0; index < 4; index += 1) {
+    recorder.record(1);
+    clock.ms += 60 * minute;
+    await clock.passTo(clock.ms + afterMinuteMs);
+  }
+  await server.start();
+  const warning = "metrics were dropped before they were written: the memory or the number of series is at its limit";
+  assert.ok(dropped.length > 0);
+  const [left] = await totals(platform.metrics);
+  assert.equal(
+    dropped.reduce((sum, { points }) => sum + Number(points), 0),
+    4 - left,
+  );
+  assert.deepEqual(new Set(dropped.map(({ message }) => message)), new Set([warning]));
+});
+
+test("a platform whose records were taken by another one writes no metrics any more", async () => {
+  const address = await newDatabase();
+  const clock = new UpkeepClock(start);
+  const lines: string[] = [];
+  const first = await openPlatform(address, { clock, logger: loggerOf(lines) });
+  first.metrics.recorder(key).record(1);
+  await clock.passTo(start + minute + afterMinuteMs);
+  await first.documents[Symbol.asyncDispose]();
+  await using second = await openPlatform(address, { clock });
+  await assert.rejects(
+    openPostgresMetrics({ ...limits, clock, logger, address, holder: first.documents.holder }),
+    /RecordsTaken: another platform uses the metrics/,
+  );
+  first.metrics.recorder(key).record(1000);
+  second.metrics.recorder(key).record(2);
+  await first.metrics[Symbol.asyncDispose]();
+  assert.deepEqual(lines, ["error: metrics were not written; they are lost"]);
+  await second[Symbol.asyncDispose]();
+  await using third = await openPlatform(address, { clock });
+  assert.deepEqual(await totals(third.metrics), [2, 3]);
+});
