@@ -51,3 +51,15 @@ test("a long response that breaks off after its beginning was sent is an error o
   await eventually(() => sums(bench)[0] === 1);
   assert.deepEqual(sums(bench), [1, 0, 0, 1]);
 });
+
+test("a long response whose client does not read it until the time limit is no error of the model", async () => {
+  await using bench = await StreamBench.open({ answerMsMax: 3000, responseBytesMax: 64_000_000 });
+  await bench.deploy("e", "one");
+  const asked = post(bench);
+  asked.end(JSON.stringify({ endless: true, length: 60_000_000 }));
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  response.pause();
+  await eventually(() => sums(bench)[0] === 1);
+  assert.deepEqual(sums(bench), [1, 0, 0, 0]);
+  response.destroy();
+});

@@ -228,7 +228,9 @@ export class InstanceInvocations {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
           const isUnsent = request.isStreamed && trace.firstPartNs === 0;
           const told = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
-          finish(endOf(told, request, hops));
+          // The container had sent more than the caller had read.
+          const isUnread = failure.isLate && reply.body.readableLength > 0;
+          finish(isUnread ? { kind: "cancelled" } : endOf(told, request, hops));
           return told;
         },
       };

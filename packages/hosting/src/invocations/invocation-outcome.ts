@@ -14,7 +14,7 @@ export type InvocationOutcome =
   | { readonly kind: "broken-off" }
   /** The platform rejected the request, and no model is the cause. */
   | { readonly kind: "refused"; readonly status: number }
-  /** The caller ended the request: its client disconnected, or the platform stops. */
+  /** The caller ended the request: its client disconnected or did not read the response in time, or the platform stops. */
   | { readonly kind: "cancelled" }
   /** Another instance takes the request. */
   | { readonly kind: "not-sent" };
