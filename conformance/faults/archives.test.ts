@@ -155,7 +155,7 @@ broken.forEach(([sentence, body, why], i) => {
   });
 });
 
-test("an archive without a model, and one whose model raises, are told so by the container", async () => {
+test("an archive without a model, or with a model that raises, gets the container's error", async () => {
   await put("no-model.tar.gz", tarball([{ path: "readme.txt", body: "hello" }]));
   const empty = await refused(invoke(platform, name, "no-model.tar.gz", doing("echo")));
   assert.match(
@@ -172,14 +172,14 @@ test("an archive without a model, and one whose model raises, are told so by the
   await assertGoodAnswers();
 });
 
-test("an archive that was mended under its name is loaded at the next request", async () => {
+test("an archive that was repaired under the same name is loaded at the next request", async () => {
   await put("mended.tar.gz", good.subarray(0, 100));
   await refused(invoke(platform, name, "mended.tar.gz", doing("echo")));
   await put("mended.tar.gz", good);
   assert.match(await invoke(platform, name, "mended.tar.gz", doing("echo", { value: [6] })), /"data":\[6\.0\]/);
 });
 
-test("a target without an object is refused with where it was looked for", async () => {
+test("a target without an object is rejected with the location that was searched", async () => {
   const error = await refused(invoke(platform, name, "nobody.tar.gz", doing("echo")));
   assert.equal(error.name, "ValidationError");
   assert.equal(error.status, 400);
@@ -190,7 +190,7 @@ test("a target without an object is refused with where it was looked for", async
   );
 });
 
-test("target models that are no names under the prefix reach no other object", async () => {
+test("target models outside of the prefix reach no other object", async () => {
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "outside.tar.gz", Body: good }));
   for (const target of ["../outside.tar.gz", "./good.tar.gz", "%2e%2e/outside.tar.gz", "/outside.tar.gz"]) {
     const error = await refused(invoke(platform, name, target, doing("echo")));
@@ -209,7 +209,7 @@ test("a single model whose archive is broken fails its endpoint with the reason,
   await assertGoodAnswers();
 });
 
-test("a single model that raises fails its endpoint with the container's last words, and leaves no process", async () => {
+test("a single model that raises fails its endpoint with the container's last log lines, and leaves no process", async () => {
   const raising = [
     { path: "m/config.pbtxt", body: faultyConfig },
     { path: "m/1/model.py", body: "raise ValueError('not today')\n" },

@@ -46,7 +46,7 @@ async function models(): Promise<readonly string[]> {
   return names;
 }
 
-test("a backup holds what was acknowledged before it, and a restore brings the platform back to it", async () => {
+test("a backup contains everything that was acknowledged before it, and a restore returns the platform to that state", async () => {
   const { data, directory } = platform.place;
   const file = join(directory, "backup.db");
   const created: string[] = [];
@@ -83,7 +83,7 @@ test("a backup holds what was acknowledged before it, and a restore brings the p
   assert.deepEqual(await readdir(join(data, "snapshots")), [], "--snapshot-days=0 makes none");
 });
 
-test("a backup over a file, and a restore of what is no backup, are refused in one line and change nothing", async () => {
+test("a backup over an existing file, and a restore of a file that is not a backup, are rejected in one line and change nothing", async () => {
   const { data, directory } = platform.place;
   const file = join(directory, "other");
   await writeFile(file, "text");

@@ -37,12 +37,12 @@ const waitFor = (name: string) => `\nwhile not has(${JSON.stringify(name)}): tim
 const quoted = JSON.stringify;
 const inCircle = /error: model '[abc]' waits for '[abc]', whose instances all wait/;
 
-test("a model that calls itself with one instance fails soon, and goes on", async () => {
+test("a model with one instance that calls itself gets an error soon, and continues", async () => {
   assert.match(await told(port, "a", 'out = call("a", "out = 1")'), inCircle);
   assert.equal(await told(port, "a", "out = 5"), "5");
 });
 
-test("with two instances it does not wait for itself; two at once do, and one of them fails", async () => {
+test("with two instances one such request succeeds; two concurrent ones deadlock, and one of them fails", async () => {
   assert.equal(await told(port, "pair", 'out = call("pair", "out = 1")'), "[[b'1']]");
   const both = await Promise.all(
     [1, 2].map(() => told(port, "pair", 'time.sleep(0.3); out = call("pair", "out = 1")')),
@@ -53,12 +53,12 @@ test("with two instances it does not wait for itself; two at once do, and one of
   );
 });
 
-test("a calls b, which calls a: the call that closes the circle fails, and what was above it goes on", async () => {
+test("if a calls b and b calls a, the call that closes the circle fails, and its callers continue", async () => {
   const inner = 'out = call("a", "out = 1")';
   assert.match(await told(port, "a", `out = call("b", ${quoted(inner)})`), inCircle);
 });
 
-test("two requests that hold what the other wants do not hang", async () => {
+test("two requests that each hold the instance that the other needs do not hang", async () => {
   const crossed = (other: string) => `leave("holds", "")${waitFor("cross")}\nout = call(${quoted(other)}, "out = 1")`;
   const asked = Promise.all([told(port, "a", crossed("b")), told(port, "b", crossed("a"))]);
   await Promise.all(["a", "b"].map((model) => left(model, "holds")));
@@ -72,13 +72,13 @@ test("calls nest", async () => {
   assert.equal(await told(port, "a", `out = call("b", ${quoted(innermost)})`), `[[b"[[b'7']]"]]`);
 });
 
-test("a model that is killed while it is called: the call fails with its end, the caller goes on", async () => {
+test("if a called model is killed, the call fails with the reason, and the caller continues", async () => {
   const text = await told(port, "a", 'out = call("b", "import os; os.kill(os.getpid(), 9)")');
   assert.match(text, /^error: Stub process 'b_0_0' is not healthy/);
   await until("it is back", async () => (await running(port, "b", "out = 1")).status === 200);
 });
 
-test("a model that is killed while it calls: whom it called is told, nothing of it stays", async () => {
+test("if a calling model is killed, the called model is notified and nothing is left behind", async () => {
   const called = `leave("began", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("told", "so")`;
   const asked = running(port, "a", `import os; leave("pid", os.getpid()); out = call("b", ${quoted(called)})`);
   const pid = await pidIn(join(serving.repository, "a", "pid"));
@@ -89,7 +89,7 @@ test("a model that is killed while it calls: whom it called is told, nothing of 
   await until("it is back", async () => (await running(port, "a", "out = 1")).status === 200);
 });
 
-test("a client that leaves ends the call, and whom its model called is told", async () => {
+test("a client that disconnects cancels the call, and the called model is notified", async () => {
   const called = `leave("waits", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("ended", "by its caller")`;
   const client = new AbortController();
   const asked = running(port, "a", `leave("heard", call("b", ${quoted(called)}))`, client.signal);
@@ -100,7 +100,7 @@ test("a client that leaves ends the call, and whom its model called is told", as
   assert.match(await left("a", "heard"), /cancelled/);
 });
 
-test("a model that is unloaded while it is called answers first; then it is not ready", async () => {
+test("a model that is unloaded during a call responds first, and is not ready afterwards", async () => {
   const asked = told(port, "a", `out = call("c", ${quoted(`leave("called", "")${waitFor("go")}\nout = 3`)})`);
   await left("c", "called");
   assert.equal((await unload(port, "c")).status, 200);
@@ -111,7 +111,7 @@ test("a model that is unloaded while it is called answers first; then it is not 
   assert.equal(await told(port, "a", 'out = call("c", "out = 1")'), "[[b'1']]");
 });
 
-test("a model that is called and hangs is ended by its unload, and its caller is told so", async () => {
+test("a called model that hangs is ended by its unload, and its caller gets an error", async () => {
   const asked = told(port, "a", `out = call("c", ${quoted(`leave("hangs", "")\nwhile True: time.sleep(1)`)})`);
   await left("c", "hangs");
   assert.equal((await unload(port, "c")).status, 200);
@@ -127,7 +127,7 @@ test("a model may load and unload others, and unload itself, while it executes",
   assert.equal((await load(port, "a")).status, 200);
 });
 
-test("a tensor that is changed while another model reads it is not seen changed", async () => {
+test("a called model does not see later changes of its input tensor", async () => {
   const reads = `time.sleep(0.3); out = value.as_numpy().tolist()[:2], int(value.as_numpy().sum())`;
   const code = `import asyncio
 array = np.ones(100000, np.int32)
@@ -142,7 +142,7 @@ out = asyncio.new_event_loop().run_until_complete(both())`;
   assert.equal(await told(port, "a", code), "[[b'([1, 1], 100000)']]");
 });
 
-test("what a model was answered is its own, and so is what it hands on unread", async () => {
+test("a model owns the responses of its calls, also those that it passes on unread", async () => {
   const makes = 'given = pb_utils.Tensor("VALUE", np.full(50000, 4, np.int32)); model.kept = given.as_numpy()';
   const spoils = "array = value.as_numpy(); out = int(array.sum()); array[:] = 9; model.kept = array";
   const code = `made = asked("b", ${quoted(makes)}, outputs=["VALUE"]).exec().output_tensors()[0]
@@ -155,14 +155,14 @@ out = out + (int(asked("b", "out = 1", outputs=["OUT"]).exec().has_error()),)`;
   assert.equal(await told(port, "a", code), "([[b'200000'], [b'200000'], [b'200000']], 200000, 0)");
 });
 
-test("answers beyond the arena fail their call", async () => {
+test("responses that exceed the arena fail their call", async () => {
   const makes = 'given = pb_utils.Tensor("VALUE", np.broadcast_to(np.int32(1), 2**36))';
   assert.match(await told(port, "a", `out = call("b", ${quoted(makes)}, outputs=["VALUE"])`), /^error: .*/);
   assert.match(await told(port, "a", `out = call("b", "out = 1", np.zeros(2**31, np.int32))`), /^error: .*bytes/);
   assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
 });
 
-test("ten thousand calls whose answers nobody reads leave nothing behind", async () => {
+test("ten thousand calls with unread responses leave nothing behind", async () => {
   const code = `import asyncio
 async def many():
     tasks = [asyncio.ensure_future(asked("b", "given = pb_utils.Tensor('VALUE', np.ones(2000, np.int32))", outputs=["VALUE"]).async_exec()) for _ in range(10000)]
@@ -175,7 +175,7 @@ out = "made"`;
   assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
 });
 
-test("coroutines that are cancelled while they wait for a call's end wake those who wait with them", async () => {
+test("coroutines that are cancelled while they wait for a call wake the other waiting coroutines", async () => {
   const code = `import asyncio
 most = 256
 async def crowd():
@@ -196,7 +196,7 @@ out = asyncio.new_event_loop().run_until_complete(crowd())`;
   assert.equal(await asked, "512");
 });
 
-test("streams that nobody reads are bounded, and end when they are dropped", async () => {
+test("unread streams are bounded, and end when they are dropped", async () => {
   const says = quoted("for i in range(1000): sender.send(answer(i))\nsender.send(flags=FINAL)");
   const one = `pb_utils.InferenceRequest(model_name="streams", inputs=[pb_utils.Tensor("CODE", np.array([${says}.encode()], object))], requested_output_names=["OUT"]).exec(decoupled=True)`;
   const code = `held = []
@@ -272,7 +272,7 @@ test("the first call of a model may come from a thread while its model waits for
   assert.equal(await told(port, "fresh", "out = 1"), "1");
 });
 
-test("a model that calls is handed one execution at a time, and loses none when it dies", async () => {
+test("a model that makes calls gets one execution at a time, and loses none when it dies", async () => {
   const asked = Array.from({ length: 6 }, (_, index) =>
     running(port, "a", `time.sleep(0.05); out = call("b", "out = ${index}")`),
   );

@@ -61,7 +61,7 @@ const executedCount = async (model: string) => textOf(await infer(port, model, d
 const head = (bodyBytes: number, more = "") =>
   `POST ${inferPath("direct")} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytes}\r\n${more}\r\n`;
 
-test("five hundred clients that never finish their headers keep nobody waiting", async () => {
+test("five hundred clients that never finish their headers do not delay other clients", async () => {
   await assertEchoes(port, "direct");
   const held = holdings();
   {
@@ -72,7 +72,7 @@ test("five hundred clients that never finish their headers keep nobody waiting",
   await assertNothingHeld(held);
 });
 
-test("a hundred clients that announce a gigabyte each and send nothing keep nobody waiting and cost no memory", async () => {
+test("a hundred clients that announce a gigabyte each and send nothing delay no other client and take no memory", async () => {
   const held = holdings();
   const bytesBefore = residentBytes(serving.server.pid);
   {
@@ -92,7 +92,7 @@ test("a hundred clients that announce a gigabyte each and send nothing keep nobo
   await assertNothingHeld(held);
 });
 
-test("a client that goes away in the middle of its tensors leaves nothing", async () => {
+test("a client that disconnects in the middle of its tensors leaves nothing behind", async () => {
   const held = holdings();
   {
     using wires = new Wires();
@@ -126,7 +126,7 @@ test("a client that sends one byte at a time is answered like any other", async 
   assert.match(answer.body, /"data":\[4\.0,5\.0\]/);
 });
 
-test("clients that never read their answers keep nobody waiting, and what they left unread goes with them", async () => {
+test("clients that never read their responses delay no other client, and unread responses are released when they disconnect", async () => {
   const held = holdings();
   const executedBefore = await executedCount("direct");
   {
@@ -144,7 +144,7 @@ test("clients that never read their answers keep nobody waiting, and what they l
   await assertNothingHeld(held);
 });
 
-test("a client that pipelines without end is cut off, and others are answered", async () => {
+test("a client that pipelines without end is disconnected, and others are answered", async () => {
   using wire = await Wire.open(port);
   const body = doing("echo");
   wire.send((head(body.length) + body).repeat(2000));
@@ -175,7 +175,7 @@ async function waitingCount(model: string): Promise<number> {
 }
 
 for (const model of ["direct", "batched"] as const) {
-  test(`requests whose clients go away while they are queued (${model}) are never executed, and those behind them are`, async () => {
+  test(`queued requests whose clients disconnect (${model}) are never executed, and later ones are`, async () => {
     const { answers, release } = await occupy(model, "queue");
     const gone = new AbortController();
     // The first of them may be on its way to the worker already: it is kept, not given up.
@@ -201,7 +201,7 @@ for (const model of ["direct", "batched"] as const) {
   });
 }
 
-test("a client that goes away gives its place in a bounded queue to another", async () => {
+test("a client that disconnects frees its slot in a bounded queue", async () => {
   const { answers, release } = await occupy("bounded", "bound");
   answers.push(infer(port, "bounded", doing("echo", { id: "ahead" })));
   await waitingCount("bounded");
@@ -218,7 +218,7 @@ test("a client that goes away gives its place in a bounded queue to another", as
   for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
 });
 
-test("a client that goes away during execution does not end it, and the model answers the next", async () => {
+test("a client that disconnects during an execution does not end it, and the model answers the next request", async () => {
   await writeFaultyModel(serving.repository, "single");
   assert.equal((await load(port, "single")).status, 200);
   const gone = new AbortController();
@@ -232,7 +232,7 @@ test("a client that goes away during execution does not end it, and the model an
   assert.equal(outputOf(await infer(port, "single", doing("executed")), "TEXT")[0], "left,,");
 });
 
-test("a model can ask whether the client that it works for has gone away", async () => {
+test("a model can query whether the client of its request has disconnected", async () => {
   const gone = new AbortController();
   const left = assert.rejects(infer(port, "batched", doing("until_left asked"), { signal: gone.signal }));
   const marker = join(serving.repository, "batched", "asked");
@@ -243,7 +243,7 @@ test("a model can ask whether the client that it works for has gone away", async
   await assertEchoes(port, "batched");
 });
 
-test("a request that takes long keeps nobody waiting while another instance is free", async () => {
+test("a long request does not delay others while another instance is free", async () => {
   const model = "pair";
   const quick = () => infer(port, model, doing("echo"));
   for (let round = 0; round < 20; round++) await quick();

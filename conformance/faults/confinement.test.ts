@@ -7,7 +7,7 @@ import { hostileArchive } from "./hostile-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
 import { until } from "./until.ts";
 
-test("/health names what tenants are not confined in", async () => {
+test("/health lists the confinements that are missing for tenants", async () => {
   await using platform = await Platform.open(undefined, { flags: ["--worker-users=none"] });
   const Body = hostileArchive(Buffer.alloc(1));
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body }));

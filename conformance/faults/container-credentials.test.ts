@@ -46,7 +46,7 @@ async function told(platform: Platform, name: string): Promise<Told> {
   return JSON.parse(outputs[0]?.data[0] ?? "") as Told;
 }
 
-test("model code signs with its instance's key, which does what models do and ends with the instance", async () => {
+test("model code signs with its instance's key, which permits only a model's operations and expires with the instance", async () => {
   await using platform = await Platform.open(async () => {}, {
     verified: true,
     flags: ["--endpoint-objects-bytes=100000"],
@@ -105,7 +105,7 @@ test("model code signs with its instance's key, which does what models do and en
   await endsWithItsInstance(platform, s3);
 });
 
-test("the key of an instance that outlives its platform is good at the next one, and ends with the instance", async () => {
+test("the key of an instance that outlives its platform is valid at the next one, and expires with the instance", async () => {
   const [port = 0] = await freePorts(1);
   await using platform = await Platform.open(async () => {}, { verified: true, port });
   const body = tarball([

@@ -44,7 +44,7 @@ function openStreaming(...flags: readonly string[]): Promise<Serving> {
 
 const paths = ["/invocations", "/models/archive/invoke"];
 
-describe("clients that go away or do not read", () => {
+describe("clients that disconnect or do not read", () => {
   let serving: Serving;
   before(async () => {
     serving = await openStreaming();
@@ -54,7 +54,7 @@ describe("clients that go away or do not read", () => {
   after(() => serving[Symbol.asyncDispose]());
 
   for (const path of paths) {
-    test(`${path}: events come when their answers are sent`, async () => {
+    test(`${path}: events arrive when their responses are sent`, async () => {
       using stream = await open(serving, path, [
         "model.kept['go'] = go = threading.Event()",
         inThread("sender.send(answer('first'))", "kept['go'].wait(20)", "sender.send(answer('second'), FINAL)"),
@@ -67,7 +67,7 @@ describe("clients that go away or do not read", () => {
       assert.deepEqual(stream.events().map(textOf), ["first", "second"]);
     });
 
-    test(`${path}: a client that reads nothing stops the model at a bounded number of answers`, async () => {
+    test(`${path}: a client that reads nothing stops the model at a bounded number of responses`, async () => {
       using stream = await open(serving, path, answersWithoutEnd("kept['stopped'] = 'told'"));
       stream.pause();
       const count = await sentWhenStill((expression) => told(serving, path, expression));
@@ -78,7 +78,7 @@ describe("clients that go away or do not read", () => {
       await until("the model is told", async () => (await told(serving, path, "model.kept.get('stopped')")) === "told");
     });
 
-    test(`${path}: a client that goes in the middle is told to the model`, async () => {
+    test(`${path}: the model is notified of a client that disconnects during the stream`, async () => {
       using stream = await open(
         serving,
         path,
@@ -124,7 +124,7 @@ describe("a stop while a model streams", () => {
     assert.deepEqual(stream.events().map(textOf), ["one", "two"]);
   });
 
-  test("ends a stream that does not end with an error event when its time is over", async () => {
+  test("ends an endless stream with an error event when its time is over", async () => {
     await using serving = await openStreaming("--exit-timeout-secs=1");
     using stream = await open(serving, "/invocations", "model.kept['sender'] = sender; sender.send(answer('one'))");
     await until("there is an event", () => stream.events().length === 1);

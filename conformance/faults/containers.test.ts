@@ -30,7 +30,7 @@ const call = (serving: Serving, id: string, does: string) =>
 const said = (answer: Answer) => `${answer.status} ${answer.body.toString()}`;
 const workers = (serving: Serving) => descendantsOf(serving.server.pid).map(({ pid }) => pid);
 
-describe("without a bound on memory", () => {
+describe("without a memory limit", () => {
   let serving: Serving;
   before(async () => {
     serving = await openServing({ flags });
@@ -75,7 +75,7 @@ describe("without a bound on memory", () => {
     await assertGoodAnswers();
   });
 
-  test("ids that are no names, and bodies that are no load, are refused", async () => {
+  test("invalid ids and invalid load bodies are rejected", async () => {
     const url = await unpackInto(serving, "named");
     for (const id of ["../good", "a/b", "a b", "", "x".repeat(300), "ä"]) {
       const answer = await load(serving, id, url);
@@ -88,7 +88,7 @@ describe("without a bound on memory", () => {
     await assertGoodAnswers();
   });
 
-  test("a model that is loaded twice is 409, one that is not loaded 404, and both leave the loaded ones alone", async () => {
+  test("a second load is 409, a call to an unloaded model 404, and neither affects the loaded models", async () => {
     const url = await unpackInto(serving, "twice");
     assert.equal((await load(serving, "twice", url)).status, 200);
     assert.equal((await load(serving, "twice", url)).status, 409);
@@ -114,7 +114,7 @@ describe("without a bound on memory", () => {
     await until("its worker is gone", () => workers(serving).length === before);
   });
 
-  test("an unload waits for the request that the model still works on", async () => {
+  test("an unload waits for the model's running request", async () => {
     const url = await unpackInto(serving, "busy");
     await load(serving, "busy", url);
     const held = call(serving, "busy", "hold it");
@@ -127,7 +127,7 @@ describe("without a bound on memory", () => {
     assert.equal((await removed).status, 200);
   });
 
-  test("a model whose archive is deleted under it keeps answering", async () => {
+  test("a model whose archive is deleted after its load keeps answering", async () => {
     const url = await unpackInto(serving, "gone");
     await load(serving, "gone", url);
     await rm(join(serving.mlRoot, "models", "gone"), { recursive: true });
@@ -163,7 +163,7 @@ class TritonPythonModel:
     return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(r, "VALUE").as_numpy())]) for r in requests]
 `;
 
-  test("a model beyond the budget is 507 and leaves no process; after an unload it has room", async () => {
+  test("a model over the budget is 507 and leaves no process; it loads after an unload", async () => {
     for (const hash of ["a", "b", "c"]) await unpackInto(serving, hash, heavy(24));
     const url = (hash: string) => `/opt/ml/models/${hash}/model`;
     assert.equal(said(await load(serving, "a", url("a"))), "200 ");

@@ -35,7 +35,7 @@ const ways = (place: string) => [
   { args: ["--repository", join(place, "models"), "--name=encoder"], made: join(place, "models", "encoder") },
 ];
 
-test("where files may not grow that far, nothing is left behind, wherever the limit is met", async () => {
+test("when a file size limit is reached, nothing is left behind, at any limit", async () => {
   const place = join(directory, "limited");
   await mkdir(place);
   const [whole] = ways(place);
@@ -57,7 +57,7 @@ test("where files may not grow that far, nothing is left behind, wherever the li
 });
 
 if (mayMount()) {
-  test("on a full disk nothing is left behind, the model that was there is, and with room it is written", async () => {
+  test("on a full disk nothing is left behind and the earlier model is kept; with free space the model is written", async () => {
     const place = join(directory, "small");
     await mkdir(place);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=192k", "tmpfs", place], { stdio: "pipe" });

@@ -161,7 +161,7 @@ test("one flipped bit in any file of the data directory loses nothing that the s
   );
 });
 
-test("empty and garbage files and things put there by nobody, in every directory at once, keep nothing from starting", async () => {
+test("empty, garbage and unknown files in every directory do not prevent a start", async () => {
   const found = await startedOver("stopped", async (root) => {
     const paths = await filesOf("stopped");
     const part = paths.find((path) => /uploads\/.*\/1\.json$/.test(path)) ?? "";

@@ -42,7 +42,7 @@ const zygoteOf = (serving: Serving) => {
   return zygote.pid;
 };
 
-test("kill -9 of a worker fails the requests it held, with the signal, and no other", async () => {
+test("kill -9 of a worker fails its executing requests, with the signal, and no others", async () => {
   await using serving = await open("instance_group { count: 2 kind: KIND_CPU }");
   const { httpPort } = serving.server;
   const first = await hold(serving, "held", "a");
@@ -61,7 +61,7 @@ test("kill -9 of a worker fails the requests it held, with the signal, and no ot
   assert.ok(!pids.has(String(first.pid)));
 });
 
-test("workers that are killed one after the other fail what they were executing; what waited is executed by their successors", async () => {
+test("workers that are killed one after another fail their executing requests; waiting ones are executed by their successors", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   const words = ["a", "b", "c", "d"];
@@ -87,7 +87,7 @@ test("workers that are killed one after the other fail what they were executing;
   assert.ok(new Set(pids).size <= words.length);
 });
 
-test("what waited behind a killed worker goes to the instance that is left, and so does what comes meanwhile", async () => {
+test("requests that waited at a killed worker, and new ones, go to the remaining instance", async () => {
   const text = `import os, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -151,7 +151,7 @@ ensemble_scheduling { step [
   await until("the ensemble answers again", async () => (await infer(httpPort, "chain", doing("echo"))).status === 200);
 });
 
-test("kill -9 of the zygote harms no loaded model, and the next load starts another", async () => {
+test("kill -9 of the zygote affects no loaded model, and the next load starts another zygote", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   const held = await hold(serving, "held", "a");
@@ -167,7 +167,7 @@ test("kill -9 of the zygote harms no loaded model, and the next load starts anot
   assert.notEqual(zygoteOf(serving), zygote);
 });
 
-test("loads go on while a zygote that has learned a module takes over from one that is killed", async () => {
+test("loads continue while a zygote with more preloaded modules replaces one that is killed", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   const text = "import wave\nclass TritonPythonModel:\n  def execute(self, requests): return []\n";
@@ -185,7 +185,7 @@ test("loads go on while a zygote that has learned a module takes over from one t
   }
 });
 
-test("a worker that dies after its zygote is started again all the same", async () => {
+test("a worker that dies after its zygote is restarted", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   process.kill(zygoteOf(serving), "SIGKILL");
@@ -209,7 +209,7 @@ test("kill -9 of the server ends every process below it, hung models and orphans
   await assertNothingLeft(serving);
 });
 
-test("a server that is asked to stop answers what it holds first, refuses what comes then, and leaves nothing", async () => {
+test("a server that is stopped first answers its running requests, rejects new ones, and leaves nothing behind", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   const silent = connect(httpPort, "127.0.0.1");
@@ -231,7 +231,7 @@ test("a server that is asked to stop answers what it holds first, refuses what c
   await assertNothingLeft(serving);
 });
 
-test("a server that is asked to stop while a model hangs ends with 1 after its exit timeout, and leaves nothing", async () => {
+test("a server that is stopped while a model hangs exits with 1 after its exit timeout, and leaves nothing behind", async () => {
   await using serving = await open("", ["--exit-timeout-secs=1"]);
   const told = infer(serving.server.httpPort, "held", doing("spin"));
   await pidIn(join(serving.repository, "held", "spin.running"));

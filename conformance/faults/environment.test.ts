@@ -28,7 +28,7 @@ const seen = (text: string) => JSON.parse(text) as Environment;
 const chosen = (environment: Environment, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, environment[name]]));
 
-test("models see the server's whole environment but what is set for its own Node", async () => {
+test("models see the server's whole environment except the variables for its own Node", async () => {
   const given = {
     MY_SETTING: "7",
     OMP_NUM_THREADS: "9",
@@ -48,7 +48,7 @@ test("models see the server's whole environment but what is set for its own Node
   for (const name of [...Object.keys(ours), "NODE_COMPILE_CACHE"]) assert.equal(environment[name], undefined, name);
 });
 
-test("CreateModel's Environment reaches model code; what only the platform was given does not", async () => {
+test("CreateModel's Environment reaches model code; the platform's own variables do not", async () => {
   const given = {
     MY_SETTING: "of the model",
     OMP_NUM_THREADS: "3",

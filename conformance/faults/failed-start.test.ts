@@ -5,7 +5,7 @@ import { ask } from "./asking.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { openServing } from "./serving.ts";
 
-test("without one of its repositories the server is up and not live, and serves none of the other's models", async () => {
+test("with a missing repository the server starts but is not live, and serves no models of its other repository", async () => {
   await using serving = await openServing({
     flags: ["--exit-on-error=false", "--model-repository=/nowhere/models"],
     write: ({ repository }) => writeFaultyModel(repository, "good", {}),

@@ -90,7 +90,7 @@ if (mayMount()) {
       await rm(filler);
     }
 
-    test("a model that no longer fits is refused with 507 and leaves no file, loaded models answer, and it loads when there is room", async () => {
+    test("a model that no longer fits is rejected with 507 and leaves no file, loaded models respond, and it loads when space is free", async () => {
       await assertAnswers(platform, "small.tar.gz");
       await filled(join(platform.place.data, "instances"), 2 * mebibyte, async () => {
         await assertNoSpaceFor(platform, "large.tar.gz");
@@ -100,7 +100,7 @@ if (mayMount()) {
       await assertAnswers(platform, "large.tar.gz");
     });
 
-    test("an object that no longer fits is refused and leaves no part of it, and others can be read and written", async () => {
+    test("an object that no longer fits is rejected and leaves no partial file, and others can be read and written", async () => {
       const objects = join(platform.place.data, "objects");
       const { bavail } = await statfs(objects);
       await filled(objects, 2 * mebibyte, async () => {
@@ -120,7 +120,7 @@ if (mayMount()) {
       await put(platform, "too-large.bin", randomBytes(4 * mebibyte));
     });
 
-    test("a model that the records have no room for is refused with the cause, and made when there is room", async () => {
+    test("a model for whose record there is no space is rejected with the cause, and created when space is free", async () => {
       const disk = join(platform.place.data, "records");
       const named = (name: string) =>
         new CreateModelCommand({
@@ -143,7 +143,7 @@ if (mayMount()) {
       await platform.sagemaker.send(named("there-is-room"));
     });
 
-    test("nobody fails whose requests are captured while the disk is full, and what was captured is written when there is room", async () => {
+    test("captured requests do not fail while the disk is full, and captured data is written when space is free", async () => {
       const { sagemaker, s3 } = platform;
       await sagemaker.send(
         new CreateEndpointConfigCommand({
@@ -176,7 +176,7 @@ if (mayMount()) {
       await until("it is written", async () => (await written()) === 1);
     });
 
-    test("bodies that outgrow the disk while they are sent are refused to the client that sends them to their end, and the platform goes on", async () => {
+    test("a client that sends a body larger than the disk to its end gets the error, and the platform continues", async () => {
       const { UploadId } = await platform.s3.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: "parts" }));
       const body = randomBytes(60 * mebibyte);
       const part = { Bucket: bucket, Key: "parts", UploadId, PartNumber: 1, Body: body };
@@ -195,7 +195,7 @@ if (mayMount()) {
 }
 
 if (mayMount()) {
-  test("a read-only disk and a full one are called that in one sentence by the commands that need them", async () => {
+  test("commands that need the disk report a read-only or full disk in one sentence", async () => {
     const directory = mkdtempSync(join(tmpdir(), "galatea-refused-"));
     const galatea = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
     const run = (...argv: string[]) => spawnSync(process.execPath, [galatea, ...argv], { encoding: "utf8" });
@@ -226,7 +226,7 @@ if (mayMount()) {
   });
 }
 
-describe("a bound on an endpoint's disk", () => {
+describe("a limit of an endpoint's disk", () => {
   let platform: Platform;
   before(async () => {
     platform = await Platform.open();
@@ -239,7 +239,7 @@ describe("a bound on an endpoint's disk", () => {
     await platform[Symbol.asyncDispose]();
   });
 
-  test("a model that can never fit is refused with 507, and those that fit in turn push each other out", async () => {
+  test("a model that can never fit is rejected with 507, and models that fit alternately evict each other", async () => {
     await assertAnswers(platform, "1.tar.gz");
     await assertNoSpaceFor(platform, "huge.tar.gz");
     for (const target of ["1.tar.gz", "2.tar.gz", "3.tar.gz", "1.tar.gz"]) await assertAnswers(platform, target);

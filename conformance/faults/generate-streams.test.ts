@@ -32,7 +32,7 @@ async function told(expression: string): Promise<string> {
   return (JSON.parse(body.toString()) as { OUT: string }).OUT;
 }
 
-test("events come when their answers are sent, not when the stream ends", async () => {
+test("events arrive when their responses are sent, not when the stream ends", async () => {
   using stream = await open([
     "model.kept['go'] = go = threading.Event()",
     inThread("sender.send(answer('first'))", "kept['go'].wait(20)", "sender.send(answer('second'), FINAL)"),
@@ -45,7 +45,7 @@ test("events come when their answers are sent, not when the stream ends", async 
   assert.deepEqual(stream.events().map(textOf), ["first", "second"]);
 });
 
-test("a client that reads nothing stops the model at a bounded number of answers, and nobody else", async () => {
+test("a client that reads nothing stops the model at a bounded number of responses, and affects no other client", async () => {
   using stream = await open(answersWithoutEnd("leave('stopped', sent)"));
   stream.pause();
   const count = await sentWhenStill(told);
@@ -59,7 +59,7 @@ test("a client that reads nothing stops the model at a bounded number of answers
 });
 
 for (const path of [streamPath, generatePath]) {
-  test(`a client of ${path} that goes in the middle is told to the model, which answers others`, async () => {
+  test(`the model is notified of a client of ${path} that disconnects during the stream, and answers others`, async () => {
     const name = `gone-${path.length}`;
     const code = inThread(
       "sender.send(answer('one'))",
@@ -95,7 +95,7 @@ test("kill -9 of the worker between events ends the stream with an error event, 
   assert.equal(await told("'well'"), "well");
 });
 
-test("an unload waits for a stream that ends, and ends one that does not", async () => {
+test("an unload waits for a finite stream, and ends an endless one", async () => {
   const { httpPort } = serving.server;
   using ending = await open(
     inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('two'), FINAL)"),

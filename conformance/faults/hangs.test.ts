@@ -54,7 +54,7 @@ const pidOf = (name: string) => pidIn(join(serving.repository, name, "pid"));
 const isGone = (pid: number) => !processesMarked(serving.mark).some((one) => one.pid === pid);
 const ended = (name: string) => `model '${name}' version 1 was ended while it executed: its unload waited for 1 s`;
 
-test("a model that hangs in execute is unloaded in time; what it held and what waited behind it is told so; it loads again", async () => {
+test("a model that hangs in execute is unloaded in time; its running and waiting requests get an error; it loads again", async () => {
   await writeFaultyModel(serving.repository, "hung", { text: hanging("execute") });
   await load(port, "hung");
   const asked = Array.from({ length: 12 }, () => infer(port, "hung", doing("any")));
@@ -85,7 +85,7 @@ test("a model that was stopped (SIGSTOP) while it executed, and one while it was
   await until("their workers are gone", () => isGone(busy) && idle.every(({ pid }) => isGone(pid)));
 });
 
-test("an ensemble over a step that hangs is unloaded in time with its step, and its request is told so", async () => {
+test("an ensemble over a step that hangs is unloaded in time with its step, and its request gets an error", async () => {
   await writeFaultyModel(serving.repository, "step", { text: hanging("execute") });
   const graph = `platform: "ensemble" ${faultyConfig.slice(faultyConfig.indexOf("max_batch_size"), faultyConfig.indexOf("output"))}
 output [{ name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }]
@@ -111,7 +111,7 @@ test("a model that hangs in finalize is ended in time", async () => {
 });
 
 for (const at of ["complete", "initialize"] as const) {
-  test(`a load that hangs in ${at} ends in time once its model is unloaded, and the next load is not held up`, async () => {
+  test(`a load that hangs in ${at} ends in time once its model is unloaded, and the next load is not delayed`, async () => {
     const name = `hangs_in_${at}`;
     await writeFaultyModel(serving.repository, name, { text: hanging(at) });
     const loading = load(port, name);
@@ -126,7 +126,7 @@ for (const at of ["complete", "initialize"] as const) {
     await assertEchoes(port, "bystander");
   });
 
-  test(`a server that is asked to stop while a model hangs in ${at} ends, and leaves nothing`, async () => {
+  test(`a server that is stopped while a model hangs in ${at} exits, and leaves nothing behind`, async () => {
     await using own = await openServing({ flags: ["--model-control-mode=explicit", "--exit-timeout-secs=1"] });
     await writeFaultyModel(own.repository, "hangs", { text: hanging(at) });
     const loading = load(own.server.httpPort, "hangs").catch(() => null);
@@ -137,7 +137,7 @@ for (const at of ["complete", "initialize"] as const) {
   });
 }
 
-test("a server that is asked to stop while a model hangs in finalize ends with 1 after its exit timeout, and leaves nothing", async () => {
+test("a server that is stopped while a model hangs in finalize exits with 1 after its exit timeout, and leaves nothing behind", async () => {
   await using own = await openServing({
     flags: ["--model-control-mode=explicit", "--load-model=hangs", "--exit-timeout-secs=1"],
     write: ({ repository }) => writeFaultyModel(repository, "hangs", { text: hanging("finalize") }),

@@ -230,7 +230,7 @@ test("with boto3 a model reads its own files and writes its own outputs, and rea
   assert.deepEqual(listed, [["files/vocabulary.txt", "one/model.tar.gz"]]);
 });
 
-test("CreateModel refuses grants that name nothing", async () => {
+test("CreateModel rejects grants with invalid values", async () => {
   await using platform = await Platform.open();
   for (const [name, value] of [
     ["GALATEA_OBJECT_PREFIXES", "results/"],

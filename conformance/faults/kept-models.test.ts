@@ -76,7 +76,7 @@ test("after kill -9 and after SIGTERM a model is not unpacked again, and equal f
   }
 });
 
-test("a model with a file that was altered meanwhile is unpacked again", async () => {
+test("a model whose file was altered between the runs is unpacked again", async () => {
   await answersAll();
   const [first = ""] = await pathsBelow("model.py");
   // Held open, so that its number is not given to the file that takes its place.
@@ -93,7 +93,7 @@ test("a model with a file that was altered meanwhile is unpacked again", async (
   await until("it is told", () => platform.log().includes("files have changed since they were unpacked"));
 });
 
-test("what kill -9 leaves half done is removed: trees without a description, instances of nobody, files of no tree", async () => {
+test("incomplete data after kill -9 is removed: trees without a description, unknown instances, files without a tree", async () => {
   await answersAll();
   const programs = await inodes("model.py");
   await platform.kill();
@@ -112,7 +112,7 @@ test("what kill -9 leaves half done is removed: trees without a description, ins
   for (const left of ["0123", "0123.tmp", "i-0123", "abc"]) assert.deepEqual(await pathsBelow(`/${left}`), []);
 });
 
-test("of a deleted endpoint nothing is kept", async () => {
+test("no data of a deleted endpoint is kept", async () => {
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
   await until("the endpoint is gone", async () => {
     const { Endpoints } = await platform.sagemaker.send(new ListEndpointsCommand({}));

@@ -86,7 +86,7 @@ async function talkMuch({ child, port }: Logging): Promise<void> {
   assert.ok(residentBytes(child.pid!) - before < 64 * mebibyte, "the lines do not pile up");
 }
 
-test("nobody reads the server's output any more: it serves, tells of the lines that are missing, and ends", async () => {
+test("a server whose output is no longer read serves, reports the number of lost lines, and exits", async () => {
   await using logging = await start(() => []);
   const output = logging.child.stdout!;
   output.pause();
@@ -101,7 +101,7 @@ test("nobody reads the server's output any more: it serves, tells of the lines t
   for (let round = 0; round < 3; round++) await infer(logging.port, "talker", doing("talk"));
 });
 
-test("the log file is a pipe that nobody reads: the server serves, and ends", async () => {
+test("a server whose log file is an unread pipe serves and exits", async () => {
   using reader = {
     fd: -1,
     [Symbol.dispose](): void {

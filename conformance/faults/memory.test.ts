@@ -75,7 +75,7 @@ async function allComesBack(): Promise<void> {
 
 const head = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
-test("hundreds of clients send slowly what they do not announce", async () => {
+test("memory stays bounded while hundreds of clients slowly send bodies of unknown length", async () => {
   const wires = await Promise.all(Array.from({ length: 300 }, () => Wire.open(port)));
   const piece = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(65_536, " "), Buffer.from("\r\n")]);
   const work = (async () => {
@@ -93,7 +93,7 @@ test("hundreds of clients send slowly what they do not announce", async () => {
   await allComesBack();
 });
 
-test("hundreds of clients announce much and send little", async () => {
+test("memory stays bounded while hundreds of clients announce large bodies and send little", async () => {
   const wires = await Promise.all(Array.from({ length: 200 }, () => Wire.open(port)));
   for (const wire of wires) wire.send(head(inferPath("faulty"), "Content-Length: 50000000\r\n") + '{"inputs":');
   await whileWatched(until("all but one have been refused", () => wires.filter((wire) => wire.ended).length === 199));
@@ -101,7 +101,7 @@ test("hundreds of clients announce much and send little", async () => {
   await allComesBack();
 });
 
-test("small bodies that inflate to large ones", async () => {
+test("memory stays bounded for small bodies that inflate to large ones", async () => {
   const bomb = gzipSync(Buffer.alloc(64 * mebibyte - 1, " "));
   const bombs = Array.from({ length: 60 }, () =>
     infer(port, "faulty", bomb, { headers: { "content-encoding": "gzip" } }),
@@ -122,7 +122,7 @@ function large(bytes: number): { body: Buffer; headers: Record<string, string> }
   };
 }
 
-test("more large tensors at a time than fit: some are answered, the others told to come again", async () => {
+test("when more large tensors arrive than fit, some requests are answered and the others get a retryable error", async () => {
   const { body, headers } = large(8 * mebibyte);
   const clients = Array.from({ length: 24 }, async () => {
     const answers: Answer[] = [];
@@ -138,7 +138,7 @@ test("more large tensors at a time than fit: some are answered, the others told 
   await allComesBack();
 });
 
-test("clients who do not read their large answers", async () => {
+test("memory stays bounded for clients that do not read their large responses", async () => {
   const { body, headers } = large(12 * mebibyte);
   const length = `Content-Length: ${body.length}\r\nInference-Header-Content-Length: ${headers["inference-header-content-length"]}\r\n`;
   const wires = await Promise.all(Array.from({ length: 12 }, () => Wire.open(port)));
@@ -152,7 +152,7 @@ test("clients who do not read their large answers", async () => {
   await allComesBack();
 });
 
-test("a model whose outputs find no memory: its client may come again, or is told that it never fits", async () => {
+test("a client of a model whose outputs do not fit gets a retryable error, or a permanent one if they can never fit", async () => {
   const never = await infer(port, "generous", doing("x", { value: [boundBytes] }));
   assert.match(
     errorOf(never, 413),

@@ -71,7 +71,7 @@ const statistics = (MetricName: string) =>
     return [total("SampleCount"), total("Sum"), Math.round(data.MetricDataResults?.[0]?.Values?.at(-1) ?? 0)];
   });
 
-test("after a stop the statistics are there, of the open minute too, and go on", async () => {
+test("after a stop the statistics are kept, including those of the open minute, and continue", async () => {
   await put("Stopped", 10, 20, 30);
   const before = await statistics("Stopped");
   assert.deepEqual(before.slice(0, 2), [3, 60]);
@@ -86,7 +86,7 @@ test("after a stop the statistics are there, of the open minute too, and go on",
   assert.deepEqual((await statistics("Stopped")).slice(0, 2), [4, 100]);
 });
 
-test("after kill -9 everything is there whose minute was written", async () => {
+test("after kill -9 the statistics of all written minutes are kept", async () => {
   await put("Killed", 1, 2, 3, 4);
   const before = await statistics("Killed");
   {

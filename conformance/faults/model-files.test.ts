@@ -112,7 +112,7 @@ async function wholeFiles(): Promise<readonly ModelFile[]> {
   return [onnx("slow", slow(2)), ...(await Promise.all(files))];
 }
 
-test("a file that was cut short is refused, wherever it ends", async () => {
+test("a truncated file is rejected, wherever it ends", async () => {
   for (const file of await wholeFiles()) {
     assert.equal((await loadFile(file)).status, 200, file.name);
     // What LightGBM writes behind its trees only training needs; ONNX's last field here is the version of its operators.
@@ -125,7 +125,7 @@ test("a file that was cut short is refused, wherever it ends", async () => {
   }
 });
 
-test("a file with a flipped bit is refused or is another model, and ends no neighbour", async () => {
+test("a file with a flipped bit is rejected or loads as a different model, and affects no other model", async () => {
   let random = 1;
   const next = (below: number) => (random = (random * 48271) % 2147483647) % below;
   let refusedCount = 0;
@@ -230,12 +230,12 @@ for (const file of madeToHarm) {
   });
 }
 
-test("a file that ends the process that reads it is refused, and the neighbours are answered", async () => {
+test("a file that crashes the process that reads it is rejected, and other models respond", async () => {
   const fixed = { ...dividingAtLoad, inputs: [{ name: "x", type: "INT32", dims: [1] } as const] };
   await assertRefused(onnx("dividing at load", fixed));
 });
 
-test("a model that asks for more than any memory fails its request, and no neighbour", async () => {
+test("a model that allocates too much memory fails its request, and no other model", async () => {
   const file = onnx("more elements than there is memory", {
     ...graph([
       operator("ConstantOfShape", ["n"], ["many"]),

@@ -76,7 +76,7 @@ for (const [sentence, does, text] of deaths) {
   });
 }
 
-test("a model that dies again and again is answered at once each time, and the server does not spin over it", async () => {
+test("each request to a model that dies repeatedly is answered at once, and the server does not busy-loop", async () => {
   const model = await loadFresh();
   const text = errorOf(await infer(port, model, doing("exit 3")), 500);
   // Each restart waits twice as long as the one before, 30 s at most: five more deaths take three seconds, twenty take six minutes.
@@ -136,7 +136,7 @@ for (const [sentence, text, said] of badStarts) {
   });
 }
 
-test("a model that prints without end is answered, others are answered meanwhile, and the server keeps none of it", async () => {
+test("a model that prints endlessly and other models respond, and the server buffers none of the output", async () => {
   const model = await loadFresh();
   const print = async () => {
     const asked = [infer(port, model, doing("chatter 64")), infer(port, model, doing("one_line 64"))];
@@ -150,7 +150,7 @@ test("a model that prints without end is answered, others are answered meanwhile
   assert.ok(grownBytes < 128 * 2 ** 20, `the server grew by ${grownBytes} bytes while 384 MiB were printed`);
 });
 
-test("a model that hangs with the interpreter lock held keeps nobody else waiting, and can be ended", async () => {
+test("a model that hangs with the interpreter lock held delays no other model, and can be ended", async () => {
   const model = await loadFresh();
   const left = new AbortController();
   const asked = infer(port, model, doing("spin"), { signal: left.signal });
@@ -164,7 +164,7 @@ test("a model that hangs with the interpreter lock held keeps nobody else waitin
   assert.ok(!workerPids().has(pid));
 });
 
-test("a load whose client has gone away ends its worker in the middle of initialize", async () => {
+test("a load whose client disconnects ends its worker in the middle of initialize", async () => {
   const name = `slow_${(modelCount += 1)}`;
   const text = `import os, time
 class TritonPythonModel:
@@ -212,7 +212,7 @@ test("a daemon that a model starts lives as long as the model, however that ends
   await until("nothing is left of it", () => workerPids().difference(before).size === 0);
 });
 
-test("model code reaches neither the server nor other models, and minds its own files and processes as ever", async () => {
+test("model code reaches neither the server nor other models, and can use its own files and processes", async () => {
   const model = await loadFresh();
   const ask = async (does: string) => textOf(await infer(port, model, doing(does)));
   const other = textOf(await infer(port, "bystander", doing("pid")));
@@ -224,7 +224,7 @@ test("model code reaches neither the server nor other models, and minds its own 
   else assert.notEqual(reached, "");
 });
 
-test("a view that model code keeps past its request never changes under it", async () => {
+test("a view that model code keeps after its request never changes", async () => {
   const model = await loadFresh();
   const elements = 300_000;
   const constant = (value: number) => Array.from({ length: elements }, () => value);
@@ -240,7 +240,7 @@ test("a view that model code keeps past its request never changes under it", asy
   assert.equal(sums, [1, 2, 3].map((value) => `${value * elements}.0`).join(","));
 });
 
-test("a view that is kept past a request whose client has gone away never changes either, and is given back when it is dropped", async () => {
+test("a view that is kept after a request whose client disconnected never changes, and is released when it is dropped", async () => {
   const model = await loadFresh();
   const elements = 3_000_000;
   const header = (does: string) =>

@@ -64,7 +64,7 @@ function heavy(bytes: number): Partial<OnnxModel> {
   };
 }
 
-test("a gigabyte that a run leaves in its process is charged, and given back when its model goes", async () => {
+test("a gigabyte that a run leaves in its process is charged, and released when its model is unloaded", async () => {
   await using shop = await open({ keptBytesMax: Number.MAX_SAFE_INTEGER });
   await shop.write("large", expanding(gibibyteOfFloats));
   await shop.write("small", harmless);
@@ -79,7 +79,7 @@ test("a gigabyte that a run leaves in its process is charged, and given back whe
   await until("only what is held is charged", () => shop.isCharged());
 });
 
-test("what a gigabyte's run leaves behind is given back within moments, and the charge is what is held", async () => {
+test("memory that a large run leaves behind is released soon, and the charge matches the allocated memory", async () => {
   await using shop = await open({});
   await shop.write("large", expanding(gibibyteOfFloats));
   await shop.bench.load("large");
@@ -87,7 +87,7 @@ test("what a gigabyte's run leaves behind is given back within moments, and the 
   await until("it is given back", () => shop.heldBytes() < 64 * mebibyte && shop.isCharged());
 });
 
-test("a load is refused for what runs of another model have left behind", async () => {
+test("a load is rejected because of memory that runs of another model have left behind", async () => {
   await using shop = await open({ keptBytesMax: Number.MAX_SAFE_INTEGER, settleMs: 60_000 }, 512 * mebibyte);
   await shop.write("large", expanding(gibibyteOfFloats));
   await shop.write("heavy", heavy(32 * mebibyte));
@@ -97,7 +97,7 @@ test("a load is refused for what runs of another model have left behind", async 
   await assert.rejects(shop.bench.load("heavy"), /Out of memory: model 'heavy'/);
 });
 
-test("24 names of one content hold and are charged with one session, whichever of them go", async () => {
+test("24 models with equal content share and are charged for one session, whichever of them are unloaded", async () => {
   await using shop = await open({});
   const names = Array.from({ length: 24 }, (_, index) => `tenant${index}`);
   await shop.write(names[0]!, heavy(64 * mebibyte));

@@ -27,7 +27,7 @@ import {
 } from "./onnx-workshop.ts";
 import { floats, request } from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
 
-test("a neighbour's run that was under way when the process ended is done again, and only the guilty one fails", async () => {
+test("other models' runs in a process that crashed are repeated, and only the run that crashed it fails", async () => {
   await using shop = await open();
   await using bad = await load(shop, "bad", dividing);
   await using busy = await load(shop, "busy", slow(200));
@@ -39,7 +39,7 @@ test("a neighbour's run that was under way when the process ended is done again,
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("content that ended two processes runs in one of its own, and its neighbours' process lives on; then it does not run", async () => {
+test("a model that crashed two processes runs in its own process, apart from other models, and after another crash not at all", async () => {
   await using shop = await open();
   await using bad = await load(shop, "bad", dividing);
   await using good = await load(shop, "good", harmless);
@@ -85,7 +85,7 @@ test("kill -9 of the process at any moment loses no block and no model", async (
   }
 });
 
-test("a client may go at any moment of a run: it ends, and the next run of its thread does not", async () => {
+test("a client may disconnect at any moment of a run: its run ends, and the thread's next run does not", async () => {
   await using shop = await open({ slotCount: 1 });
   await using loops = await load(shop, "loops", endless);
   await using good = await load(shop, "good", harmless);
@@ -100,7 +100,7 @@ test("a client may go at any moment of a run: it ends, and the next run of its t
   }
 });
 
-test("a process that hangs is ended with the run whose time is over; what else it did is done again", async () => {
+test("a process that hangs is ended with the run that timed out; its other runs are repeated", async () => {
   await using shop = await open({ deadlineMs: 2000, terminateMs: 100 });
   await using busy = await load(shop, "busy", endless);
   await using good = await load(shop, "good", harmless);
@@ -114,7 +114,7 @@ test("a process that hangs is ended with the run whose time is over; what else i
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("what a large run leaves in the library's memory pool is given back", async () => {
+test("memory that a large run leaves in the library's pool is released", async () => {
   await using shop = await open({ settleMs: 10 });
   await using large = await load(shop, "large", expanding(100 * mebibyte));
   await using good = await load(shop, "good", harmless);
@@ -148,7 +148,7 @@ for (const [what, change] of [
   ["changed", (path: string) => writeModel(path, { ...dividing })],
   ["removed", (path: string) => rm(path)],
 ] as const) {
-  test(`a ${what} file is not taken for the model that was loaded, when its process is replaced`, async () => {
+  test(`a ${what} file is not used as the loaded model when its process is replaced`, async () => {
     await using shop = await open();
     const source = await write(shop, "changing", harmless);
     await using model = await shop.load(source, "");
@@ -162,7 +162,7 @@ for (const [what, change] of [
   });
 }
 
-test("a run that had not begun when its process died is not blamed, however often that happens", async () => {
+test("a run that had not started when its process died is not counted as a crash, however often that happens", async () => {
   await using shop = await open();
   await using good = await load(shop, "good", harmless);
   await negates(good);

@@ -45,7 +45,7 @@ function assertNegated(answer: Answer): void {
 const runnersOf = (serving: Serving) =>
   descendantsOf(serving.server.pid).filter(({ command, state }) => state !== "Z" && command.includes("runner-worker"));
 
-test("a client's division that ends the process is answered with an error, and the server and its other models go on", async () => {
+test("a request that crashes the process gets an error, and the server and its other models continue", async () => {
   await using serving = await open({ bad: dividing, good: harmless });
   const { httpPort } = serving.server;
   assert.equal(
@@ -63,7 +63,7 @@ test("a client's division that ends the process is answered with an error, and t
   assert.equal((await ask(httpPort, { path: "/v2/health/live" })).status, 200);
 });
 
-test("a file that ends the process that loads it is refused with the model's name", async () => {
+test("a file that crashes the process that loads it is rejected with the model's name", async () => {
   await using serving = await open(
     { deadly: dividingAtLoad, good: harmless },
     { flags: ["--model-control-mode=explicit", "--load-model=good"] },
@@ -74,7 +74,7 @@ test("a file that ends the process that loads it is refused with the model's nam
   assertNegated(await infer(httpPort, "good", negation));
 });
 
-test("as many endless loops as there are instances leave another model its turn, and end with their clients", async () => {
+test("endless loops in all instances of a model do not block another model, and end with their clients", async () => {
   await using serving = await open(
     { loops: endless, good: harmless },
     { config: "instance_group { count: 4 kind: KIND_CPU }" },

@@ -118,7 +118,7 @@ async function ask(endpoint: string, number: number): Promise<number> {
   return (JSON.parse(await post(endpoint, { X: [number] })) as { X: number }).X;
 }
 
-test("a multi-model Triton container in a pipeline answers for the named model, and a Triton container behind it says that an answer is no request", async () => {
+test("a multi-model Triton container in a pipeline responds for the named model, and a Triton container after it reports that a response is not a valid request", async () => {
   // Between them a container is needed that makes inputs of outputs: the multi-model routes of Triton know no generate extension.
   await deploy("behind", [many("models"), single("after")]);
   const inputs = [{ name: "X", datatype: "FP32", shape: [1], data: [5] }];
@@ -138,7 +138,7 @@ test("a multi-model Triton container in a pipeline answers for the named model, 
   assert.deepEqual(outputs[0]?.data, [25]);
 });
 
-test("a model that calls the endpoint that it is in waits for itself until its patience or the invocation's time is over, and the pipeline goes on", async () => {
+test("a model that calls its own endpoint waits until its own timeout or the invocation's, and the pipeline continues", async () => {
   await deploy("circle", [single("first", { CALLS: "circle", PATIENCE: "1" }), single("second")]);
   assert.equal(await ask("circle", 5), 7);
   // At the invocation's limit the error would be the platform's, without the model's words.
@@ -151,7 +151,7 @@ test("a model that calls the endpoint that it is in waits for itself until its p
   assert.equal(await ask("circle", 5), 7);
 });
 
-test("a model that calls a pipeline behind which it stands is answered like anybody", async () => {
+test("a model that calls a pipeline which it is not part of is answered like any client", async () => {
   await deploy("called", [single("first"), single("second")]);
   await deploy("calling", [
     single("first", { CALLS: "called", PATIENCE: "20", GALATEA_INVOKABLE_ENDPOINTS: "called" }),

@@ -109,7 +109,7 @@ test("words pass through every container, and in Direct mode through the one tha
   for (const name of names) assert.equal(await ask("hello", "direct", name), `hello ${name}`);
 });
 
-test("the container whose model fails is named with its own status and words", async () => {
+test("the container whose model fails is named with its own status and error text", async () => {
   for (const name of names) {
     const { name: code, status, message } = await refused(ask(`${name}:fails`));
     assert.deepEqual([code, status], ["ModelError", 424]);
@@ -121,7 +121,7 @@ test("the container whose model fails is named with its own status and words", a
   assert.equal(await ask("hello"), "hello first middle last");
 });
 
-test("ten thousand times larger answers pass while they may, and are refused with the name of the container where not", async () => {
+test("responses ten thousand times larger pass within the limit, and over it are rejected with the name of the container", async () => {
   const grown = await ask("first:grows");
   assert.equal(grown, `${"first:grows first".repeat(10_000)} middle last`);
   const { status, message } = await refused(ask("middle:explodes"));
@@ -130,7 +130,7 @@ test("ten thousand times larger answers pass while they may, and are refused wit
   assert.equal(await ask("hello"), "hello first middle last");
 });
 
-test("kill -9 of the middle container under load: what it held fails in its name, and everything else is answered", async () => {
+test("kill -9 of the middle container under load fails its running requests with its name, and all others are answered", async () => {
   const clients = 8;
   let killedAt = Infinity;
   let restoredCount = 0;
@@ -165,7 +165,7 @@ test("kill -9 of the middle container under load: what it held fails in its name
   );
 });
 
-test("a container that is being started again keeps no other of a Direct endpoint from answering", async () => {
+test("a container that restarts does not affect other containers of a Direct endpoint", async () => {
   const before = platform.log().length;
   process.kill(serverOf("direct", "middle"), "SIGKILL");
   assert.equal(await ask("hello", "direct", "first"), "hello first");
@@ -176,7 +176,7 @@ test("a container that is being started again keeps no other of a Direct endpoin
   assert.equal(await ask("hello", "direct", "middle"), "hello middle");
 });
 
-test("a model that ends its worker fails the request in its container's name", async () => {
+test("a model that ends its worker fails the request with its container's name", async () => {
   const { message } = await refused(ask("last:dies"));
   assert.match(
     message,
@@ -208,7 +208,7 @@ test("an update to another pipeline during calls loses none, and the old contain
   assert.equal(serversOf("pipeline").length, 2);
 });
 
-test("an update to a pipeline with a model that is not there is rolled back, and says which container", async () => {
+test("an update to a pipeline with a missing model is rolled back, and names the container", async () => {
   await createConfig("broken", ["first", "absent"]);
   await platform.sagemaker.send(new UpdateEndpointCommand({ EndpointName: "pipeline", EndpointConfigName: "broken" }));
   const reason = await endpointIs(platform, "pipeline", "InService");
@@ -219,7 +219,7 @@ test("an update to a pipeline with a model that is not there is rolled back, and
   assert.equal(await ask("hello"), "hello first last");
 });
 
-test("after kill -9 of the platform every container of both endpoints comes back, in its order and its mode", async () => {
+test("after kill -9 of the platform every container of both endpoints is restored, in its order and its mode", async () => {
   await platform.kill();
   await platform.startAgain();
   await endpointIs(platform, "pipeline", "InService");

@@ -48,7 +48,7 @@ const textOf = async (does: string) => {
   return outputs.find((output) => output.name === "TEXT")?.data[0];
 };
 const workerPid = async () => Number(await textOf("pid"));
-test("kill -9 of a Python worker inside an endpoint fails the invocation it held, and the next is answered", async () => {
+test("kill -9 of a Python worker inside an endpoint fails its running invocation, and the next is answered", async () => {
   const held = refused(call("hold worker"));
   const pid = await pidIn(join(platform.place.meeting, "worker.running"));
   process.kill(pid, "SIGKILL");
@@ -68,7 +68,7 @@ test("kill -9 of a Python worker inside an endpoint fails the invocation it held
   assert.notEqual(await workerPid(), pid);
 });
 
-test("kill -9 of an endpoint's server fails the invocations it held, it is started again, and the endpoint stays in service", async () => {
+test("kill -9 of an endpoint's server fails its running invocations; it restarts, and the endpoint stays in service", async () => {
   const daemon = Number(await textOf("daemon"));
   const held = refused(call("hold server"));
   const worker = await pidIn(join(platform.place.meeting, "server.running"));
@@ -88,7 +88,7 @@ test("kill -9 of an endpoint's server fails the invocations it held, it is start
   await endpointIs(platform, name, "InService");
 });
 
-test("a server that is killed again and again comes back each time", async () => {
+test("a server that is killed repeatedly restarts each time", async () => {
   for (let round = 0; round < 3; round++) {
     const [server = 0] = await until("a server runs", () =>
       platform.servers().length === 1 ? platform.servers() : null,
@@ -104,7 +104,7 @@ test("a server that is killed again and again comes back each time", async () =>
   }
 });
 
-test("kill -9 of an endpoint's server during a cold load: the load is made again, and the request is answered", async () => {
+test("kill -9 of an endpoint's server during a cold load repeats the load, and the request is answered", async () => {
   const started = join(platform.place.meeting, "cold");
   const slow = `import os, time
 class TritonPythonModel:
@@ -126,7 +126,7 @@ class TritonPythonModel:
   assert.match(await asked, /"OUT"/);
 });
 
-test("an object that is deleted while its model loads: the load ends as it can, and the next request is told that there is none", async () => {
+test("a load whose object is deleted meanwhile ends, and the next request gets the error that there is no object", async () => {
   const started = join(platform.place.meeting, "loading");
   const slow = `import os, time
 class TritonPythonModel:
@@ -151,7 +151,7 @@ class TritonPythonModel:
   assert.match(await call("echo"), /"OUT"/);
 });
 
-test("kill -9 of the platform in the middle of an upload leaves no torn object, no part of it, and what was acknowledged", async () => {
+test("kill -9 of the platform in the middle of an upload leaves no partial object, and all acknowledged ones", async () => {
   const kept = Buffer.alloc(3_000_000, 7);
   await put("kept.bin", kept);
   const bytes = 64 * 2 ** 20;
@@ -240,7 +240,7 @@ test("an endpoint whose archive is missing at a start says so, and comes back wi
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: single }));
 });
 
-test("a second platform over the same data is refused and harms nothing of the first", async () => {
+test("a second platform over the same data is rejected and does not affect the first", async () => {
   const error = await platform.startBeside().then(
     () => assert.fail("it started"),
     (reason: Error) => reason.message,

@@ -62,7 +62,7 @@ function describeRequest(name: string): string {
   return `POST / HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n${body}`;
 }
 
-test("an endpoint that is updated loses no request: neither those its old instance holds nor those that come meanwhile", async () => {
+test("an update of an endpoint loses no request, neither running ones of its old instance nor new ones", async () => {
   const name = "updated";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
@@ -99,7 +99,7 @@ test("an endpoint that is updated loses no request: neither those its old instan
   await until("no server is left", () => platform.servers().length === 0);
 });
 
-test("an endpoint that is deleted takes no more requests and ends with the one it holds", async () => {
+test("an endpoint that is deleted accepts no more requests and ends after its running one", async () => {
   const name = "deleted";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
@@ -113,7 +113,7 @@ test("an endpoint that is deleted takes no more requests and ends with the one i
   await until("no server is left", () => platform.servers().length === 0);
 });
 
-test("an endpoint that is deleted while it comes up can be created again at once, and is another", async () => {
+test("an endpoint that is deleted while it starts can be created again at once, and is a new one", async () => {
   const name = "again";
   const go = join(platform.place.meeting, "go");
   const waits = `import os, time\nwhile not os.path.exists(${JSON.stringify(go)}): time.sleep(0.005)\n`;
@@ -139,7 +139,7 @@ test("an endpoint that is deleted while it comes up can be created again at once
   await until("no server is left", () => platform.servers().length === 0);
 });
 
-test("SIGTERM: the platform answers what is under way, holds nobody longer, and ends", async () => {
+test("at SIGTERM the platform answers running requests, does not wait for other connections, and exits", async () => {
   const name = "stopped";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");

@@ -51,14 +51,14 @@ const endless = (name: string, values: number) =>
 const isTold = (kept: string) =>
   until("the model is told", async () => (await told(`model.kept['${kept}']`)) === "told");
 
-test("the answer is all events, under the container's content type", async () => {
+test("the response contains all events, with the container's content type", async () => {
   const reply = await invoke(["for i in range(3): sender.send(answer(i))", "sender.send(flags=FINAL)"]);
   assert.equal(reply.ContentType, "text/event-stream; charset=utf-8");
   const events = reply.Body.transformToString().split("\n\n").slice(0, -1);
   assert.deepEqual(events.map(dataOf), ["0", "1", "2"]);
 });
 
-test("an error before any answer is a ModelError with the container's status, one behind an answer is an event", async () => {
+test("an error before the first response is a ModelError with the container's status, a later one is an event", async () => {
   const first = await refused(
     invoke("sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError('no')), FINAL)"),
   );
@@ -71,7 +71,7 @@ test("an error before any answer is a ModelError with the container's status, on
   );
 });
 
-test("the environment of the model says what an invocation is; what it cannot be fails the endpoint", async () => {
+test("the model's environment selects the kind of invocation; an invalid kind fails the endpoint", async () => {
   const modelDataUrl = `s3://${bucket}/streaming.tar.gz`;
   const typed = (inferenceType: string) => ({ SAGEMAKER_TRITON_INFERENCE_TYPE: inferenceType });
   await createEndpoint(platform, { name: "flat", modelDataUrl, environment: typed("generate_stream") });
@@ -85,13 +85,13 @@ test("the environment of the model says what an invocation is; what it cannot be
   assert.match(await endpointIs(platform, "wrong", "Failed"), said);
 });
 
-test("answers beyond the bound of an invocation are refused, and the model is told that nobody waits", async () => {
+test("responses over the limit of an invocation are rejected, and the model is notified of the cancellation", async () => {
   const { status, message } = await refused(invoke(endless("long", 4096)));
   assert.deepEqual([status, message], [413, "HTTP content length exceeded 6291456 bytes."]);
   await isTold("long");
 });
 
-test("a client that goes while answers are collected is told to the model", async () => {
+test("the model is notified of a client that disconnects while responses are collected", async () => {
   const leaving = new AbortController();
   const asked = refused(invoke(endless("gone", 1), leaving.signal));
   await until("the model has begun", async () => (await told("model.kept.get('gone', '')")) === "begun");
@@ -100,7 +100,7 @@ test("a client that goes while answers are collected is told to the model", asyn
   await isTold("gone");
 });
 
-test("a worker that dies between answers ends them with an error event", async () => {
+test("a worker that dies between responses ends the stream with an error event", async () => {
   const reply = await invoke(["sender.send(answer(1))", "time.sleep(0.1)", "os.kill(os.getpid(), 9)"]);
   const events = reply.Body.transformToString().split("\n\n").slice(0, -1);
   assert.equal(events.length, 2);

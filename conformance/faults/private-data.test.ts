@@ -57,7 +57,7 @@ async function openEndpoint(platform: Platform): Promise<void> {
   assert.match(await invoke(platform, "private", "one.tar.gz", doing("pid")), /\d/);
 }
 
-test("another user of the machine reads nothing of a data directory that the platform made", async () => {
+test("another user of the machine cannot read a data directory that the platform created", async () => {
   await using platform = await Platform.open(openWay);
   const { data } = platform.place;
   await openEndpoint(platform);
@@ -65,7 +65,7 @@ test("another user of the machine reads nothing of a data directory that the pla
   assert.deepEqual(readByOthers(data), []);
 });
 
-test("a start closes what an earlier release left open, and keeps what is not Galatea's", async () => {
+test("a start restricts permissions that an earlier release left open, and leaves other files unchanged", async () => {
   await using platform = await Platform.open(openWay);
   const { data } = platform.place;
   await openEndpoint(platform);
@@ -80,7 +80,7 @@ test("a start closes what an earlier release left open, and keeps what is not Ga
   assert.match(await invoke(platform, "private", "one.tar.gz", doing("pid")), /\d/);
 });
 
-test("a root that holds what is not Galatea's is left as it is, and the log says so", async () => {
+test("a root directory with other files is left unchanged, and the log says so", async () => {
   await using platform = await Platform.open(async (place) => {
     await openWay(place);
     mkdirSync(join(place.data, "records"));

@@ -149,7 +149,7 @@ test("an owner's HOME, proxies and certificates do not say where packages come f
   }
 });
 
-test("an endpoint whose packages cannot be had fails with pip's reason", async () => {
+test("an endpoint whose packages cannot be installed fails with pip's reason", async () => {
   await using platform = await Platform.open(async () => {}, { env: { PIP_NO_INDEX: "1" } });
   const modelDataUrl = await upload(platform, modelTelling("told = dict"));
   const environment = { GALATEA_PYTHON_PACKAGES: "galatea-probe==9.9" };

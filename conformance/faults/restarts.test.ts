@@ -48,7 +48,7 @@ test("after kill -9 the next platform has the same instances with the same model
   for (const name of ["many", "one"]) await endpointIs(platform, name, "InService");
 });
 
-test("kill -9 while the platform brings its instances back", async () => {
+test("kill -9 while the platform restores its instances loses none of them", async () => {
   const pids = await workerPids();
   for (let round = 0; round < 3; round++) {
     await platform.kill();
@@ -57,7 +57,7 @@ test("kill -9 while the platform brings its instances back", async () => {
   assert.deepEqual(await workerPids(), pids);
 });
 
-test("galatea restart: a request under way is answered, those that come meanwhile wait, and no model is loaded again", async () => {
+test("galatea restart: a running request is answered, new requests wait, and no model is loaded again", async () => {
   const pids = await workerPids();
   const stop = new AbortController();
   let answered = 0;
@@ -75,7 +75,7 @@ test("galatea restart: a request under way is answered, those that come meanwhil
   assert.deepEqual(await workerPids(), pids);
 });
 
-test("an instance that was killed with its platform is started again, beside those that go on", async () => {
+test("an instance that was killed with its platform is restarted, and the others keep running", async () => {
   const pids = await workerPids();
   const servers = platform.servers();
   await platform.kill();

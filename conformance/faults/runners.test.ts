@@ -82,7 +82,7 @@ test("the models of a python-based backend run its program, each over its own fi
   assert.equal((JSON.parse(config.toString()) as { backend: string }).backend, "words");
 });
 
-test("a backend without a program, and one that is a path, are none", async () => {
+test("a backend without a program, or with a path as its name, is rejected", async () => {
   for (const name of ["of_empty", "of_nobody", "of_path"])
     assert.match(errorOf(await load(port, name), 400), /unable to find backend library for backend '/);
 });

@@ -73,7 +73,7 @@ test("as many requests as MaxConcurrency says are executed at the same time, eac
   for (const { answer } of held) assert.match(await answer, /"OUT"/);
 });
 
-test("workers that the variant's memory has no room for are not started; their requests are executed by the others", async () => {
+test("workers that do not fit the variant's memory are not started; the other workers execute their requests", async () => {
   const large = program.replace("self.kept = []", "self.kept = [np.ones(300 << 20, np.uint8)]");
   await deploy("large", large);
   const held = Array.from({ length: concurrency }, (_, index) => hold("large", `large-${index}`));

@@ -103,7 +103,7 @@ async function round(place: Workplace, seed: number): Promise<void> {
   await assertNothingLeft(place);
 }
 
-test("a server that is asked to stop at any moment of its start ends at once, and leaves nothing", async () => {
+test("a server that is stopped at any moment of its start exits at once, and leaves nothing behind", async () => {
   const place = await makeWorkplace();
   try {
     const environment = await writeEnvironment(place);

@@ -80,7 +80,7 @@ async function assertAnswers(): Promise<void> {
   assert.deepEqual(stream.answers, ["WELL, final"]);
 }
 
-test("kill -9 of the decoupled step's worker is the last word, and the next request is answered", async () => {
+test("kill -9 of the decoupled step's worker ends the stream, and the next request is answered", async () => {
   using stream = open();
   stream.send("leave('pid', os.getpid()); sender.send(answer('one')); model.kept['sender'] = sender");
   await until("there is an answer", () => stream.answers.length === 1);
@@ -94,7 +94,7 @@ test("kill -9 of the decoupled step's worker is the last word, and the next requ
   await assertAnswers();
 });
 
-test("kill -9 of a later step's worker is the last word, and the decoupled model is told that nobody waits", async () => {
+test("kill -9 of a later step's worker ends the stream, and the decoupled model is notified of the cancellation", async () => {
   using stream = open();
   stream.send(
     inThread(
@@ -125,7 +125,7 @@ async function told(expression: string): Promise<string> {
   return stream.answers[0]!.replace(/, final$/, "");
 }
 
-test("a client that reads nothing stops the first model of an ensemble at a bounded number of answers, and nobody else", async () => {
+test("a client that reads nothing stops the first model of an ensemble at a bounded number of responses, and affects no other client", async () => {
   const requests = "for i in range(10): sender.send(large(i, 4096))\\nsender.send(flags=FINAL)";
   for (const [name, answer] of [
     ["piped_large", "large(sent, 4096)"],
@@ -148,7 +148,7 @@ test("a client that reads nothing stops the first model of an ensemble at a boun
   }
 });
 
-test("a client that goes in the middle is told to the decoupled model", async () => {
+test("the decoupled model is notified of a client that disconnects during the stream", async () => {
   using stream = open();
   stream.send(
     inThread(
@@ -165,7 +165,7 @@ test("a client that goes in the middle is told to the decoupled model", async ()
   await assertAnswers();
 });
 
-test("an unload of the ensemble, or of a step, waits for the last answer of a stream that ends", async () => {
+test("an unload of the ensemble, or of a step, waits for the last response of a finite stream", async () => {
   for (const name of ["piped", "streaming", "later"]) {
     using stream = open();
     stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('wait'), FINAL)"));
@@ -191,7 +191,7 @@ test("an unload ends a stream that does not end", async () => {
   await assertAnswers();
 });
 
-test("many streams at once over one ensemble are answered whole", async () => {
+test("many concurrent streams over one ensemble are answered completely", async () => {
   const [streamCount, answerCount] = [20, 30];
   const streams = Array.from({ length: streamCount }, () => open());
   try {

@@ -27,7 +27,7 @@ async function told(expression: string): Promise<string> {
 }
 const assertAnswers = async () => assert.equal(await told("'well'"), "well");
 
-test("kill -9 of the worker between answers ends every open stream with an error, and the next are answered", async () => {
+test("kill -9 of the worker between responses ends every open stream with an error, and the next are answered", async () => {
   using first = open();
   using second = open();
   for (const [name, stream] of [
@@ -51,7 +51,7 @@ test("kill -9 of the worker between answers ends every open stream with an error
   await assertAnswers();
 });
 
-test("a client that reads nothing stops the model at a bounded number of answers, and nobody else", async () => {
+test("a client that reads nothing stops the model at a bounded number of responses, and affects no other client", async () => {
   using stream = open();
   stream.pause();
   stream.send(answersWithoutEnd("leave('stopped', sent)"));
@@ -64,7 +64,7 @@ test("a client that reads nothing stops the model at a bounded number of answers
   await left("stopped");
 });
 
-test("a client that goes in the middle is told to the model, whose answers from then on go nowhere", async () => {
+test("the model is notified of a client that disconnects during the stream, and its later responses are dropped", async () => {
   using stream = open();
   stream.send(
     inThread(
@@ -81,7 +81,7 @@ test("a client that goes in the middle is told to the model, whose answers from 
   await assertAnswers();
 });
 
-test("an execute that waits for its client to read goes on when the client has gone", async () => {
+test("an execute that waits for its client to read continues when the client disconnects", async () => {
   {
     using stream = open();
     stream.pause();
@@ -149,7 +149,7 @@ test("many threads answer many requests of several streams at once, inside and o
   }
 });
 
-test("an answer that is too large for its frame is the model's error, and the next one is sent", async () => {
+test("a response that is too large for its frame is the model's error, and the next one is sent", async () => {
   using stream = open();
   stream.send(
     [

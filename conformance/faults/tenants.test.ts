@@ -100,7 +100,7 @@ async function targets(): Promise<Record<string, unknown>> {
 }
 const modelRoot = (path: string) => dirname(dirname(dirname(path)));
 
-test("of all that a tenant tries it reaches what is documented, and nothing else", async () => {
+test("a tenant reaches only what is documented, whatever it tries", async () => {
   const service = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
   await new Promise((resolve) => service.once("listening", resolve));
   try {
@@ -126,13 +126,13 @@ test("of all that a tenant tries it reaches what is documented, and nothing else
   }
 });
 
-test("after all that, the other tenant's answers and the shared weights are as they were", async () => {
+test("after these attempts, the other tenant's responses and the shared weights are unchanged", async () => {
   assert.equal(await textOf("victim.tar.gz", "weights"), sumOf(weights));
   await put("later.tar.gz", archive);
   assert.equal(await textOf("later.tar.gz", "weights"), sumOf(weights));
 });
 
-test("a process that a tenant leaves behind, its marks taken off, ends with the tenant's worker", async () => {
+test("a process that a tenant leaves behind without its markers ends with the tenant's worker", async () => {
   const left = Number(await textOf("leaving.tar.gz", `leave_behind`));
   assert.ok(isAlive(left));
   process.kill(Number(await textOf("leaving.tar.gz", "pid")), "SIGKILL");
@@ -147,7 +147,7 @@ test("a process that a tenant leaves behind ends with the server as well", async
   await until("the endpoint answers again", () => call("victim.tar.gz", "pid").catch(() => null));
 });
 
-test("a tenant that takes memory without end is ended, and nobody else", async () => {
+test("a tenant that allocates memory endlessly is ended, and no other tenant", async () => {
   const victim = await textOf("victim.tar.gz", "pid");
   const [server] = platform.servers();
   const error = await refused(call("greedy.tar.gz", `take_memory ${8 * 2 ** 30}`));

@@ -8,7 +8,7 @@ import { until } from "./until.ts";
 
 const count = (log: string, text: string) => log.split(text).length - 1;
 
-test("a model that fails to load at the start is told once, and a worker that dies is too", async () => {
+test("a model that fails to load at the start is logged once, and so is a worker that dies", async () => {
   await using serving = await openServing({
     flags: ["--exit-on-error=false", "--model-control-mode=explicit", "--load-model=bad", "--load-model=dies"],
     write: async ({ repository }) => {
