@@ -44,6 +44,14 @@ test("what is no session, what is over, and what is on another variant is refuse
   const wrong = bench.invoke("e", { opens: "s1" }, { SessionId: "NEW_SESSION" });
   await assert.rejects(wrong, { name: "ModelError", message: /is not a session id with an expiry time/ });
   await open(bench, "s2");
+  const errors = () => bench.samples.get("InvocationModelErrors")?.reduce((sum, each) => sum + each, 0);
+  const earlier = errors()!;
+  await assert.rejects(open(bench, "s2"), {
+    name: "ModelError",
+    message: "The model opened a session with id s2, but another open session has the same id.",
+    OriginalStatusCode: 502,
+  });
+  assert.equal(errors(), earlier + 1);
   const other = bench.invoke("e", {}, { SessionId: "s2", TargetVariant: "b" });
   await assert.rejects(other, { name: "ValidationError", message: /Session s2 is on variant all, not on variant b/ });
   const plain = await bench.invoke("e", { opens: `s3; Expires=${later}`, closes: "s2" });

@@ -94,8 +94,11 @@ test("what fails leaves what the model said in its failure object, and its topic
   assert.deepEqual([Buffer.from(content, "base64").toString(), encoding], ["the model is not well", "BASE64"]);
   const absent = await bench.result(await bench.ask("q", "", { inputUrl: `s3://${bucket}/nothing` }));
   assert.match(absent.text, /^Unable to download the input s3:\/\/results\/nothing: NoSuchKey/);
+  const errors5xx = () => bench.sums.get("q v Invocation5XXErrors");
+  assert.equal(errors5xx(), 1);
   const late = await bench.result(await bench.ask("q", "hang", { timeLimitSeconds: 0.1 }));
   assert.match(late.text, /^Your invocation timed out while waiting for a response from container primary/);
+  await eventually(() => errors5xx() === 2);
   assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
   await eventually(() => bench.messages.length === 4);
   const told = bench.messages[3]?.message["responseBody"] as { content: string };

@@ -13,6 +13,7 @@ import type { ObjectStore } from "../objects/index.ts";
 import {
   ContainerConnectionLost,
   bufferedBytesMax,
+  InvocationTimeout,
   timeoutText,
   payloadTooLarge,
   type InvocationReply,
@@ -44,7 +45,6 @@ export type AsyncRunOutcome =
   /** A temporary failure: the request must run again later. */
   | { readonly kind: "interrupted"; readonly why: unknown };
 
-class RunTimeout extends Error {}
 /** A fault of the input or of the output location that would also fail a further attempt. */
 class PermanentFault extends Error {}
 
@@ -58,7 +58,7 @@ export async function runAsyncInvocation(
   closing: AbortSignal,
 ): Promise<AsyncRunOutcome> {
   const { clock, memory } = options;
-  const late = () => new RunTimeout(timeoutText("primary"));
+  const late = () => new InvocationTimeout(timeoutText("primary"));
   using limit = openDeadline({ clock, afterMs: invocation.timeLimitMs, signal: closing, createError: late });
   using lease = new ByteLease(memory);
   let input: OpenedInput | null = null;
@@ -71,6 +71,9 @@ export async function runAsyncInvocation(
     options.trace.times.ModelLatency = (clock.monotonicNs() - askedNs) / 1000;
     try {
       return { kind: "answered", result: await store(invocation, reply, options, limit.signal) };
+    } catch (error) {
+      if (limit.hasExpired) reply.failed(error);
+      throw error;
     } finally {
       reply.done();
     }
@@ -267,7 +270,7 @@ function outcomeOfError(error: unknown, closing: AbortSignal): AsyncRunOutcome {
     kind: "refused",
     failure: { reason, text, logged },
   });
-  if (error instanceof RunTimeout || error instanceof PermanentFault)
+  if (error instanceof InvocationTimeout || error instanceof PermanentFault)
     return refused(`ClientError: ${message}`, message);
   if (diskFaultOf(error) !== null) return { kind: "interrupted", why: error };
   const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerConnectionLost;

@@ -75,6 +75,7 @@ export class SessionTable<Holder> {
     try {
       const { reply, holder } = await ask(null);
       if (reply.openedSession !== null) this.#add(reply, reply.openedSession, holder);
+      if (Buffer.isBuffer(reply.body)) reply.done();
       return { ...reply, closedSession: null };
     } finally {
       this.#openingCount -= 1;
@@ -84,9 +85,12 @@ export class SessionTable<Holder> {
   #add(reply: InvocationReply, { id, expiresMs }: OpenedSession, holder: Holder): void {
     if (this.holderOf(id) !== null) {
       if (!Buffer.isBuffer(reply.body)) reply.body.destroy();
-      reply.done();
       const text = `The model opened a session with id ${id}, but another open session has the same id.`;
-      throw new AwsError("ModelError", text, { statusFallback: 424 });
+      const members = { OriginalStatusCode: 502, OriginalMessage: text };
+      const error = new AwsError("ModelError", text, { statusFallback: 424, members });
+      reply.failed(error);
+      reply.done();
+      throw error;
     }
     if (this.#options.isServing(holder)) this.#open.set(id, { holder, expiresMs });
   }

@@ -11,6 +11,7 @@ export type { InvocationLimits, InvocationReply, InvocationRequest } from "./inv
 export {
   checkTargets,
   containerError,
+  InvocationTimeout,
   endpointNotFound,
   endpointStopped,
   timeoutText,

@@ -25,6 +25,7 @@ import { bufferedBytesMax, type InvocationLimits, type InvocationReply, type Inv
 import {
   connectionError,
   containerError,
+  InvocationTimeout,
   toModelError,
   streamError,
   timeoutText,
@@ -120,7 +121,8 @@ export class InstanceInvocations {
         if (hop.target.container.view.models !== null) await this.#lease(hop, { request, trace, mayGoElsewhere });
       }
       const reply = await this.#send(request, hops, { trace, finish, mayGoElsewhere });
-      if (Buffer.isBuffer(reply.body)) finish({ kind: "succeeded" });
+      // The caller calls `done` or `failed` for a new session: it may have to reject the session's id.
+      if (Buffer.isBuffer(reply.body) && request.session !== newSessionId) finish({ kind: "succeeded" });
       return reply;
     } catch (error) {
       finish(endOf(error, request, hops));
@@ -226,7 +228,7 @@ export class InstanceInvocations {
         begun: () => (trace.firstPartNs = clock.monotonicNs()),
         failed: (error) => {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
-          const isUnsent = request.isStreamed && trace.firstPartNs === 0;
+          const isUnsent = isHeld || (request.isStreamed && trace.firstPartNs === 0);
           const told = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
           // The container had sent more than the caller had read.
           const isUnread = failure.isLate && reply.body.readableLength > 0;
@@ -261,6 +263,7 @@ export class InstanceInvocations {
 /** Returns the outcome of a request that rejects with an error. */
 function endOf(error: unknown, { signal }: InvocationRequest, hops: readonly ChainHop[]): InvocationOutcome {
   if (error instanceof RequestNotSent) return { kind: "not-sent" };
+  if (signal.reason instanceof InvocationTimeout) return { kind: "timed-out" };
   return outcomeOfError(error, { isCancelled: signal.aborted, hasResponse: hops.some(({ status }) => status > 0) });
 }
 

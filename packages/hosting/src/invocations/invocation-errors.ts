@@ -47,6 +47,9 @@ export function connectionError(error: unknown, place: InvocationSource): AwsErr
   return containerError(503, `The container did not answer: ${text}`, place, { cause });
 }
 
+/** The reason of a caller's signal that aborts because the caller's own time limit has passed. */
+export class InvocationTimeout extends Error {}
+
 export function timeoutText(containerName: string): string {
   return (
     `Your invocation timed out while waiting for a response from container ${containerName}. Review the latency metrics for each ` +
