@@ -95,7 +95,8 @@ class EnsembleScheduler implements Scheduler {
 
   #planFor({ requestedOutputs }: InferenceRequest): EnsemblePlan {
     if (requestedOutputs === null || requestedOutputs.length === 0) return this.#planForAll;
-    const key = requestedOutputs.join("\n");
+    // A plan has its outputs in the order of the graph, whatever the order of the request.
+    const key = requestedOutputs.toSorted().join("\n");
     let plan = this.#plans.get(key);
     if (plan === undefined) {
       plan = selectEnsembleSteps(this.#shared.graph, requestedOutputs);
