@@ -1,7 +1,11 @@
-import type { Flag } from "../options/index.ts";
-import type { Command } from "./commands.ts";
+import type { Flag, FlagTable } from "../options/index.ts";
 
-type Described = Pick<Command, "name" | "summary" | "flags">;
+/** The description of a command. */
+interface Described {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: FlagTable;
+}
 
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
