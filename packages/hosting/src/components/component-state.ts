@@ -59,8 +59,13 @@ export function applyComponentEvent(record: ComponentRecord, event: ComponentEve
       assert(state.at === "InService", `update while ${state.at}`);
       const { goal, spec, deployment } = event;
       const next = spec === null ? specs : ([...specs, spec] as const);
-      const told = deployment === undefined ? {} : { lastDeployment: deployment };
-      return { ...record, ...told, specs: next, state: { at: "Updating", goal, bakesUntilMs: null, undoing: null } };
+      const deployed = deployment === undefined ? {} : { lastDeployment: deployment };
+      return {
+        ...record,
+        ...deployed,
+        specs: next,
+        state: { at: "Updating", goal, bakesUntilMs: null, undoing: null },
+      };
     }
     case "delete":
       return { ...record, state: { at: "Deleting" } };

@@ -34,9 +34,9 @@ export function instanceFailureReason(error: unknown, variantName: string): stri
 
 /** Returns the message of an error line; for a Python traceback, its last line and the location that raised the exception. */
 function causeIn(line: string): string | null {
-  const [, told] = errorLine.exec(line) ?? [];
-  if (told === undefined) return null;
-  const [what = "", where = ""] = unquoted(told).split("\n\nAt:\n");
+  const [, message] = errorLine.exec(line) ?? [];
+  if (message === undefined) return null;
+  const [what = "", where = ""] = unquoted(message).split("\n\nAt:\n");
   const [place = ""] = where.trim().split("\n");
   const cause = what.trim();
   if (place === "") return cause;

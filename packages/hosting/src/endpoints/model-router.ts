@@ -75,9 +75,9 @@ export class ModelRouter {
    * or after a time limit. Without this wait, a request soon after a restart of the platform would load a model that
    * another instance has in memory.
    */
-  async located(places: readonly AdoptedInstance[], asked: RequestedModel, signal: AbortSignal): Promise<void> {
+  async located(places: readonly AdoptedInstance[], requested: RequestedModel, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const { targetModel: target, targetContainer: name } = asked;
+    const { targetModel: target, targetContainer: name } = requested;
     const has = (place: AdoptedInstance) =>
       place.serves(name) && (place.holderOf(name)?.models.copyOf(target) ?? "absent") !== "absent";
     for (;;) {
@@ -95,8 +95,8 @@ export class ModelRouter {
    * Returns the instance for a request, among those that can serve it. If the model needs an additional copy, starts to
    * load it without waiting.
    */
-  choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], asked: RequestedModel): Place {
-    const { targetModel: target, targetContainer: name } = asked;
+  choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], requested: RequestedModel): Place {
+    const { targetModel: target, targetContainer: name } = requested;
     const model = {
       target,
       key: this.#options.key,

@@ -223,9 +223,9 @@ export class ServerlessFleet implements VariantFleet {
       await this.#untilRunning(limit.signal, "asks");
     } catch (error) {
       request.signal.throwIfAborted();
-      const told = this.#refusalOf(error);
-      recordRefusal(metrics, request, { error: told, nowNs: clock.monotonicNs() });
-      throw told;
+      const refusal = this.#refusalOf(error);
+      recordRefusal(metrics, request, { error: refusal, nowNs: clock.monotonicNs() });
+      throw refusal;
     }
     return await this.#fleet.invoke({ ...request, body, waitedMs: (clock.monotonicNs() - sinceNs) / 1e6 }, 1);
   }

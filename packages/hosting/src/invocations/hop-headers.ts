@@ -30,7 +30,7 @@ export interface HopPosition {
  * parameters; Accept is for the last container, and the name of a model for the multi-model one.
  */
 export function hopHeaders(
-  asked: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
   { isLast, isMultiModel, carried }: HopPosition,
 ): Readonly<Record<string, string>> {
   const {
@@ -39,7 +39,7 @@ export function hopHeaders(
     accept,
     "x-amzn-sagemaker-target-model": targetModel,
     ...others
-  } = asked;
+  } = headers;
   const sent: Record<string, string> = others;
   const type = carried === null ? contentType : carried.contentType;
   const length = carried === null ? contentLength : carried.byteLength;

@@ -229,11 +229,11 @@ export class InstanceInvocations {
         failed: (error) => {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
           const isUnsent = isHeld || (request.isStreamed && trace.firstPartNs === 0);
-          const told = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
+          const reported = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
           // The container had sent more than the caller had read.
           const isUnread = failure.isLate && reply.body.readableLength > 0;
-          finish(isUnread ? { kind: "cancelled" } : endOf(told, request, hops));
-          return told;
+          finish(isUnread ? { kind: "cancelled" } : endOf(reported, request, hops));
+          return reported;
         },
       };
     } catch (error) {

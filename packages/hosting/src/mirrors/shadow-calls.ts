@@ -94,8 +94,8 @@ export class ShadowCalls implements AsyncDisposable {
     const [only = Buffer.alloc(0)] = pieces;
     const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));
     const receivedNs = clock.monotonicNs();
-    const asked = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
-    const reply = await ask(asked).catch((error: unknown) => {
+    const shadowRequest = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
+    const reply = await ask(shadowRequest).catch((error: unknown) => {
       // The bytes of a response that was too long, or broke off, are counted.
       this.#allowance.consume(memory.bytes);
       throw error;

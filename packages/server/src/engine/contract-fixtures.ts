@@ -111,7 +111,7 @@ export const counts = (engine: Engine, modelName: string) =>
 export const index = async (engine: Engine) =>
   (await engine.repositoryIndex(false)).map((row) => [row.name, row.version, row.state, row.reason]);
 
-export const told = (code: InferenceCode, message: string | RegExp) => (error: unknown) => {
+export const failsWith = (code: InferenceCode, message: string | RegExp) => (error: unknown) => {
   assert.ok(error instanceof InferenceError);
   assert.equal(error.code, code);
   if (typeof message === "string") assert.equal(error.message, message);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hold, load, metadataOf, told, type Check, type EngineSubject } from "./contract-fixtures.ts";
+import { hold, load, metadataOf, failsWith, type Check, type EngineSubject } from "./contract-fixtures.ts";
 import { decoupledModels, inference } from "./inference.contract.ts";
 import { outputLabels } from "./model-view.ts";
 import { namespaces, repositoryControl } from "./repository-control.contract.ts";
@@ -23,21 +23,18 @@ export function engineContract(name: string, open: () => Promise<EngineSubject>)
 }
 
 function lookups(check: Check): void {
-  check(
-    "a name or version that is not there is told in Triton's words, by every method that looks one up",
-    async (engine) => {
-      await load(engine, "echo");
-      for (const [modelName, modelVersion, code, message] of [
-        ["nobody", "", "NOT_FOUND", "Request for unknown model: 'nobody' is not found"],
-        ["words", "", "NOT_FOUND", "Request for unknown model: 'words' is not found"],
-        ["echo", "3", "NOT_FOUND", "Request for unknown model: 'echo' version 3 is not found"],
-      ] as const) {
-        const target = { namespace: "", modelName, modelVersion };
-        assert.throws(() => engine.open(target), told(code, message));
-        assert.throws(() => engine.modelMetadata(target), told(code, message));
-      }
-    },
-  );
+  check("every method reports an unknown name or version in Triton's words", async (engine) => {
+    await load(engine, "echo");
+    for (const [modelName, modelVersion, code, message] of [
+      ["nobody", "", "NOT_FOUND", "Request for unknown model: 'nobody' is not found"],
+      ["words", "", "NOT_FOUND", "Request for unknown model: 'words' is not found"],
+      ["echo", "3", "NOT_FOUND", "Request for unknown model: 'echo' version 3 is not found"],
+    ] as const) {
+      const target = { namespace: "", modelName, modelVersion };
+      assert.throws(() => engine.open(target), failsWith(code, message));
+      assert.throws(() => engine.modelMetadata(target), failsWith(code, message));
+    }
+  });
 
   check("a model is found without a version, by its number and by -1", async (engine) => {
     await load(engine, "echo");

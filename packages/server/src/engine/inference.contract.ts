@@ -9,7 +9,7 @@ import {
   load,
   request,
   streamed,
-  told,
+  failsWith,
   withInputs,
   type Check,
 } from "./contract-fixtures.ts";
@@ -17,7 +17,7 @@ import {
 /** Contract tests of requests to models with one response for each request. */
 export function inference(check: Check): void {
   check(
-    "a request is answered with the outputs it asks for, and its memory is free when both are released",
+    "a response has the requested outputs, and all memory is free when request and response are released",
     async (engine) => {
       await load(engine, "echo");
       using model = hold(engine, "echo");
@@ -46,7 +46,7 @@ export function inference(check: Check): void {
     check(`${what} is refused in Triton's words, and the inputs are given back`, async (engine) => {
       await load(engine, "echo");
       using model = hold(engine, "echo");
-      await assert.rejects(model.infer(change(request(model, "echo", [1, 2]))), told("INVALID_ARG", message));
+      await assert.rejects(model.infer(change(request(model, "echo", [1, 2]))), failsWith("INVALID_ARG", message));
       assert.equal(model.arena?.usedBytes, 0);
     });
 
@@ -60,14 +60,14 @@ export function inference(check: Check): void {
     releaseResponse(await words([1, 0, 0, 0, 65, 0, 0, 0, 0]));
     await assert.rejects(
       words([1, 0, 0, 0, 65]),
-      told(
+      failsWith(
         "INVALID_ARG",
         "[request id: <id_unknown>] expected 2 string elements for inference input 'X' for model 'words', got 1",
       ),
     );
     await assert.rejects(
       words([9, 0, 0, 0, 65]),
-      told("INVALID_ARG", /^incomplete string data for inference input 'X'/),
+      failsWith("INVALID_ARG", /^incomplete string data for inference input 'X'/),
     );
     assert.equal(model.arena?.usedBytes, 0);
   });
@@ -75,7 +75,7 @@ export function inference(check: Check): void {
   check("what a model raises is the request's error, and the inputs are given back", async (engine) => {
     await load(engine, "failing");
     using model = hold(engine, "failing");
-    await assert.rejects(model.infer(request(model, "failing", [1])), told("INTERNAL", "boom"));
+    await assert.rejects(model.infer(request(model, "failing", [1])), failsWith("INTERNAL", "boom"));
     assert.equal(model.arena?.usedBytes, 0);
   });
 
@@ -120,9 +120,9 @@ export function inference(check: Check): void {
         [2, 1],
       ],
     );
-    const unknown = told("INVALID_ARG", "requested model 'nobody' is not available");
+    const unknown = failsWith("INVALID_ARG", "requested model 'nobody' is not available");
     assert.throws(() => engine.statistics("nobody", ""), unknown);
-    const absent = told("INVALID_ARG", "requested model version is not available for model 'echo'");
+    const absent = failsWith("INVALID_ARG", "requested model version is not available for model 'echo'");
     assert.throws(() => engine.statistics("echo", "2"), absent);
   });
 }
@@ -158,22 +158,22 @@ export function decoupledModels(check: Check): void {
 /** Invalid changes of a valid request to the model `echo` (one row of two numbers), with the error that each one causes. */
 const refusals: readonly (readonly [string, (good: InferenceRequest) => InferenceRequest, string])[] = [
   [
-    "an output that the model has not",
+    "an unknown output",
     (good) => ({ ...good, requestedOutputs: ["Y", "W"] }),
     "unexpected inference output 'W' for model 'echo'",
   ],
   [
-    "an input that is missing",
+    "a missing input",
     (good) => withInputs(good, []),
     "[request id: <id_unknown>] expected 1 inputs but got 0 inputs for model 'echo'. Got input(s) [], but missing required input(s) ['X']. Please provide all required input(s).",
   ],
   [
-    "an input that the model has not",
+    "an unknown input",
     (good) => withInputs(good, [{ ...good.inputs[0]!, name: "W" }]),
     "unexpected inference input 'W' for model 'echo'",
   ],
   [
-    "an input that is there twice",
+    "a repeated input",
     (good) => withInputs({ ...good, id: "r1" }, [good.inputs[0]!, { ...good.inputs[0]!, block: null }]),
     "[request id: r1] input 'X' already exists in request",
   ],
@@ -183,7 +183,7 @@ const refusals: readonly (readonly [string, (good: InferenceRequest) => Inferenc
     "[request id: <id_unknown>] inference input 'X' data-type is 'FP32', but model 'echo' expects 'INT32'",
   ],
   [
-    "a number of bytes that is not the shape's",
+    "a number of bytes that differs from the shape",
     (good) => withInputs(good, [{ ...good.inputs[0]!, shape: [1, 3] }]),
     "[request id: <id_unknown>] input byte size mismatch for input 'X' for model 'echo'. Expected 12, got 8",
   ],
@@ -193,7 +193,7 @@ const refusals: readonly (readonly [string, (good: InferenceRequest) => Inferenc
     "[request id: <id_unknown>] input 'X' has no shape but model requires batch dimension for 'echo'",
   ],
   [
-    "a batch beyond the model's",
+    "a batch larger than the maximum",
     (good) => withInputs(good, [{ ...good.inputs[0]!, shape: [5, 2] }]),
     "[request id: <id_unknown>] inference request batch-size must be <= 4 for 'echo'",
   ],

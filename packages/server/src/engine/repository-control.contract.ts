@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { releaseResponse } from "../inference/index.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { hold, index, load, request, signal, told, type Check } from "./contract-fixtures.ts";
+import { hold, index, load, request, signal, failsWith, type Check } from "./contract-fixtures.ts";
 
 /** Contract tests of loading and unloading by name, and of shutdown. */
 export function repositoryControl(check: Check): void {
@@ -33,10 +33,10 @@ export function repositoryControl(check: Check): void {
     await load(engine, "echo");
     await engine.unloadModel("echo", false);
     const target = { namespace: "", modelName: "echo", modelVersion: "" };
-    const none = told("NOT_FOUND", "Request for unknown model: 'echo' has no available versions");
+    const none = failsWith("NOT_FOUND", "Request for unknown model: 'echo' has no available versions");
     assert.throws(() => engine.open(target), none);
     await eventually(async () => (await index(engine)).every((row) => row.at(2) !== "UNLOADING"));
-    const notReady = told("UNAVAILABLE", "Request for unknown model: 'echo' version 1 is not at ready state");
+    const notReady = failsWith("UNAVAILABLE", "Request for unknown model: 'echo' version 1 is not at ready state");
     assert.throws(() => engine.open({ ...target, modelVersion: "1" }), notReady);
     assert.throws(() => engine.statistics("echo", ""), { code: "INVALID_ARG" });
     await load(engine, "echo");
@@ -52,10 +52,10 @@ export function repositoryControl(check: Check): void {
   });
 
   check("a name in no repository cannot be loaded, and may be unloaded", async (engine) => {
-    const pollError = told("INTERNAL", /^failed to load 'ghost', failed to poll from model repository/);
+    const pollError = failsWith("INTERNAL", /^failed to load 'ghost', failed to poll from model repository/);
     await assert.rejects(load(engine, "ghost"), pollError);
     await engine.unloadModel("ghost", false);
-    const unknown = told("NOT_FOUND", "Request for unknown model: 'ghost' is not found");
+    const unknown = failsWith("NOT_FOUND", "Request for unknown model: 'ghost' is not found");
     assert.throws(() => hold(engine, "ghost"), unknown);
   });
 
@@ -64,7 +64,7 @@ export function repositoryControl(check: Check): void {
     assert.deepEqual([engine.live, engine.ready], [true, true]);
     subject.exit();
     assert.deepEqual([engine.live, engine.ready], [false, false]);
-    assert.throws(() => hold(engine, "echo"), told("UNAVAILABLE", "Server not ready"));
+    assert.throws(() => hold(engine, "echo"), failsWith("UNAVAILABLE", "Server not ready"));
   });
 }
 
@@ -92,7 +92,7 @@ export function namespaces(check: Check): void {
     await engine.closeNamespace("a");
     assert.throws(
       () => hold(engine, "echo", "", "a"),
-      told("NOT_FOUND", "Request for unknown model: 'echo' is not found"),
+      failsWith("NOT_FOUND", "Request for unknown model: 'echo' is not found"),
     );
     assert.deepEqual([engine.memory("a").usedBytes, engine.memory().usedBytes], [0, usedBytes]);
     hold(engine, "echo", "", "b")[Symbol.dispose]();
@@ -102,17 +102,17 @@ export function namespaces(check: Check): void {
     await engine.openNamespace(source("a"), signal);
     await assert.rejects(
       engine.openNamespace(source("a"), signal),
-      told("ALREADY_EXISTS", "model repository '/archives/a' has already been registered"),
+      failsWith("ALREADY_EXISTS", "model repository '/archives/a' has already been registered"),
     );
     await engine.closeNamespace("a");
-    const unknown = told("NOT_FOUND", "model repository 'a' is not registered");
+    const unknown = failsWith("NOT_FOUND", "model repository 'a' is not registered");
     await assert.rejects(engine.closeNamespace("a"), unknown);
   });
 
   check("nothing is registered by a load that fails", async (engine) => {
     await assert.rejects(
       engine.openNamespace(source("a", "ghost"), signal),
-      told("INTERNAL", /^failed to load 'ghost'/),
+      failsWith("INTERNAL", /^failed to load 'ghost'/),
     );
     await assert.rejects(engine.closeNamespace("a"), { code: "NOT_FOUND" });
     await engine.openNamespace(source("a"), signal);

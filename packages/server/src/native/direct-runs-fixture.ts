@@ -7,7 +7,7 @@ import type { RunResult, RunValue } from "./run-wire.ts";
 export interface DirectRun {
   /** Packed elements, strings as a BYTES tensor; read in place. */
   readonly inputs: readonly { readonly index: number; readonly shape: readonly number[]; readonly data: Uint8Array }[];
-  /** null lets the library allocate; `place` is asked for memory then. */
+  /** null lets the library allocate; it then requests memory from `place`. */
   readonly outputs: readonly {
     readonly index: number;
     readonly target: { readonly shape: readonly number[]; readonly data: Uint8Array } | null;

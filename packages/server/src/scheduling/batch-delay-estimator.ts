@@ -5,7 +5,7 @@ const memory = 0.97;
 /** Maximum wait, as shares of the fixed cost: up to the expected return of the clients, and additionally when they are late. */
 const usualShare = 0.8;
 const lateShare = 0.2;
-/** Number of batch sizes that are told apart; larger batches count as the largest. */
+/** Number of distinguished batch sizes; larger batches count as the largest. */
 const sizesMax = 256;
 
 /**

@@ -344,10 +344,10 @@ export class EnsembleRun implements FrameRun {
 
   #stepFailed(error: InferenceError): void {
     const { code, message, reason } = error;
-    const told = `in ensemble '${this.graph.name}', ${message}`;
+    const fullMessage = `in ensemble '${this.graph.name}', ${message}`;
     // A rejected step counts as a failure of the ensemble's execution, not as a rejection: the ensemble accepted the request and ran.
     const own = reason === "request-refused" ? null : reason;
-    this.#fail(new InferenceError(code, told, { cause: error, reason: own }));
+    this.#fail(new InferenceError(code, fullMessage, { cause: error, reason: own }));
   }
 
   #fail(error: InferenceError): void {

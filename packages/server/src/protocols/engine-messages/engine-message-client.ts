@@ -67,9 +67,9 @@ export class EngineMessageClient implements Engine {
         return this.#requests.get(requestId)!.sink.respond(outcome, isFinal, taken);
       }
       case "over": {
-        const asked = this.#requests.get(message.requestId)!;
+        const pending = this.#requests.get(message.requestId)!;
         this.#requests.delete(message.requestId);
-        return asked.over();
+        return pending.over();
       }
       default:
         unreachable(message);
@@ -174,24 +174,24 @@ export class EngineMessageClient implements Engine {
     return (await promise) as Value;
   }
 
-  #told(method: PlainMethod, ...values: readonly unknown[]): unknown {
+  #callSync(method: PlainMethod, ...values: readonly unknown[]): unknown {
     return this.#sendRawRequest((callId) => ({ kind: "call", callId, method, values }));
   }
 
   serverMetadata(): ReturnType<Engine["serverMetadata"]> {
-    return this.#told("serverMetadata") as ReturnType<Engine["serverMetadata"]>;
+    return this.#callSync("serverMetadata") as ReturnType<Engine["serverMetadata"]>;
   }
 
   modelMetadata(target: ModelTarget): ReturnType<Engine["modelMetadata"]> {
-    return this.#told("modelMetadata", target) as ReturnType<Engine["modelMetadata"]>;
+    return this.#callSync("modelMetadata", target) as ReturnType<Engine["modelMetadata"]>;
   }
 
   statistics(modelName: string, modelVersion: string): ReturnType<Engine["statistics"]> {
-    return this.#told("statistics", modelName, modelVersion) as ReturnType<Engine["statistics"]>;
+    return this.#callSync("statistics", modelName, modelVersion) as ReturnType<Engine["statistics"]>;
   }
 
   memory(namespace?: string): ReturnType<Engine["memory"]> {
-    return this.#told("memory", namespace) as ReturnType<Engine["memory"]>;
+    return this.#callSync("memory", namespace) as ReturnType<Engine["memory"]>;
   }
 
   repositoryIndex(readyOnly: boolean): ReturnType<Engine["repositoryIndex"]> {

@@ -152,8 +152,8 @@ export class EngineMessageServer {
     if (outcome !== null) open.untaken.set(answerId, taken);
     if (outcome !== null && !(outcome instanceof InferenceError))
       for (const { block } of outcome.outputs) if (block !== null) this.lent.lend(block);
-    const told = outcome === null ? null : outcomeMessage(outcome);
-    this.#post({ kind: "answer", requestId, answerId, outcome: told, isFinal });
+    const plainOutcome = outcome === null ? null : outcomeMessage(outcome);
+    this.#post({ kind: "answer", requestId, answerId, outcome: plainOutcome, isFinal });
   }
 
   #taken(requestId: number, answerId: number): void {

@@ -97,12 +97,12 @@ export class GenerateCalls {
   }
 
   /** Prints an outcome. Throws an error of the engine that precedes any response, unless the HTTP response has begun. */
-  async #print(exchange: Exchange, outcome: Outcome, asked: AskedText): Promise<PrintedResponse> {
-    if (outcome instanceof InferenceError) return printedError(outcome, asked);
+  async #print(exchange: Exchange, outcome: Outcome, textOptions: AskedText): Promise<PrintedResponse> {
+    if (outcome instanceof InferenceError) return printedError(outcome, textOptions);
     try {
-      return { status: 200, text: await this.#text(exchange, outcome, asked) };
+      return { status: 200, text: await this.#text(exchange, outcome, textOptions) };
     } catch (error) {
-      return printedError(InferenceError.from(error), asked);
+      return printedError(InferenceError.from(error), textOptions);
     }
   }
 
