@@ -251,7 +251,9 @@ test("changes of another session are delivered by notification, and by polling w
   const batches = documents.changes(0, over.signal)[Symbol.asyncIterator]();
   const byOthers = (key: string, more = "") =>
     server.query(
-      `SET search_path = galatea; ${more} SELECT write_documents((SELECT epoch FROM document_feed), 99,
+      // The lock keeps the platform, which reconnects, from changing the epoch between its read and the write.
+      `SET search_path = galatea; ${more} SELECT 1 FROM document_feed FOR UPDATE;
+       SELECT write_documents((SELECT epoch FROM document_feed), 99,
         '[[{"d":"put","k":"k","i":"${key}","b":"","o":{}}]]', NULL)`,
       database,
     );

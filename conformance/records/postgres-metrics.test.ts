@@ -26,26 +26,12 @@ const start = Date.UTC(2026, 10, 21, 12);
 const logger = silentLogger;
 const limits = { seriesMax: 10_000, bytesMax: 1e8 };
 
-let server: PostgresServer;
-before(async () => {
-  server = await startPostgres("newest");
-});
-after(() => server[Symbol.asyncDispose]());
-
 let count = 0;
-async function newDatabase(): Promise<DatabaseAddress> {
+async function newDatabase(server: PostgresServer): Promise<DatabaseAddress> {
   const name = `metrics_${(count += 1)}`;
   await server.createDatabase(name);
   return parseDatabaseUrl(server.url(name));
 }
-
-metricStoreContract("metrics in PostgreSQL", async (options) => {
-  const opening = new AsyncDisposableStack();
-  const address = await newDatabase();
-  const { holder } = opening.use(await openPostgresDocuments({ address, logger }));
-  const metrics = opening.use(await openPostgresMetrics({ ...limits, ...options, address, holder, logger }));
-  return { metrics, [Symbol.asyncDispose]: () => opening.disposeAsync() };
-});
 
 /** Rejects writes of points that `mayWrite` does not permit, and every write after a kill. */
 function guarded(database: MetricDatabase, mayWrite: (hasPoints: boolean) => boolean): MetricDatabase {
@@ -59,10 +45,9 @@ function guarded(database: MetricDatabase, mayWrite: (hasPoints: boolean) => boo
   };
 }
 
-async function openDurable(options: DurableMetricsOptions) {
+async function openDurable(address: DatabaseAddress, options: DurableMetricsOptions) {
   const { clock, pointsPerWrite, mayWrite } = options;
-  const documents = await openPostgresDocuments({ address: await newDatabase(), logger });
-  const address = parseDatabaseUrl(server.url(`metrics_${count}`));
+  const documents = await openPostgresDocuments({ address, logger });
   let isKilled = false;
   const open = async () => {
     const records = guarded(
@@ -98,7 +83,31 @@ async function openDurable(options: DurableMetricsOptions) {
   };
 }
 
-durableMetricsContract("metrics in PostgreSQL", openDurable);
+for (const release of ["oldest", "newest"] as const) {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres(release);
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  metricStoreContract(`metrics in the ${release} PostgreSQL`, async (options) => {
+    const opening = new AsyncDisposableStack();
+    const address = await newDatabase(server);
+    const { holder } = opening.use(await openPostgresDocuments({ address, logger }));
+    const metrics = opening.use(await openPostgresMetrics({ ...limits, ...options, address, holder, logger }));
+    return { metrics, [Symbol.asyncDispose]: () => opening.disposeAsync() };
+  });
+
+  durableMetricsContract(`metrics in the ${release} PostgreSQL`, async (options) =>
+    openDurable(await newDatabase(server), options),
+  );
+}
+
+let server: PostgresServer;
+before(async () => {
+  server = await startPostgres("newest");
+});
+after(() => server[Symbol.asyncDispose]());
 
 const key: SeriesKey = {
   namespace: "Galatea/Models",
@@ -129,7 +138,7 @@ function loggerOf(lines: string[]): Logger {
 }
 
 test("while the database is away recording goes on, and every sample is there when it is back and after a restart", async () => {
-  const address = await newDatabase();
+  const address = await newDatabase(server);
   const clock = new UpkeepClock(start);
   const lines: string[] = [];
   let expected: [number, number] = [0, 0];
@@ -153,7 +162,7 @@ test("while the database is away recording goes on, and every sample is there wh
 });
 
 test("connections that break at any moment, also between a commit and its response, lose no sample and count none twice", async () => {
-  const address = await newDatabase();
+  const address = await newDatabase(server);
   await using network = await FaultyNetwork.open(server.port);
   const clock = new UpkeepClock(start);
   const proxied = parseDatabaseUrl(`postgres://galatea@127.0.0.1:${network.port}/metrics_${count}?sslmode=disable`);
@@ -174,7 +183,7 @@ test("connections that break at any moment, also between a commit and its respon
 });
 
 test("samples over the memory limit are dropped while the database is away, and a warning says how many points", async () => {
-  const address = await newDatabase();
+  const address = await newDatabase(server);
   const clock = new UpkeepClock(start);
   const dropped: { readonly message: string; readonly points: unknown }[] = [];
   const warned = createLogger((level, message, fields) => {
@@ -200,7 +209,7 @@ test("samples over the memory limit are dropped while the database is away, and 
 });
 
 test("a platform whose records were taken by another one writes no metrics any more", async () => {
-  const address = await newDatabase();
+  const address = await newDatabase(server);
   const clock = new UpkeepClock(start);
   const lines: string[] = [];
   const first = await openPlatform(address, { clock, logger: loggerOf(lines) });
