@@ -12,7 +12,7 @@ export type Pack = BenchModels;
 export async function pack(models: Pack): Promise<Buffer> {
   await using directory = await temporaryDirectory();
   await writeModels(directory.path, models);
-  // Awaited here: the directory goes with this scope.
+  // Awaited here, because the directory is removed at the end of this scope.
   return await packDirectory(directory.path);
 }
 

@@ -45,7 +45,7 @@ export interface Platform extends AsyncDisposable {
     more?: { readonly environment?: Record<string, string>; readonly instanceCount?: number },
   ): Promise<void>;
   createModel(name: string, key: string, environment: Record<string, string>): Promise<void>;
-  /** An endpoint whose containers stand behind each other, each with an archive. */
+  /** Creates an endpoint that is a pipeline of containers, each with an archive. */
   createPipeline(
     name: string,
     containers: readonly { readonly key: string; readonly environment: Record<string, string> }[],
@@ -182,7 +182,7 @@ async function untilUrlPrinted(output: NodeJS.ReadableStream, exited: Promise<vo
   }
 }
 
-/** InvokeEndpoint as bytes. The signature is none: what is told by it is the service, which an open platform needs. */
+/** InvokeEndpoint as bytes. The signature is not valid: it only names the service, which a platform without authentication needs. */
 export function invokeBytes(endpoint: string, targetModel: string, body: Uint8Array): Uint8Array {
   return requestBytes(`/endpoints/${endpoint}/invocations`, body, invokeHeaders(targetModel));
 }

@@ -23,7 +23,7 @@ export async function writeModels(directory: string, models: BenchModels): Promi
   }
 }
 
-/** A directory that goes away with its scope. */
+/** A directory that is removed at the end of its scope. */
 export async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(tmpdir(), "galatea-bench-"));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };

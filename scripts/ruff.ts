@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { cacheDirectory, ensureEnvironment } from "../conformance/environments/index.ts";
 
 /**
- * Formats the repository's Python, and mends of what the linter finds whatever can be mended without a thought:
+ * Formats the repository's Python and applies the linter's automatic fixes:
  *   node scripts/ruff.ts
  * `ruff.test.ts` checks the rules of `ruff.toml`.
  */

@@ -54,7 +54,7 @@ export function programs(): string[] {
     .filter((path) => /\.(ts|js|py|sh)$/.test(path) && !/\/(dist|gen|node_modules)\//.test(path));
 }
 
-/** Files that a program wrote are nobody's to tidy. */
+/** Generated files, which the checks skip. */
 export const isGenerated = (file: SourceFile) => file.path.includes("/gen/");
 
 export const isDoor = (file: Pick<SourceFile, "path">) => file.path.endsWith("/index.ts");

@@ -19,7 +19,7 @@ export interface JavaServer {
   readonly mainClass: string;
   readonly jars: string;
   readonly arguments: readonly string[];
-  /** Lines of its configuration beside addresses and workers. */
+  /** Lines of its configuration in addition to addresses and workers. */
   readonly settings: readonly string[];
   /** The log text after a model is registered. */
   readonly registration: Readonly<Record<string, string>>;

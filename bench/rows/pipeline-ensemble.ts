@@ -14,7 +14,7 @@ import { temporaryDirectory } from "../servers.ts";
 const training = fileURLToPath(new URL("../../examples/reading/train.py", import.meta.url));
 const steps = ["quality", "recognition", "topic"] as const;
 
-/** Quality, recognition and topic of examples/reading, one behind the other: as an inference pipeline of three containers, and as one ensemble in one. */
+/** Quality, recognition and topic of examples/reading in sequence: as an inference pipeline of three containers, and as one ensemble in one container. */
 export const pipelineEnsembleRow = {
   name: "pipeline-ensemble",
   async measure(context: BenchContext): Promise<Measure[]> {

@@ -94,7 +94,7 @@ interface Starts {
   readonly firstMs: number[];
   /** Time of the endpoint with an instance; all others are cold, and in service as soon as the platform responds. */
   readonly invokedMs: number[];
-  /** Processor time until then, the instance's aside: beside neighbours it says more than the time that passed. */
+  /** Processor time until then without the instance's; on a shared machine it is more reliable than wall time. */
   readonly processorMs: number[];
 }
 

@@ -199,7 +199,7 @@ class Figures {
     log(`${key}: ${figure.toFixed(1)}`);
   }
 
-  /** Ours beside each of the others. */
+  /** Galatea compared with each of the other servers. */
   measures(model: string, [own, ...rivals]: readonly [Contender, ...Contender[]]): readonly Measure[] {
     const of = (what: string, { name }: Contender) => this.#found.get(`${what} of ${name}`) ?? [];
     return rivals.flatMap((rival) =>

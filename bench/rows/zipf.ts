@@ -11,7 +11,7 @@ import { idealLruHitRate, zipf } from "../zipf.ts";
 const instanceType = "ml.c5.large";
 /** Memory for the models: enough for a tenth of them, within the instance's limit. Each needs 16 MiB and its worker's memory. */
 const modelBytes = 20 * 2 ** 20;
-/** Two small files, each charged with a block beside its bytes: what one model takes of the disk cache. A fifth of the models fit. */
+/** Disk cache bytes of one model: two small files, each charged with one block in addition to its bytes. A fifth of the models fit. */
 const modelDiskBytes = 10 * 2 ** 10;
 /** Share of an instance's memory for models; the rest is for the container. */
 const modelMemoryShare = 0.9;
@@ -31,7 +31,7 @@ interface Outcome {
   readonly times: { startMs: number; endMs: number }[];
 }
 
-/** Thousands of models behind one endpoint, asked with Zipf's weights by eight clients. */
+/** Thousands of models of one endpoint, invoked with Zipf's weights by eight clients. */
 export const zipfRow = {
   name: "zipf",
   async measure(context: BenchContext): Promise<Measure[]> {
