@@ -37,7 +37,7 @@ class TritonPythonModel:
 interface Started {
   readonly child: ChildProcess;
   readonly output: string;
-  /** Those of the packages of this repository, and of the client of PostgreSQL, that match. */
+  /** Those of the packages of this repository, and of the clients of PostgreSQL and S3, that match. */
   loaded(path: RegExp): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
@@ -72,7 +72,7 @@ async function started(t: TestContext, directory: string, ready: RegExp, words: 
     output,
     async loaded(path) {
       const urls = (await readFile(loaded, "utf8")).split("\n");
-      return urls.filter((url) => /\/packages\/|\/node_modules\/pg/.test(url) && path.test(url));
+      return urls.filter((url) => /\/packages\/|\/node_modules\/(pg|@aws-sdk)/.test(url) && path.test(url));
     },
     async stop() {
       const ended = once(child, "exit");
@@ -107,6 +107,7 @@ const patterns = /aws\/src\/services\/logs\/filter-patterns\//;
 const topics = /aws\/src\/(topics|topic-delivery|services\/sns\/sns-operations)/;
 const tools = /packages\/tools\//;
 const postgres = /\/records\/postgres\/|\/node_modules\/pg/;
+const s3 = /\/objects\/s3\/|\/node_modules\/@aws-sdk/;
 
 const openAt = /http:\/\/127\.0\.0\.1:\d+/;
 const urlOf = ({ output }: Started) => openAt.exec(output)?.[0] ?? "";
@@ -133,7 +134,7 @@ test("a platform loads Insights, metric filters, filter patterns and topics with
   const logs = logsOf(platform);
   await logs.send(new CreateLogGroupCommand({ logGroupName: "g" }));
   await logs.send(new FilterLogEventsCommand({ logGroupName: "g" }));
-  for (const path of [insights, metricFilters, patterns, topics, tools, postgres]) {
+  for (const path of [insights, metricFilters, patterns, topics, tools, postgres, s3]) {
     assert.deepEqual(await platform.loaded(path), []);
   }
 

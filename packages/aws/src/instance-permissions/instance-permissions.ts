@@ -68,8 +68,11 @@ export interface InstancePermissions {
   findWriter(accessKeyId: string): string | null;
   /** Decides by the actions and resources of the services' rows. */
   readonly isAllowed: PermissionCheck;
-  /** Returns whether a listing shows an object: objects that the caller cannot read are hidden. */
-  readonly isObjectListed: (accessKeyId: string | null, object: ObjectName) => boolean;
+  /**
+   * Returns the test of the objects that a listing shows: those that the caller cannot read are hidden. Null for a key
+   * that is not an instance's: every object is shown.
+   */
+  readonly isObjectListed: (accessKeyId: string | null) => ((object: ObjectName) => boolean) | null;
   /** Returns whether a listing shows a log group: groups of other owners' containers are left out. */
   readonly isGroupListed: (accessKeyId: string | null, group: string) => boolean;
 }
@@ -93,7 +96,11 @@ export function instancePermissions(keys: Pick<InstanceKeys, "find">, facts: Acc
       const access = Object.hasOwn(accesses, action) ? (accesses[action]?.(resource) ?? null) : null;
       return access !== null && isAccessAllowed(key.identity, access, facts);
     },
-    isObjectListed: (accessKeyId, object) => allows(accessKeyId, { to: "object", object, writes: false }),
+    isObjectListed(accessKeyId) {
+      const key = accessKeyId === null ? undefined : keys.find(accessKeyId);
+      if (key === undefined) return null;
+      return (object) => isAccessAllowed(key.identity, { to: "object", object, writes: false }, facts);
+    },
     isGroupListed: (accessKeyId, name) => allows(accessKeyId, { to: "log-group", name }),
   };
 }

@@ -55,6 +55,16 @@ export const upFlags = {
     },
     parsedDatabaseUrl,
   ),
+  objects: parsedFlag(
+    {
+      unit: "url",
+      about:
+        "keep the objects in the buckets of this S3 service, such as https://s3.eu-central-1.amazonaws.com or http://minio:9000, " +
+        "with the keys of the environment (AWS_ACCESS_KEY_ID...) or of ~/.aws/credentials, and the region of --region " +
+        "(default: the data directory)",
+    },
+    parsedObjectsUrl,
+  ),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "serverless-idle-secs": integerFlag({
     unit: "seconds",
@@ -85,7 +95,9 @@ export const upFlags = {
     default: 10 * 2 ** 30,
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
-    about: "bytes of objects that the code of one endpoint may keep in the object store; further writes get 507",
+    about:
+      "bytes of objects that the code of one endpoint may keep in the object store; further writes get 507. " +
+      "Not applied with --objects",
   }),
   "invokable-endpoint": listFlag({
     about:
@@ -142,6 +154,18 @@ function parsedAccount(text: string): string {
 function parsedOrigin(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
   throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
+}
+
+/** Returns the URL of an S3 service. The message leaves out the value, which may have a password. */
+function parsedObjectsUrl(text: string, flag: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.pathname !== "/") {
+    throw new UsageError(`invalid value for --${flag}: it has to be like https://s3.example.com, without a path`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new UsageError(`invalid value for --${flag}: keys come from the environment or from ~/.aws/credentials`);
+  }
+  return url.origin;
 }
 
 /** Returns the URL of a database. The message leaves out the value, which may have a password. */

@@ -211,8 +211,7 @@ async function store(
     source.destroy();
     // A broken or oversized response is an error of the container, not of the upload.
     if (answer.fault !== null) throw answer.fault;
-    // A disk fault such as a full disk is temporary: the request runs again later.
-    if (output !== null && error instanceof AwsError && diskFaultOf(error) === null) {
+    if (output !== null && error instanceof AwsError && !isTemporaryStoreError(error)) {
       record("ResponseUploadFailures", 1);
       const text = `Unable to upload the output to ${s3Url(output)}: ${error.code}: ${error.message}`;
       throw new PermanentFault(text, { cause: error });
@@ -220,6 +219,11 @@ async function store(
     throw error;
   }
   return { is: "completed", variantName, contentType, answer: answer.kept };
+}
+
+/** Returns whether a later attempt may succeed: the disk is full, or the S3 service of the objects does not respond. */
+export function isTemporaryStoreError(error: AwsError): boolean {
+  return error.code === "ServiceUnavailable" || diskFaultOf(error) !== null;
 }
 
 async function drained(answer: ResponseBytes, signal: AbortSignal): Promise<void> {

@@ -14,7 +14,7 @@ export {
   type AsyncInvocation,
   type AsyncState,
 } from "./async-invocation.ts";
-export { runAsyncInvocation, type AsyncRunOutcome } from "./async-run.ts";
+export { isTemporaryStoreError, runAsyncInvocation, type AsyncRunOutcome } from "./async-run.ts";
 export { EndpointQueue, queueKey } from "./endpoint-queue.ts";
 export type { QueuedInvocation } from "./invocation-queue.ts";
 export { s3Url } from "./output-locations.ts";

@@ -1,5 +1,5 @@
 import type { UnpackedArchive } from "../objects/index.ts";
-import { ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
+import { AwsError, ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ModelCostSet, costBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
@@ -209,7 +209,15 @@ export class ModelCache implements AsyncDisposable {
     const fresh =
       known !== undefined && limits.headAgeMsMax > 0 && clock.epochMs() - known.checkedAtMs < limits.headAgeMsMax;
     if (fresh) return known;
-    const found = await trees.find(target, signal);
+    const isAway = (error: unknown) => error instanceof AwsError && error.code === "ServiceUnavailable";
+    let found;
+    try {
+      found = await trees.find(target, signal);
+    } catch (error) {
+      // A model that is here is used while the S3 service of the objects does not respond.
+      if (known === undefined || !isAway(error)) throw error;
+      return known;
+    }
     const current = this.#current.get(target);
     if (found === null) {
       if (current !== undefined) this.#outdate(current);

@@ -21,7 +21,9 @@ import type { BucketStore, ObjectHead } from "./object-store.ts";
 const signal = new AbortController().signal;
 const logger = silentLogger;
 
-objectStoreContract("directory", async () => {
+objectStoreContract("directory", openBucket);
+
+async function openBucket() {
   const folder = await mkdtemp(join(tmpdir(), "galatea-store-"));
   const stores = [await openDirectoryStore({ folder, logger })];
   await stores[0]?.createBucket("bkt");
@@ -37,7 +39,7 @@ objectStoreContract("directory", async () => {
       await rm(folder, { recursive: true });
     },
   };
-});
+}
 
 /** Without the snapshot, which is written in the background. */
 async function filesOf(folder: string): Promise<string[]> {
@@ -62,6 +64,29 @@ for (let n = Number(process.argv[2]); ; n += 1) {
   await Promise.all([small("small"), small("small-" + n), store.delete("bkt", "small-" + (n - 1)), store.put("bkt", "k", chunks(), { signal }), store.put("bkt", "key-" + n, chunks(), { signal }), store.putPart({ bucket: "bkt", key: "m", uploadId }, 1, chunks(), { signal })]);
   process.stdout.write(n + "\\n");
 }`;
+
+test("bytes that were put before a bucket was made again are not put in the new one", async () => {
+  await using opened = await openBucket();
+  const { store } = opened;
+  const body = Readable.from(
+    (async function* () {
+      yield Buffer.alloc(2 ** 21);
+      await store.deleteBucket("bkt");
+      await store.createBucket("bkt");
+      yield Buffer.alloc(2 ** 16);
+    })(),
+  );
+  await assert.rejects(store.put("bkt", "k", body, { signal }), { code: "NoSuchBucket" });
+  const page = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 });
+  assert.deepEqual(page.objects, []);
+});
+
+test("an object without a file of its own is not linked", async () => {
+  await using opened = await openBucket();
+  const { store } = opened;
+  const short = await store.put("bkt", "short", Readable.from([Buffer.from("short")]), { signal });
+  assert.equal(await store.link(short, "bkt", "linked", { signal }), null);
+});
 
 test("kill -9 at any moment: every visible object is whole, acknowledged ones are there, leftovers are swept", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-kill-"));

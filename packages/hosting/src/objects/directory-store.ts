@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { AwsError, type Clock, KeyedLock, type Logger, systemClock, TaskGroup } from "@galatea/base";
+import { checkBucketName, isBucketName } from "./bucket-name.ts";
 import { checkBody, toStoreError, requiredDigests, receiveBody } from "./body-file.ts";
 import { checkCompleteRequest, checkCompletedChecksums, chooseParts, multipartEtag } from "./completed-parts.ts";
 import { isQuarantined, readChecksummed, checksummedText, quarantineFile } from "./damaged-file.ts";
@@ -19,6 +20,7 @@ import type {
   BucketStore,
   CompletedPart,
   CompleteOptions,
+  CountedStore,
   DeleteCondition,
   StoredItemUsage,
   ListOptions,
@@ -73,7 +75,7 @@ interface OpenBucket {
 }
 
 /** Opens a store: reads the entries of all buckets and removes the remains of interrupted writes. */
-export async function openDirectoryStore(options: DirectoryStoreOptions): Promise<BucketStore> {
+export async function openDirectoryStore(options: DirectoryStoreOptions): Promise<CountedStore> {
   const store = new DirectoryStore(options);
   await store.load();
   return store;
@@ -184,7 +186,7 @@ class DirectoryStore implements BucketStore {
   }
 
   async createBucket(bucket: string): Promise<BucketHead> {
-    if (!isBucketName(bucket)) throw new AwsError("InvalidBucketName", "The specified bucket is not valid.");
+    checkBucketName(bucket);
     return this.#moves.run(bucket, async () => {
       this.#refuseExisting(bucket);
       if (this.#buckets.size >= this.#limits.bucketsMax) {
@@ -489,6 +491,3 @@ async function isBucketFolder(folder: string): Promise<boolean> {
   const objects = await readdir(join(folder, "objects")).catch(() => []);
   return objects.length > 0;
 }
-
-const isBucketName = (name: string) =>
-  /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name) && !name.includes("..") && !/^\d+\.\d+\.\d+\.\d+$/.test(name);

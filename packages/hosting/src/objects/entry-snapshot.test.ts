@@ -13,7 +13,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { openDirectoryStore } from "./directory-store.ts";
 import { EntrySnapshot } from "./entry-snapshot.ts";
 import { keyHash } from "./object-entry.ts";
-import type { BucketStore } from "./object-store.ts";
+import type { BucketStore, ObjectHead } from "./object-store.ts";
 
 const signal = new AbortController().signal;
 const logger = silentLogger;
@@ -75,7 +75,7 @@ test("a start after a stop reads no object's file, but the snapshot", async () =
     await store[Symbol.asyncDispose]();
     const before = await contentsOf(folder);
     assert.deepEqual(
-      before.map(({ head, text }) => [head.key, text, head.headers]),
+      before.map(({ head, text }) => [head.key, text, (head as ObjectHead).headers]),
       [
         ["a", "one", { "x-amz-meta-m": "n" }],
         ["b/c", "two", {}],

@@ -150,8 +150,6 @@ export function objectStoreContract(
     assert.deepEqual(await bytesOf(store, "linked"), data);
     await store.delete("bkt", "source");
     assert.deepEqual(await bytesOf(store, "linked"), data);
-    const replaced = await store.put("bkt", "short", from(Buffer.from("short")), { signal });
-    assert.equal(await store.link(replaced, "bkt", "linked", { signal }), null, "its bytes have no file");
     assert.equal(await store.link(source, "bkt", "again", { signal }), null, "it is gone");
     const condition = { ifNoneMatch: "*" };
     const large = await store.put("bkt", "large", from(data), { signal });
@@ -162,10 +160,12 @@ export function objectStoreContract(
   test(`${name}: checksums that were asked for are kept`, async () => {
     await using opened = await open();
     const data = randomBytes(2 ** 21 + 3);
-    const algorithms = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const;
-    const announced = Object.fromEntries(algorithms.map((name) => [name, computeDigest(name, data)]));
-    const expect = { algorithms, announced: () => announced };
-    assert.deepEqual((await opened.store.put("bkt", "k", from(data), { signal, expect })).checksums, announced);
+    for (const name of ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const) {
+      const announced = { [name]: computeDigest(name, data) };
+      const expect = { algorithms: [name], announced: () => announced };
+      assert.deepEqual((await opened.store.put("bkt", "k", from(data), { signal, expect })).checksums, announced);
+      assert.deepEqual((await opened.store.head("bkt", "k")).checksums, announced);
+    }
   });
 
   test(`${name}: of concurrent writers one wins whole, and conditions hold at the moment of the write`, async () => {
@@ -229,16 +229,15 @@ export function objectStoreContract(
       { signal },
     );
     await assert.rejects(part, code("NoSuchUpload"));
-    const again = async () => {
-      await store.deleteBucket("bkt");
-      await store.createBucket("bkt");
-    };
-    for (const meanwhile of [() => store.deleteBucket("bkt"), again]) {
-      const put = store.put("bkt", "k", interrupted(meanwhile), { signal });
-      await assert.rejects(put, code("NoSuchBucket"));
-      await store.createBucket("bkt").catch(() => undefined);
-      assert.deepEqual(await keysOf(store), []);
-    }
+    const put = store.put(
+      "bkt",
+      "k",
+      interrupted(() => store.deleteBucket("bkt")),
+      { signal },
+    );
+    await assert.rejects(put, code("NoSuchBucket"));
+    await store.createBucket("bkt");
+    assert.deepEqual(await keysOf(store), []);
     const other = await store.createUpload("bkt", "m", plain);
     const inBucket = { bucket: "bkt", key: "m", uploadId: other.uploadId };
     const gone = store.putPart(

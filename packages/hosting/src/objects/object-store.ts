@@ -91,8 +91,13 @@ export interface ListOptions {
   readonly isListed?: (key: string) => boolean;
 }
 
+/** An object in a listing. The keys of `checksums` are its algorithms; a store may not know their values. */
+export interface ListedObject extends Omit<ObjectHead, "contentType" | "headers" | "checksums"> {
+  readonly checksums: Readonly<Record<string, string | null>>;
+}
+
 export interface ListPage {
-  readonly objects: readonly ObjectHead[];
+  readonly objects: readonly ListedObject[];
   readonly commonPrefixes: readonly string[];
   /**
    * Start of the next page, null at the end: the last key or prefix of a full page. A page that is not full stopped
@@ -109,13 +114,17 @@ export interface BucketHead {
 /** The highest part number; parts are numbered from 1. */
 export const partNumberMax = 10_000;
 
-export interface UploadHead {
+/** The checksum that the object of an upload gets; null: none. */
+export interface UploadChecksum {
+  readonly checksumAlgorithm: ChecksumAlgorithm | null;
+  readonly checksumType: ChecksumType;
+}
+
+export interface UploadHead extends UploadChecksum {
   readonly bucket: string;
   readonly key: string;
   readonly uploadId: string;
   readonly startedMs: number;
-  readonly checksumAlgorithm: ChecksumAlgorithm | null;
-  readonly checksumType: ChecksumType;
 }
 
 export interface UploadOptions {
@@ -184,15 +193,15 @@ export interface StoredItemUsage {
 /** The interface that S3 needs of a store. */
 export interface BucketStore extends ObjectStore {
   buckets(): Promise<readonly BucketHead[]>;
-  headBucket(bucket: string): Promise<BucketHead>;
+  headBucket(bucket: string): Promise<Pick<BucketHead, "bucket">>;
   /** Rejects with BucketAlreadyOwnedByYou if it exists. */
-  createBucket(bucket: string): Promise<BucketHead>;
+  createBucket(bucket: string): Promise<Pick<BucketHead, "bucket">>;
   /** Rejects with BucketNotEmpty while it has objects; unfinished uploads are deleted with it. */
   deleteBucket(bucket: string): Promise<void>;
   /**
-   * Writes an object with the bytes, ETag and checksums of another one, which are stored once for both. Resolves with
-   * null, and writes nothing, if the bytes cannot be shared: the source has no file of its own, is the result of a
-   * multipart upload, whose ETag a copy does not keep, or is not `source` any more.
+   * Writes an object with the bytes, ETag and checksums of another one without reading them. Resolves with null, and
+   * writes nothing, if the store cannot: the source is not `source` any more, or is the result of a multipart upload,
+   * whose ETag a copy does not keep; in a directory, it has no file of its own.
    */
   link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null>;
   /** Sets headers of an object or, with null, removes them; bytes, ETag and date stay. Durable like a put. */
@@ -205,7 +214,7 @@ export interface BucketStore extends ObjectStore {
    */
   completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead>;
   abortUpload(upload: UploadId): Promise<void>;
-  headUpload(upload: UploadId): Promise<UploadHead>;
+  headUpload(upload: UploadId): Promise<UploadChecksum>;
   /** Ascending by number. */
   listParts(upload: UploadId, options: ListPartsOptions): Promise<ItemPage<PartHead>>;
   /**
@@ -215,10 +224,13 @@ export interface BucketStore extends ObjectStore {
   listUploads(bucket: string, options: ListUploadsOptions): Promise<ItemPage<UploadHead>>;
   /**
    * Yields the objects and uploads of all buckets as they are while it is read; the caller may yield to the event loop
-   * meanwhile.
+   * meanwhile. Absent in a store that does not know them without a call for each.
    */
-  kept(): Iterable<StoredItemUsage>;
+  kept?(): Iterable<StoredItemUsage>;
 }
+
+/** A store that knows what it holds. */
+export type CountedStore = BucketStore & Required<Pick<BucketStore, "kept">>;
 
 /** Resolves with null instead of rejecting because the object or bucket does not exist. */
 export async function nullIfAbsent<Value>(found: Promise<Value>): Promise<Value | null> {

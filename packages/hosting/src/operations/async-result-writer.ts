@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { AwsError, diskFaultOf, retryWrite, unreachable } from "@galatea/base";
+import { AwsError, retryWrite, unreachable } from "@galatea/base";
 import {
   newRunTrace,
   expiredFailure,
@@ -13,6 +13,7 @@ import {
   type QueuedInvocation,
   type ResultOutbox,
   type AsyncRunTrace,
+  isTemporaryStoreError,
 } from "../async-inference/index.ts";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
@@ -94,8 +95,8 @@ export class AsyncResultWriter {
         signal,
       });
     } catch (error) {
-      // A disk fault is retried. Other errors, such as a missing bucket, are permanent: they are counted and the request ends.
-      if (!(error instanceof AwsError) || diskFaultOf(error) !== null) throw error;
+      // Other errors, such as a missing bucket, are permanent: they are counted and the request ends.
+      if (!(error instanceof AwsError) || isTemporaryStoreError(error)) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
       fleet.logger.warning("a failure could not be stored", { place: s3Url(failure), error: error.message });
     }

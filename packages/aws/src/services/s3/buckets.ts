@@ -1,5 +1,5 @@
 import { AwsError } from "@galatea/base";
-import type { ListPage, ObjectHead } from "@galatea/hosting/objects";
+import type { ListPage, ListedObject } from "@galatea/hosting/objects";
 import { uriEncode } from "../../signing/index.ts";
 import { malformedXml, readXml } from "../../wire/index.ts";
 import { sendEmpty, sendXml } from "./replies.ts";
@@ -102,15 +102,16 @@ function listParameters({ query }: S3Request): ListParameters {
 async function page(request: S3Request, parameters: ListParameters, startAfter: string): Promise<ListPage> {
   const { bucket, store, isListed, context } = request;
   const { prefix, delimiter, keysMax } = parameters;
-  const objects: ObjectHead[] = [];
+  const objects: ListedObject[] = [];
   const commonPrefixes: string[] = [];
   const missingCount = () => keysMax - objects.length - commonPrefixes.length;
+  const shown = isListed === null ? {} : { isListed };
   await store.headBucket(bucket);
   let nextStartAfter = keysMax === 0 ? null : startAfter;
   // A page that is not full ends with a hidden key, which would be visible in the next page's token.
   while (nextStartAfter !== null && missingCount() > 0) {
     const from: string = nextStartAfter;
-    const options = { prefix, delimiter, startAfter: from, keysMax: missingCount(), isListed };
+    const options = { prefix, delimiter, startAfter: from, keysMax: missingCount(), ...shown };
     const found = await store.list(bucket, options);
     objects.push(...found.objects);
     commonPrefixes.push(...found.commonPrefixes);
@@ -120,7 +121,7 @@ async function page(request: S3Request, parameters: ListParameters, startAfter: 
   return { objects, commonPrefixes, nextStartAfter };
 }
 
-const contents = (head: ObjectHead, encode: (text: string) => string) => ({
+const contents = (head: ListedObject, encode: (text: string) => string) => ({
   Key: encode(head.key),
   LastModified: new Date(head.lastModifiedMs).toISOString(),
   ETag: head.etag,

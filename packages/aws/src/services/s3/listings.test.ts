@@ -30,7 +30,16 @@ async function opened(keys: readonly string[]) {
   opening.defer(() => rm(folder, { recursive: true }));
   const store = opening.use(await openDirectoryStore({ folder, logger: silentLogger }));
   const gateway = createGateway({
-    services: [s3Service({ store, s3Domain: null, lists: (_, { key }) => !isHidden(key) })],
+    services: [
+      s3Service({
+        store,
+        s3Domain: null,
+        lists:
+          () =>
+          ({ key }) =>
+            !isHidden(key),
+      }),
+    ],
     credentials: null,
     regionDefault: "us-east-1",
     accountIdDefault: "111122223333",

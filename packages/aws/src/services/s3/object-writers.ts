@@ -1,11 +1,11 @@
 import { AwsError, EventLoopQueue, type Clock } from "@galatea/base";
-import type { BucketStore } from "@galatea/hosting/objects";
+import type { CountedStore } from "@galatea/hosting/objects";
 
 /** Header under which the name of an object's writer is stored, for writers with a quota. Responses never contain it. */
 export const writerHeader = "x-galatea-writer";
 
 export interface WriterQuotasOptions {
-  readonly store: Pick<BucketStore, "kept">;
+  readonly store: Pick<CountedStore, "kept">;
   /** Returns the writer with a quota by its key; null for the owner. The names are for users. */
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Maximum bytes of all objects and unfinished uploads of one writer. */

@@ -21,8 +21,8 @@ export interface S3Request {
   readonly store: BucketStore;
   /** Reserves space for a write of so many bytes. Throws above the caller's quota. */
   readonly reserve: (byteLength: number | null) => Promise<ObjectReservation>;
-  /** Returns whether a listing of the bucket shows a key to the caller. */
-  readonly isListed: (key: string) => boolean;
+  /** Returns whether a listing of the bucket shows a key to the caller; null: it shows all. */
+  readonly isListed: ((key: string) => boolean) | null;
   readonly clock: Clock;
 }
 

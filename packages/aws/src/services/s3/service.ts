@@ -13,8 +13,10 @@ export interface S3Dependencies {
   readonly s3Domain: string | null;
   /** Writers with a quota; none by default. */
   readonly writers?: WriterQuotas;
-  /** Returns whether a listing shows an object to the caller with that key; true by default. */
-  readonly lists?: (accessKeyId: string | null, object: { readonly bucket: string; readonly key: string }) => boolean;
+  /** Returns the test of the objects that a listing shows to the caller with that key; null, the default, shows all. */
+  readonly lists?: (
+    accessKeyId: string | null,
+  ) => ((object: { readonly bucket: string; readonly key: string }) => boolean) | null;
 }
 
 const scope = "s3";
@@ -41,10 +43,10 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
       const reserve = async (byteLength: number | null) =>
         (await writers?.reserve(context.accessKeyId, byteLength)) ?? unlimitedReservation;
       const { bucket } = address;
-      const isListed = (key: string) => lists?.(context.accessKeyId, { bucket, key }) ?? true;
+      const isShown = lists?.(context.accessKeyId) ?? null;
       const request = {
         ...address,
-        isListed,
+        isListed: isShown === null ? null : (key: string) => isShown({ bucket, key }),
         method,
         headers,
         payload,

@@ -62,6 +62,7 @@ export async function platformServices(
   await ensureRole(iam, accountId, executionRoleName);
   const sessions = new StsSessions({ clock, randomBytes, sessionsMax });
   const executionRole = { roleName: executionRoleName, sessionName: "galatea" };
+  const kept = store.kept?.bind(store);
   const services = awsServices({
     hosting,
     ...scaled,
@@ -73,7 +74,16 @@ export async function platformServices(
     s3Domain: null,
     lists: parts.lists,
     listsGroup: parts.listsGroup,
-    writers: new WriterQuotas({ store, writerOf: parts.writerOf, bytesMax: parts.writerBytesMax, clock }),
+    ...(kept === undefined
+      ? {}
+      : {
+          writers: new WriterQuotas({
+            store: { kept },
+            writerOf: parts.writerOf,
+            bytesMax: parts.writerBytesMax,
+            clock,
+          }),
+        }),
     series,
     logs,
     metricFilters: opening.use(

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { makeDirectory, type Clock, type Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
 import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
@@ -28,6 +29,8 @@ export interface StorageOptions {
   readonly snapshotDays: number;
   /** The URL of the PostgreSQL database of records and metrics; null: they are in SQLite, in the data directory. */
   readonly records: string | null;
+  /** The S3 service of the objects; null: they are in the data directory. */
+  readonly objects: { readonly endpoint: string; readonly region: string } | null;
 }
 
 /** The platform's stores. */
@@ -72,7 +75,7 @@ async function openFiles(
   directories: DataDirectories,
   options: StorageOptions,
 ): Promise<PlatformStorage> {
-  const { log: logger, records } = options;
+  const { log: logger, records, objects } = options;
   const databases =
     records === null
       ? openSqlite(directories, options)
@@ -80,7 +83,9 @@ async function openFiles(
   const [documents, metrics, store] = await Promise.allSettled([
     databases.documents,
     databases.metrics,
-    openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger }),
+    objects === null
+      ? openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger })
+      : openS3(objects, { directories, logger }),
   ]);
   // If one fails to open, the others are closed. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
@@ -151,6 +156,17 @@ function openPostgres(
     () => new Promise<never>(() => {}),
   );
   return { documents, metrics, recordsLost };
+}
+
+/** Loads the client of S3, which a platform over its own directory does not. */
+async function openS3(
+  address: NonNullable<StorageOptions["objects"]>,
+  { directories, logger }: { readonly directories: DataDirectories; readonly logger: Logger },
+): Promise<BucketStore> {
+  const { openS3Store } = await import("@galatea/hosting/objects/s3");
+  // A folder of its own: objects of a platform that was over the directory before stay.
+  const folder = join(directories.objects, "sending");
+  return await openS3Store({ address, folder, processorCount: availableParallelism(), logger });
 }
 
 function freeBytes(folder: string): number {

@@ -113,7 +113,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { directories, log, account: accountId, region, clock = systemClock, snapshotDays, records } = options;
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
   await using opening = new AsyncDisposableStack();
-  const storage = await openStorage(opening, directories, { log, clock, snapshotDays, records });
+  const objects = options.objects === null ? null : { endpoint: options.objects, region };
+  const storage = await openStorage(opening, directories, { log, clock, snapshotDays, records, objects });
   const { documents, recordsLost, series, store } = storage;
   const host = await openHost(opening, store, { ...options, platformUrl: () => platformUrl });
   const port = await openPort(opening, options, keys);

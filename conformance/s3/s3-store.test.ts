@@ -1,0 +1,37 @@
+/** Objects in an S3 service keep the contract that those in a directory keep. The service is another Galatea's. */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { BucketStore } from "@galatea/hosting/objects";
+import { objectStoreContract } from "@galatea/hosting/objects/object-store.contract.ts";
+import { openS3Store } from "@galatea/hosting/objects/s3";
+import { silentLogger } from "@galatea/base";
+import { started } from "./started-server.ts";
+
+const credentials = { accessKeyId: "ONE", secretAccessKey: "secret" };
+
+objectStoreContract("S3", async () => {
+  const server = await started({});
+  const folder = await mkdtemp(join(tmpdir(), "galatea-s3-store-"));
+  const address = { endpoint: server.url, region: "us-east-1", credentials };
+  const stores: BucketStore[] = [];
+  const open = async (name: string) => {
+    const store = await openS3Store({ address, folder: join(folder, name), processorCount: 2, logger: silentLogger });
+    stores.push(store);
+    return store;
+  };
+  const store = await open("first");
+  await store.createBucket("bkt");
+  return {
+    store,
+    reopened: () => open(`reopened-${stores.length}`),
+    async [Symbol.asyncDispose]() {
+      for (const each of stores) await each[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+      const held = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+      await rm(folder, { recursive: true });
+      assert.deepEqual(held, [], "no body is left");
+    },
+  };
+});

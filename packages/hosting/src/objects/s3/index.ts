@@ -1,0 +1,2 @@
+/** Objects in an S3 service: AWS, MinIO, Ceph or another Galatea. */
+export { openS3Store } from "./s3-store.ts";

@@ -1,0 +1,193 @@
+import type { Readable } from "node:stream";
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  ListPartsCommand,
+  UploadPartCommand,
+  type ChecksumAlgorithm as S3ChecksumAlgorithm,
+} from "@aws-sdk/client-s3";
+import { AwsError, systemClock } from "@galatea/base";
+import { noSuchUpload } from "../completed-parts.ts";
+import {
+  partNumberMax,
+  type ChecksumAlgorithm,
+  type CompletedPart,
+  type CompleteOptions,
+  type ItemPage,
+  type ListPartsOptions,
+  type ListUploadsOptions,
+  type PartHead,
+  type PutOptions,
+  type UploadChecksum,
+  type UploadHead,
+  type UploadId,
+  type UploadOptions,
+} from "../object-store.ts";
+import {
+  checksumParameters,
+  checksumsOf,
+  decodeListedKey,
+  describingHeaders,
+  withHeaders,
+} from "./object-parameters.ts";
+import { transferDeadlineMs, type S3Connection } from "./s3-connection.ts";
+
+/** A body that was received and checked. Disposal deletes it. */
+export interface SentBody extends AsyncDisposable {
+  readonly byteLength: number;
+  /** Base64. */
+  readonly md5: string;
+  readonly checksums: Readonly<Record<string, string>>;
+  readonly checksumHeaders: Readonly<Record<string, string>>;
+  /** Read once. */
+  readonly bytes: Buffer | Readable;
+}
+
+interface S3UploadsDependencies {
+  readonly receive: (body: Readable, options: PutOptions) => Promise<SentBody>;
+}
+
+/** Maximum number of items that S3 lists in a page. */
+const pageItemsMax = 1000;
+
+/** The multipart uploads of an S3 service. */
+export class S3Uploads {
+  readonly #s3: S3Connection;
+  readonly #receive: S3UploadsDependencies["receive"];
+
+  constructor(s3: S3Connection, { receive }: S3UploadsDependencies) {
+    this.#s3 = s3;
+    this.#receive = receive;
+  }
+
+  async create(bucket: string, key: string, options: UploadOptions): Promise<UploadHead> {
+    const { checksumAlgorithm, checksumType } = options;
+    const command = new CreateMultipartUploadCommand({
+      Bucket: bucket,
+      Key: key,
+      ...(checksumAlgorithm === null
+        ? {}
+        : { ChecksumAlgorithm: checksumAlgorithm.toUpperCase() as S3ChecksumAlgorithm, ChecksumType: checksumType }),
+    });
+    const sent = withHeaders(command, describingHeaders(options));
+    const { UploadId: uploadId = "" } = await this.#s3.once((client, each) => client.send(sent, each));
+    return { bucket, key, uploadId, startedMs: systemClock.epochMs(), checksumAlgorithm, checksumType };
+  }
+
+  async putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead> {
+    if (partNumber < 1 || partNumber > partNumberMax) {
+      body.destroy();
+      throw new AwsError("InvalidArgument", `Part number must be an integer between 1 and ${partNumberMax}, inclusive`);
+    }
+    await using received = await this.#receive(body, options);
+    const { byteLength, checksums } = received;
+    const command = new UploadPartCommand({
+      ...uploadMembers(upload),
+      PartNumber: partNumber,
+      Body: received.bytes,
+      ContentLength: byteLength,
+      ContentMD5: received.md5,
+    });
+    const sent = withHeaders(command, received.checksumHeaders);
+    const limits = { signal: options.signal, deadlineMs: transferDeadlineMs };
+    const output = await this.#s3.repeatable((client, each) => client.send(sent, each), limits);
+    const etag = output.ETag ?? "";
+    return {
+      partNumber,
+      byteLength,
+      etag,
+      lastModifiedMs: systemClock.epochMs(),
+      checksums: { ...checksums, ...checksumsOf(output) },
+    };
+  }
+
+  /** Resolves with the ETag of the object. */
+  async complete(
+    upload: UploadId,
+    parts: readonly CompletedPart[],
+    { condition, expect, checksumType, signal }: CompleteOptions,
+  ): Promise<string | undefined> {
+    const command = new CompleteMultipartUploadCommand({
+      ...uploadMembers(upload),
+      IfMatch: condition?.ifMatch,
+      IfNoneMatch: condition?.ifNoneMatch,
+      MpuObjectSize: expect?.byteLength,
+      ChecksumType: checksumType,
+      ...checksumParameters(expect?.announced() ?? {}),
+      MultipartUpload: {
+        Parts: parts.map(({ partNumber, etag, checksums }) => ({
+          PartNumber: partNumber,
+          ETag: etag,
+          ...checksumParameters(checksums),
+        })),
+      },
+    });
+    const limits = { signal, deadlineMs: transferDeadlineMs };
+    const method = condition === undefined ? "repeatable" : "once";
+    return (await this.#s3[method]((client, each) => client.send(command, each), limits)).ETag;
+  }
+
+  async abort(upload: UploadId): Promise<void> {
+    const command = new AbortMultipartUploadCommand(uploadMembers(upload));
+    await this.#s3.once((client, each) => client.send(command, each));
+  }
+
+  async head(upload: UploadId): Promise<UploadChecksum> {
+    const command = new ListPartsCommand({ ...uploadMembers(upload), MaxParts: 1 });
+    const page = await this.#s3.repeatable((client, each) => client.send(command, each));
+    return {
+      checksumAlgorithm: (page.ChecksumAlgorithm?.toLowerCase() ?? null) as ChecksumAlgorithm | null,
+      checksumType: page.ChecksumType ?? "COMPOSITE",
+    };
+  }
+
+  async listParts(upload: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<ItemPage<PartHead>> {
+    const command = new ListPartsCommand({
+      ...uploadMembers(upload),
+      PartNumberMarker: String(afterNumber),
+      MaxParts: Math.min(countMax, pageItemsMax),
+    });
+    const page = await this.#s3.repeatable((client, each) => client.send(command, each));
+    const items = (page.Parts ?? []).map((part) => ({
+      partNumber: part.PartNumber ?? 0,
+      byteLength: part.Size ?? 0,
+      etag: part.ETag ?? "",
+      lastModifiedMs: part.LastModified?.getTime() ?? 0,
+      checksums: checksumsOf(part),
+    }));
+    return { items, isTruncated: page.IsTruncated === true };
+  }
+
+  async list(bucket: string, { prefix, after, countMax }: ListUploadsOptions): Promise<ItemPage<UploadHead>> {
+    const command = new ListMultipartUploadsCommand({
+      Bucket: bucket,
+      Prefix: prefix,
+      KeyMarker: after?.key,
+      UploadIdMarker: after?.uploadId ?? undefined,
+      // S3 says of a page of no items that nothing follows.
+      MaxUploads: Math.max(1, Math.min(countMax, pageItemsMax)),
+      EncodingType: "url",
+    });
+    const page = await this.#s3.repeatable((client, each) => client.send(command, each), {
+      absentCode: "NoSuchBucket",
+    });
+    const items = (page.Uploads ?? []).map((upload) => ({
+      bucket,
+      key: decodeListedKey(upload.Key, page.EncodingType),
+      uploadId: upload.UploadId ?? "",
+      startedMs: upload.Initiated?.getTime() ?? 0,
+      checksumAlgorithm: (upload.ChecksumAlgorithm?.toLowerCase() ?? null) as ChecksumAlgorithm | null,
+      checksumType: upload.ChecksumType ?? ("COMPOSITE" as const),
+    }));
+    if (countMax === 0) return { items: [], isTruncated: items.length > 0 };
+    return { items, isTruncated: page.IsTruncated === true };
+  }
+}
+
+/** An empty id, which clients may send, is not a parameter of the SDK's. */
+function uploadMembers({ bucket, key, uploadId }: UploadId) {
+  if (uploadId === "") throw noSuchUpload();
+  return { Bucket: bucket, Key: key, UploadId: uploadId };
+}
