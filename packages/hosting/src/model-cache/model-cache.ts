@@ -1,10 +1,11 @@
 import type { UnpackedArchive } from "../objects/index.ts";
-import { AwsError, ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
+import { ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ModelCostSet, costBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemoryState, type ModelVersion as Version } from "./model-version.ts";
+import { findObject } from "./model-trees.ts";
 import { notEnoughMemoryText, type MemoryShare } from "../nodes/index.ts";
 import {
   ContainerEndedError,
@@ -209,15 +210,7 @@ export class ModelCache implements AsyncDisposable {
     const fresh =
       known !== undefined && limits.headAgeMsMax > 0 && clock.epochMs() - known.checkedAtMs < limits.headAgeMsMax;
     if (fresh) return known;
-    const isAway = (error: unknown) => error instanceof AwsError && error.code === "ServiceUnavailable";
-    let found;
-    try {
-      found = await trees.find(target, signal);
-    } catch (error) {
-      // A model that is here is used while the S3 service of the objects does not respond.
-      if (known === undefined || !isAway(error)) throw error;
-      return known;
-    }
+    const found = await findObject(trees, { target, known }, signal);
     const current = this.#current.get(target);
     if (found === null) {
       if (current !== undefined) this.#outdate(current);

@@ -1,3 +1,4 @@
+import { AwsError } from "@galatea/base";
 import type { UnpackedArchive } from "../objects/index.ts";
 
 /** One version of one target model: its archive, and its id in the container. */
@@ -37,4 +38,22 @@ export interface UnpackedModels {
   isWhole(id: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean>;
   /** Hides the tree from the container synchronously, then deletes its files. The same id can be unpacked again meanwhile. */
   remove(id: string, tree: UnpackedArchive): Promise<void>;
+}
+
+/**
+ * Finds the object of a model; null if there is none. While the S3 service of the objects does not respond, the version
+ * that is known stays the current one.
+ */
+export async function findObject(
+  trees: Pick<UnpackedModels, "find">,
+  { target, known }: { readonly target: string; readonly known: ModelArchive | undefined },
+  signal: AbortSignal,
+): Promise<{ readonly etag: string; readonly byteLength: number } | null> {
+  try {
+    return await trees.find(target, signal);
+  } catch (error) {
+    const isAway = error instanceof AwsError && error.code === "ServiceUnavailable";
+    if (known === undefined || !isAway) throw error;
+    return { etag: known.etag, byteLength: known.archiveBytes };
+  }
 }

@@ -11,11 +11,11 @@ export interface S3StoreAddress {
 }
 
 /** Options of one call, passed on to the client. */
-export interface CallOptions {
+export interface S3CallOptions {
   readonly abortSignal: AbortSignal;
 }
 
-export interface CallLimits {
+export interface S3CallLimits {
   readonly signal?: AbortSignal | undefined;
   /** Code of a response with status 404 and no body, which HEAD has. */
   readonly absentCode?: string;
@@ -69,8 +69,8 @@ export class S3Connection implements Disposable {
    * respond, callers wait for one short attempt each.
    */
   repeatable<Output>(
-    send: (client: S3Client, options: CallOptions) => Promise<Output>,
-    limits?: CallLimits,
+    send: (client: S3Client, options: S3CallOptions) => Promise<Output>,
+    limits?: S3CallLimits,
   ): Promise<Output> {
     if (!this.#isAway) return this.#call(this.#repeating, send, limits);
     return this.#call(this.#once, send, { deadlineMs: connectMs, ...limits });
@@ -78,16 +78,16 @@ export class S3Connection implements Disposable {
 
   /** Makes a call whose repetition may have another outcome than the call. */
   once<Output>(
-    send: (client: S3Client, options: CallOptions) => Promise<Output>,
-    limits?: CallLimits,
+    send: (client: S3Client, options: S3CallOptions) => Promise<Output>,
+    limits?: S3CallLimits,
   ): Promise<Output> {
     return this.#call(this.#once, send, limits);
   }
 
   async #call<Output>(
     client: S3Client,
-    send: (client: S3Client, options: CallOptions) => Promise<Output>,
-    limits: CallLimits = {},
+    send: (client: S3Client, options: S3CallOptions) => Promise<Output>,
+    limits: S3CallLimits = {},
   ): Promise<Output> {
     const deadline = new AbortController();
     // Not AbortSignal.timeout: it would also end the body of a response that began in time.
