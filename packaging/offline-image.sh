@@ -21,10 +21,11 @@ REQUESTS_CA_BUNDLE=$authorities CURL_CA_BUNDLE=$authorities PIP_CERT=$authoritie
 trap - EXIT
 umount "$root/proc"
 rm -r "$root/dist"
-python3 - "$repository/packaging/Dockerfile" "$root" "$folder/galatea.tar" <<'PYTHON'
+python3 - "$repository/packaging/Dockerfile" "$root" "$folder/galatea.tar" "$(chroot "$root" galatea --version)" <<'PYTHON'
 import hashlib, io, json, re, subprocess, sys
 
-dockerfile, root, target = sys.argv[1:]
+dockerfile, root, target, printed = sys.argv[1:]
+version = printed.split()[-1]
 import tarfile
 
 text = open(dockerfile).read().replace("\\\n", "")
@@ -46,7 +47,7 @@ image = json.dumps(
     {"architecture": "amd64", "os": "linux", "config": config, "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]}}
 ).encode()
 name = f"{hashlib.sha256(image).hexdigest()}.json"
-manifest = json.dumps([{"Config": name, "RepoTags": ["galatea:latest"], "Layers": ["layer.tar"]}]).encode()
+manifest = json.dumps([{"Config": name, "RepoTags": ["galatea:latest", f"galatea:{version}"], "Layers": ["layer.tar"]}]).encode()
 with tarfile.open(target, "w") as archive:
     for each, content in ((name, image), ("manifest.json", manifest)):
         entry = tarfile.TarInfo(each)

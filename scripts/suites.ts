@@ -84,6 +84,11 @@ export const suites: readonly Suite[] = [
     why: "The programs beside the suites read their options and judge right; tree models answer without the libraries that made them.",
   },
   {
+    run: "test",
+    files: ["cluster/*.test.ts"],
+    why: "The chart's values are those of its schema. `npm run cluster` installs the chart in a cluster and runs `cluster/tests`.",
+  },
+  {
     run: "rest",
     files: platform(
       "branches",

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parse } from "yaml";
+import { upFlags } from "../packages/galatea/src/options/up-flags.ts";
+import { missingPackages } from "./programs.ts";
+
+const root = join(import.meta.dirname, "..");
+const textOf = (path: string) => readFileSync(join(root, path), "utf8");
+const chartFile = (path: string) => textOf(join("charts/galatea", path));
+
+interface Schema {
+  readonly type: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean;
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+}
+
+const typeOf = (value: unknown) =>
+  Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : value === null ? "null" : typeof value;
+
+/** Returns where values and a schema differ: each has the other's names, types, enumerations and patterns. */
+function differences(path: string, value: unknown, schema: Schema | undefined): readonly string[] {
+  if (schema === undefined) return [`${path} is not in the schema`];
+  if (typeOf(value) !== schema.type) return [`${path} is of type ${typeOf(value)}, the schema's is ${schema.type}`];
+  if (schema.enum !== undefined && !schema.enum.includes(value)) return [`${path} is none of the schema's values`];
+  if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value as string))
+    return [`${path} does not match ${schema.pattern}`];
+  if (schema.properties === undefined) return [];
+  const values = value as Readonly<Record<string, unknown>>;
+  const names = new Set([...Object.keys(values), ...Object.keys(schema.properties)]);
+  return [
+    ...(schema.additionalProperties === false ? [] : [`${path} accepts unknown names`]),
+    ...[...names].flatMap((name) => differences(`${path}.${name}`, values[name], schema.properties?.[name])),
+  ];
+}
+
+test("the chart and the program have one version", () => {
+  const chart = parse(chartFile("Chart.yaml")) as Readonly<Record<string, string>>;
+  const { version } = JSON.parse(textOf("packages/galatea/package.json")) as { readonly version: string };
+  assert.deepEqual([chart["version"], chart["appVersion"]], [version, version]);
+});
+
+test("the values are those of the schema, which rejects all others", () => {
+  const values = parse(chartFile("values.yaml")) as Readonly<Record<string, unknown>>;
+  const schema = JSON.parse(chartFile("values.schema.json")) as Schema;
+  // Helm adds `global` to the values of every chart.
+  assert.deepEqual(differences("values", { ...values, global: {} }, schema), []);
+  const changed = { ...values, global: {}, region: 1, replicas: 3 };
+  assert.deepEqual(differences("values", changed, schema), [
+    "values.region is of type integer, the schema's is string",
+    "values.replicas is not in the schema",
+  ]);
+});
+
+test("the StatefulSet passes flags that `galatea up` has", () => {
+  const template = chartFile("templates/stateful-set.yaml");
+  const names = [...template.matchAll(/^ +- --([a-z-]+)=/gm)].map(([, name = ""]) => name);
+  assert.ok(names.length > 5);
+  assert.deepEqual(
+    names.filter((name) => !(name in upFlags)),
+    [],
+  );
+});
+
+test("the packages that a machine without programs lacks have the names that cluster/README.md installs", () => {
+  const line = /^apt-get install (.*)$/m.exec(textOf("cluster/README.md"))?.[1] ?? "";
+  const missing = missingPackages("/nonexistent");
+  for (const name of missing.filter((each) => !/^(golang|util-linux)/.test(each)))
+    assert.ok(line.split(" ").includes(name), name);
+});

@@ -1,0 +1,8 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Removes the files and folders of `parent` that begin with a prefix, except those that begin with `name`. The caller holds a lock. */
+export async function keepNewest(parent: string, prefix: string, name: string): Promise<void> {
+  for (const each of await readdir(parent))
+    if (each.startsWith(prefix) && !each.startsWith(name)) await rm(join(parent, each), { recursive: true });
+}
