@@ -21,7 +21,7 @@ import {
   agentServerLimits,
   HttpInstanceAgent,
   type AgentClientLimits,
-  type AgentTrust,
+  type AgentTlsOptions,
 } from "../src/instance-agent-http/index.ts";
 import { FaultyNetwork } from "./faulty-network-fixture.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
@@ -39,8 +39,8 @@ const certificateFrom = (fromMs: number, untilMs: number, name = serverName): Ce
     notAfter: new Date(Date.now() + untilMs),
   });
 const certificate = certificateFrom(-dayMs, dayMs);
-const trustIn = (...certificates: readonly Certificate[]): AgentTrust => ({
-  authoritiesPem: certificates.map(({ certificatePem }) => certificatePem).join(""),
+const trustIn = (...certificates: readonly Certificate[]): AgentTlsOptions => ({
+  caPem: certificates.map(({ certificatePem }) => certificatePem).join(""),
   serverName,
 });
 
@@ -73,7 +73,7 @@ async function openWorld(options: WorldOptions = {}) {
   assert.ok(server.address.kind === "tcp");
   const network = opening.use(await FaultyNetwork.open(server.address.port));
   const limits = { ...agentClientLimits, ...options.limits };
-  const connect = (trust: AgentTrust | null = trustIn(certificate)) => {
+  const connect = (trust: AgentTlsOptions | null = trustIn(certificate)) => {
     const address = { ...listen, port: network.port };
     return closing.use(new HttpInstanceAgent({ address, token, trust, limits, clock: systemClock, logger }));
   };
@@ -282,7 +282,7 @@ test("property: whatever the network does meanwhile, every call ends, and client
 });
 
 test("certificates that do not fit are refused before anything is sent, with the reason", async () => {
-  const cases: readonly (readonly [offered: Certificate | null, trust: AgentTrust | null, reason: RegExp])[] = [
+  const cases: readonly (readonly [offered: Certificate | null, trust: AgentTlsOptions | null, reason: RegExp])[] = [
     [certificate, trustIn(certificateFrom(-dayMs, dayMs)), /self-signed certificate|unable to verify/],
     [certificateFrom(-dayMs, dayMs, "another.name"), null, /altnames/],
     [certificateFrom(-2 * dayMs, -dayMs), null, /certificate has expired/],

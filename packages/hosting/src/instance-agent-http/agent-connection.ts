@@ -11,9 +11,9 @@ import {
 import type { AgentAddress } from "./agent-server.ts";
 
 /** The certificates that a client accepts from an agent that listens with TLS. */
-export interface AgentTrust {
+export interface AgentTlsOptions {
   /** PEM of the trusted authorities, or of the agent's self-signed certificate. Several are accepted during a rotation. */
-  readonly authoritiesPem: string;
+  readonly caPem: string;
   /** The name that the certificate must be valid for. */
   readonly serverName: string;
 }
@@ -22,7 +22,7 @@ export interface AgentConnectionOptions {
   readonly address: AgentAddress;
   readonly token: string | null;
   /** Null for an agent without TLS. */
-  readonly trust: AgentTrust | null;
+  readonly trust: AgentTlsOptions | null;
   readonly connectMsMax: number;
 }
 
@@ -58,7 +58,7 @@ const notSentCodes = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
 
-/** HTTP exchanges with an agent. Each has a connection of the pool to itself. */
+/** HTTP requests to an agent. Each has a connection of the pool to itself. */
 export class AgentConnection implements AsyncDisposable {
   readonly #options: AgentConnectionOptions;
   readonly #headers: Record<string, string>;
@@ -80,12 +80,12 @@ export class AgentConnection implements AsyncDisposable {
     readTimeoutMs = 0,
     signal,
     body: sent,
-    ...exchange
+    ...request
   }: AgentHttpRequest): Promise<AgentResponse> {
     let response: Dispatcher.ResponseData;
     try {
       response = await this.#pool.request({
-        ...exchange,
+        ...request,
         body: sent ?? null,
         headers: { ...more, ...this.#headers },
         headersTimeout: readTimeoutMs,
@@ -109,8 +109,8 @@ export class AgentConnection implements AsyncDisposable {
     );
   }
 
-  async json<Value>(exchange: AgentHttpRequest): Promise<Value> {
-    const { body } = await this.send(exchange);
+  async json<Value>(request: AgentHttpRequest): Promise<Value> {
+    const { body } = await this.send(request);
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -120,11 +120,11 @@ export class AgentConnection implements AsyncDisposable {
     return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Value;
   }
 
-  /** Fails all exchanges in progress with AgentConnectionLost. Later exchanges open new connections. */
-  abandon(cause: Error): void {
-    const abandoned = this.#pool;
+  /** Fails all requests in progress with AgentConnectionLost. Later requests open new connections. */
+  abortAll(cause: Error): void {
+    const aborted = this.#pool;
     this.#pool = openPool(this.#options);
-    void abandoned.destroy(cause);
+    void aborted.destroy(cause);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -139,7 +139,7 @@ function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Poo
   const connect = {
     timeout: connectMsMax,
     ...(address.kind === "socket" ? { socketPath: address.path } : {}),
-    ...(trust === null ? {} : { ca: trust.authoritiesPem, servername: trust.serverName }),
+    ...(trust === null ? {} : { ca: trust.caPem, servername: trust.serverName }),
   };
   return new Pool(origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 }

@@ -14,10 +14,10 @@ import {
   type LostEvents,
 } from "../instance-agent/index.ts";
 
-/** Sent by both sides with every exchange; each side rejects another version. */
+/** Sent by both sides with every request; each side rejects another version. */
 export const agentProtocolVersion = "1";
 
-/** Headers of the protocol. Headers of a container are sent with `containerPrefix` before their names. */
+/** Headers of the protocol. Headers of a container are sent with `containerHeaderPrefix` before their names. */
 export const agentHeaders = {
   protocol: "x-agent-protocol",
   /** Response: the code of an error; the body is an `AgentErrorBody`. */
@@ -29,7 +29,7 @@ export const agentHeaders = {
   isStreamed: "x-agent-streamed",
   mayGoElsewhere: "x-agent-may-go-elsewhere",
   /** Invocation: the server buffers the body, so that it can be sent again. */
-  isWhole: "x-agent-whole",
+  isBuffered: "x-agent-buffered",
   /** Invocation, and response to an acquire: the number of the lease. */
   lease: "x-agent-lease",
   cacheHit: "x-agent-cache-hit",

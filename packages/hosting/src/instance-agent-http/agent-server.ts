@@ -31,18 +31,18 @@ export type AgentAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
 export interface AgentServerLimits {
-  /** Concurrent exchanges, event streams and leases included. */
+  /** Concurrent requests, event streams and leases included. */
   readonly requestsMax: number;
   /** Size of the body of a put. */
   readonly specBytesMax: number;
   /** The longest body that is buffered, so that it can be sent again. */
-  readonly wholeBytesMax: number;
+  readonly bufferedBytesMax: number;
 }
 
 export const agentServerLimits: AgentServerLimits = {
   requestsMax: 4096,
   specBytesMax: 4 * 2 ** 20,
-  wholeBytesMax: 2 ** 20,
+  bufferedBytesMax: 2 ** 20,
 };
 
 export interface AgentServerOptions {
@@ -61,7 +61,7 @@ export interface AgentServerOptions {
 /** Idle time of a connection before the first of ten keep-alive probes, which are one second apart. */
 const keepAliveDelayMs = 10_000;
 
-interface Exchange {
+interface RoutedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: readonly string[];
@@ -82,7 +82,7 @@ export class AgentServer implements AsyncDisposable {
 
   private constructor(options: AgentServerOptions) {
     this.#options = options;
-    this.#tasks = new TaskGroup((error) => options.logger.warning("an exchange failed", { error: String(error) }));
+    this.#tasks = new TaskGroup((error) => options.logger.warning("a request failed", { error: String(error) }));
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       this.#tasks.run((closing) => this.#serve(request, response, closing));
     // Without keep-alive probes, the leases of a client whose machine has vanished would pin their models for ever.
@@ -159,8 +159,8 @@ export class AgentServer implements AsyncDisposable {
     }
   }
 
-  async #route(exchange: Exchange): Promise<void> {
-    const { path, request, response, query, signal } = exchange;
+  async #route(routed: RoutedRequest): Promise<void> {
+    const { path, request, response, query, signal } = routed;
     const { agent, clock } = this.#options;
     const [kind, id = "", part, position = "", action, model] = path;
     const route = `${request.method} ${kind}${id === "" ? "" : "/id"}${part === undefined ? "" : `/${part}`}${action === undefined ? "" : `/${action}`}`;
@@ -179,7 +179,7 @@ export class AgentServer implements AsyncDisposable {
         });
       }
       case "PUT instances/id":
-        return sendJson(response, { wasThere: await this.#put(exchange) });
+        return sendJson(response, { wasThere: await this.#put(routed) });
       case "DELETE instances/id": {
         const instance = await this.#find(id);
         const how = query.get("how") === "shutDown" ? "shutDown" : "delete";
@@ -188,11 +188,11 @@ export class AgentServer implements AsyncDisposable {
       case "GET instances/id/usages":
         return sendJson(response, await (await this.#instance(id)).usages());
       case "POST instances/id/containers/invocations":
-        return await this.#invoke(exchange, await this.#container(id, position));
+        return await this.#invoke(routed, await this.#container(id, position));
       case "GET instances/id/containers/execution-parameters":
         return sendJson(response, await (await this.#container(id, position)).executionParameters(signal));
       case "POST instances/id/containers/models":
-        return await this.#acquire(exchange, await this.#container(id, position));
+        return await this.#acquire(routed, await this.#container(id, position));
       case "DELETE instances/id/containers/models":
         (await this.#container(id, position)).release(model ?? "");
         return sendJson(response, null);
@@ -204,7 +204,7 @@ export class AgentServer implements AsyncDisposable {
     }
   }
 
-  async #put({ request, path: [, id] }: Exchange): Promise<boolean> {
+  async #put({ request, path: [, id] }: RoutedRequest): Promise<boolean> {
     const bytesMax = this.#options.limits.specBytesMax;
     const body = await readToBuffer(
       request,
@@ -222,18 +222,18 @@ export class AgentServer implements AsyncDisposable {
     return wasThere;
   }
 
-  async #invoke({ request, response, signal }: Exchange, container: AgentContainer): Promise<void> {
+  async #invoke({ request, response, signal }: RoutedRequest, container: AgentContainer): Promise<void> {
     const { headers: sent } = request;
     const number = sent[agentHeaders.lease];
     const invoked = number === undefined ? container : this.#leases.get(String(number));
     if (invoked === undefined) throw new ContainerConnectionLost("the model is no longer leased");
-    const isWhole = sent[agentHeaders.isWhole] !== undefined;
-    const bytesMax = this.#options.limits.wholeBytesMax;
-    const tooLong = () => new AgentProtocolError(`A whole body has at most ${bytesMax} bytes`);
+    const isBuffered = sent[agentHeaders.isBuffered] !== undefined;
+    const bytesMax = this.#options.limits.bufferedBytesMax;
+    const tooLong = () => new AgentProtocolError(`A buffered body has at most ${bytesMax} bytes`);
     const reply = await invoked.invoke({
       containerPath: sent[agentHeaders.path] as string | undefined,
       headers: containerHeaders(sent),
-      body: isWhole ? await readToBuffer(request, bytesMax, tooLong) : request,
+      body: isBuffered ? await readToBuffer(request, bytesMax, tooLong) : request,
       isStreamed: sent[agentHeaders.isStreamed] !== undefined,
       mayGoElsewhere: sent[agentHeaders.mayGoElsewhere] !== undefined,
       signal,
@@ -248,7 +248,7 @@ export class AgentServer implements AsyncDisposable {
   }
 
   /** Acquires a model for as long as the response stays open: the client disconnects to release it. */
-  async #acquire({ response, query, signal }: Exchange, container: AgentContainer): Promise<void> {
+  async #acquire({ response, query, signal }: RoutedRequest, container: AgentContainer): Promise<void> {
     using model = await container.acquire(query.get("target") ?? "", signal);
     const number = String((this.#leaseCount += 1));
     this.#leases.set(number, model);
@@ -318,7 +318,7 @@ function isToken(authorization: string, token: string): boolean {
 }
 
 function sendJson(response: ServerResponse, value: unknown): void {
-  assert(!response.headersSent, "an exchange has one response");
+  assert(!response.headersSent, "a request has one response");
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(value));
 }

@@ -11,7 +11,10 @@ export interface EventStreamOptions {
   readonly signal: AbortSignal;
 }
 
-/** Writes events as JSON lines until the client disconnects. Events that a slow client does not read are overwritten in the agent's event log. */
+/**
+ * Writes events as JSON lines until the client disconnects. A slow client gets `lost` instead of the
+ * events that it did not read in time: they are overwritten in the agent's event log.
+ */
 export async function writeEventStream(
   response: ServerResponse,
   { agent, clock, after, signal }: EventStreamOptions,

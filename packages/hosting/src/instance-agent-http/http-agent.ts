@@ -10,7 +10,7 @@ import {
   type ListedInstance,
   type LostEvents,
 } from "../instance-agent/index.ts";
-import { AgentConnection, AgentConnectionLost, type AgentTrust } from "./agent-connection.ts";
+import { AgentConnection, AgentConnectionLost, type AgentTlsOptions } from "./agent-connection.ts";
 import { eventHeartbeatMs, eventFromLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
@@ -21,7 +21,7 @@ export interface HttpAgentOptions {
   /** Null for an agent that listens on a Unix socket without a token. */
   readonly token: string | null;
   /** Null for an agent without TLS. */
-  readonly trust: AgentTrust | null;
+  readonly trust: AgentTlsOptions | null;
   readonly limits?: AgentClientLimits;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -47,9 +47,9 @@ const reconnectMsMax = 2000;
 type NumberedLine = Exclude<EventLine, { readonly kind: "beat" }>;
 
 /**
- * A client of an agent on another node or in another process. One stream of events updates the views of all its instances. When
- * the stream is silent, the instances are unhealthy; when the agent then accepts no connection either, its machine or process is
- * gone, and requests in progress fail instead of waiting for a response that a vanished machine never sends.
+ * A client of an agent on another node or in another process. One stream of events updates the views of all its instances. After
+ * `silenceMsMax` without an event the instances are unhealthy. When the agent then accepts no connection, or after `stallMsMax`
+ * although it accepts some, requests in progress fail instead of waiting for a response that a vanished machine never sends.
  */
 export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   readonly connection: AgentConnection;
@@ -62,7 +62,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   #isConnected = false;
   #isReading = false;
   /** True once the requests that were in progress when the connection was lost have failed. */
-  #hasAbandoned = false;
+  #hasAborted = false;
   /** Time of the last event or heartbeat, by this process's monotonic clock. */
   #heardNs = 0;
   #failure: unknown = null;
@@ -144,7 +144,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
           if (!this.#isConnected || line.kind === "lost") await this.#restoreAll();
           waitMs = reconnectMsMin;
           this.#heardNs = clock.monotonicNs();
-          this.#hasAbandoned = false;
+          this.#hasAborted = false;
           if (line.kind === "beat") continue;
           after = line.seq;
           if (line.kind !== "lost") this.#apply(line, clockOffsetNs);
@@ -219,9 +219,9 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     this.#failure = error;
     const silentMs = (this.#options.clock.monotonicNs() - this.#heardNs) / 1e6;
     const isUnreachable = error instanceof AgentConnectionLost && error.wasNotSent;
-    if (!this.#hasAbandoned && (isUnreachable || silentMs > this.#limits.stallMsMax)) {
-      this.#hasAbandoned = true;
-      this.connection.abandon(error instanceof Error ? error : new Error(String(error)));
+    if (!this.#hasAborted && (isUnreachable || silentMs > this.#limits.stallMsMax)) {
+      this.#hasAborted = true;
+      this.connection.abortAll(error instanceof Error ? error : new Error(String(error)));
     }
     for (const clients of this.#followed.values()) for (const client of clients) client.markUnhealthy();
     this.#changed.notify();

@@ -60,8 +60,8 @@ export class HttpInstance implements AgentInstance {
     await this.#agent.follow(this);
     const body = JSON.stringify({ spec: this.spec, onStartFailure });
     try {
-      const exchange = { method: "PUT", path: this.#path, body } as const;
-      const { wasThere } = await this.#agent.connection.json<{ readonly wasThere: boolean }>(exchange);
+      const request = { method: "PUT", path: this.#path, body } as const;
+      const { wasThere } = await this.#agent.connection.json<{ readonly wasThere: boolean }>(request);
       this.wasListed = true;
       if (wasThere) await this.#agent.follow(this);
       return wasThere;
@@ -198,7 +198,7 @@ class HttpContainer implements AgentContainer {
     if (containerPath !== undefined) sent[agentHeaders.path] = containerPath;
     if (isStreamed) sent[agentHeaders.isStreamed] = "1";
     if (mayGoElsewhere) sent[agentHeaders.mayGoElsewhere] = "1";
-    if (Buffer.isBuffer(body)) sent[agentHeaders.isWhole] = "1";
+    if (Buffer.isBuffer(body)) sent[agentHeaders.isBuffered] = "1";
     try {
       const path = `${this.#path}/invocations`;
       const response = await this.#agent.connection.send({ method: "POST", path, headers: sent, body, signal });

@@ -1,5 +1,5 @@
 /** The instance agent over HTTP: a server for any `InstanceAgent`, and a client that implements `InstanceAgent`. */
 export { AgentProtocolError } from "./agent-protocol.ts";
 export { AgentServer, agentServerLimits, type AgentAddress } from "./agent-server.ts";
-export type { AgentTrust } from "./agent-connection.ts";
+export type { AgentTlsOptions } from "./agent-connection.ts";
 export { agentClientLimits, HttpInstanceAgent, type AgentClientLimits } from "./http-agent.ts";

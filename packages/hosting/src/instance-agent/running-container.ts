@@ -321,11 +321,11 @@ class LocalModelLease implements AcquiredModel {
     const path = this.#path(request);
     const reply = await this.#running.post(path, request);
     if (reply.status !== 404 && reply.status !== 507) return reply;
-    const isWhole = Buffer.isBuffer(request.body);
+    const isBuffered = Buffer.isBuffer(request.body);
     const text = await readErrorText(reply.body);
     const unchanged = { ...reply, body: Readable.from([Buffer.from(text)]) };
     if (reply.status === 507) {
-      if (!isWhole || !(await models.evictIdleModel())) return unchanged;
+      if (!isBuffered || !(await models.evictIdleModel())) return unchanged;
       return await this.#running.post(path, request);
     }
     // The contract's "not loaded" is a 404, and so may be the response of a model, which must not compute twice. Bodies do not distinguish the
@@ -333,7 +333,7 @@ class LocalModelLease implements AcquiredModel {
     // does, for every container.
     if (await this.#running.hasModel(this.#id, request.signal)) return unchanged;
     models.forget(this.#id);
-    if (!isWhole) return unchanged;
+    if (!isBuffered) return unchanged;
     this.#leases.push(await models.acquire(this.#target, request.signal));
     return await this.#running.post(this.#path(request), request);
   }
