@@ -14,15 +14,15 @@ export { onnxStringType, type OnnxValueInfo } from "./onnxruntime-values.ts";
 export { Nvml, NvmlError, type GpuReading } from "./nvml.ts";
 export { openNvmlCalls, type NvmlCalls } from "./nvml-calls.ts";
 
-export { openRunLane, type RunLane } from "./run-lane.ts";
+export { openRunThread, type RunThread } from "./run-thread.ts";
 export {
   frameByteLength,
   FrameWriter,
   MalformedRunFrame,
-  readLaneResult,
+  readRunThreadResult,
   wordBytes,
-  type LaneResult,
-  type LaneCommand,
+  type RunThreadResult,
+  type RunThreadCommand,
   type RunCommand,
   type RunResult,
   type RunValue,

@@ -4,14 +4,14 @@ import * as fc from "fast-check";
 import {
   frameByteLength,
   FrameWriter,
-  type LaneResult,
-  type LaneCommand,
+  type RunThreadResult,
+  type RunThreadCommand,
   MalformedRunFrame,
-  readLaneResult,
-  readLaneOrder,
+  readRunThreadResult,
+  readRunThreadCommand,
 } from "./run-wire.ts";
 
-/** Objects as the code makes them. */
+/** Objects with a prototype, as the decoder creates them. */
 const plain = { noNullPrototype: true };
 const natural = fc.maxSafeNat();
 const shape = fc.array(natural, { maxLength: 64 });
@@ -25,7 +25,7 @@ const value = fc.record(
   },
   plain,
 );
-const order: fc.Arbitrary<LaneCommand> = fc.oneof(
+const command: fc.Arbitrary<RunThreadCommand> = fc.oneof(
   fc.record(
     {
       kind: fc.constant("run" as const),
@@ -41,7 +41,7 @@ const order: fc.Arbitrary<LaneCommand> = fc.oneof(
   fc.constant({ kind: "drop" as const }),
 );
 const result = fc.record({ elementType: fc.nat(32), byteLength: natural, shape }, plain);
-const answer: fc.Arbitrary<LaneResult> = fc.oneof(
+const runResult: fc.Arbitrary<RunThreadResult> = fc.oneof(
   fc.record({ kind: fc.constantFrom("done" as const, "unplaced" as const), results: fc.array(result) }, plain),
   fc.record({ kind: fc.constant("failed" as const), message: fc.string({ unit: "grapheme" }) }, plain),
 );
@@ -52,11 +52,11 @@ const wordsOf = (frame: Uint8Array) =>
 test("every call and every response is decoded as it was encoded", () => {
   const writer = new FrameWriter();
   fc.assert(
-    fc.property(order, answer, (given, said) => {
-      const words = wordsOf(writer.order(given));
+    fc.property(command, runResult, (sent, returned) => {
+      const words = wordsOf(writer.command(sent));
       assert.equal(frameByteLength(words[0]!), words.byteLength);
-      assert.deepEqual(readLaneOrder(words), given);
-      assert.deepEqual(readLaneResult(wordsOf(writer.answer(said))), said);
+      assert.deepEqual(readRunThreadCommand(words), sent);
+      assert.deepEqual(readRunThreadResult(wordsOf(writer.result(returned))), returned);
     }),
   );
 });
@@ -65,11 +65,11 @@ test("a damaged response is either decoded or rejected as malformed", () => {
   const writer = new FrameWriter();
   const damage = fc.record({ at: fc.nat(), with: fc.double() }, { noNullPrototype: true });
   fc.assert(
-    fc.property(answer, damage, (said, { at, with: word }) => {
-      const words = wordsOf(writer.answer(said));
+    fc.property(runResult, damage, (returned, { at, with: word }) => {
+      const words = wordsOf(writer.result(returned));
       words[at % words.length] = word;
       try {
-        readLaneResult(words);
+        readRunThreadResult(words);
       } catch (error) {
         assert.ok(error instanceof MalformedRunFrame, String(error));
       }
@@ -78,6 +78,8 @@ test("a damaged response is either decoded or rejected as malformed", () => {
 });
 
 test("a text longer than any message of a library is truncated", () => {
-  const said = readLaneResult(wordsOf(new FrameWriter().answer({ kind: "failed", message: "x".repeat(100_000) })));
-  assert.ok(said.kind === "failed" && said.message.length === 65_536);
+  const decoded = readRunThreadResult(
+    wordsOf(new FrameWriter().result({ kind: "failed", message: "x".repeat(100_000) })),
+  );
+  assert.ok(decoded.kind === "failed" && decoded.message.length === 65_536);
 });

@@ -1,6 +1,6 @@
 /**
- * The messages between the server and a run lane: frames of 64-bit floating-point numbers in the machine's byte order, the first of
- * which is their count. Addresses are the lane's own (below 2^48, so a double represents them exactly); the server learns them when a
+ * The messages between the server and a run thread: frames of 64-bit floating-point numbers in the machine's byte order, the first of
+ * which is their count. Addresses are the run thread's own (below 2^48, so a double represents them exactly); the server learns them when a
  * session is opened and an arena is mapped.
  *
  *   run     [count, 1, session, flags, processors, inputs, outputs, processor..., value...]
@@ -19,8 +19,8 @@ export const wordBytes = 8;
 export const frameWordsMax = 4 * 1024 * 1024;
 export const runRankMax = 64;
 
-const orders = { run: 1, place: 2, drop: 3 } as const;
-const answers = { done: 1, unplaced: 2, failed: 3 } as const;
+const commandKinds = { run: 1, place: 2, drop: 3 } as const;
+const resultKinds = { done: 1, unplaced: 2, failed: 3 } as const;
 const flagBits = { shrink: 1 } as const;
 /** Limit of an error text, in bytes; ONNX Runtime's message may contain the text of a node. */
 const textBytesMax = 64 * 1024;
@@ -48,7 +48,7 @@ export interface RunCommand {
   readonly outputs: readonly RunValue[];
 }
 
-export type LaneCommand =
+export type RunThreadCommand =
   | RunCommand
   | { readonly kind: "place"; readonly addresses: readonly number[] }
   | { readonly kind: "drop" };
@@ -59,7 +59,7 @@ export interface RunResult {
   readonly shape: readonly number[];
 }
 
-export type LaneResult =
+export type RunThreadResult =
   | { readonly kind: "done" | "unplaced"; readonly results: readonly RunResult[] }
   | { readonly kind: "failed"; readonly message: string };
 
@@ -71,22 +71,22 @@ export class FrameWriter {
   #words = new Float64Array(1024);
   #count = 0;
 
-  order(order: LaneCommand): Uint8Array {
+  command(command: RunThreadCommand): Uint8Array {
     this.#count = 1;
-    if (order.kind === "run") this.#run(order);
-    else if (order.kind === "place") {
-      this.#put(orders.place, order.addresses.length);
-      for (const address of order.addresses) this.#put(address);
-    } else this.#put(orders.drop);
+    if (command.kind === "run") this.#run(command);
+    else if (command.kind === "place") {
+      this.#put(commandKinds.place, command.addresses.length);
+      for (const address of command.addresses) this.#put(address);
+    } else this.#put(commandKinds.drop);
     return this.#frame();
   }
 
-  answer(answer: LaneResult): Uint8Array {
+  result(result: RunThreadResult): Uint8Array {
     this.#count = 1;
-    if (answer.kind === "failed") this.#failed(answer.message);
+    if (result.kind === "failed") this.#failed(result.message);
     else {
-      this.#put(answers[answer.kind], answer.results.length);
-      for (const { elementType, byteLength, shape } of answer.results) {
+      this.#put(resultKinds[result.kind], result.results.length);
+      for (const { elementType, byteLength, shape } of result.results) {
         this.#put(elementType, byteLength, shape.length);
         for (const dim of shape) this.#put(dim);
       }
@@ -94,12 +94,19 @@ export class FrameWriter {
     return this.#frame();
   }
 
-  #run(order: RunCommand): void {
-    const flags = order.shrink ? flagBits.shrink : 0;
-    this.#put(orders.run, order.session, flags, order.processors.length, order.inputs.length, order.outputs.length);
-    for (const processor of order.processors) this.#put(processor);
-    for (const value of order.inputs) this.#value(value);
-    for (const value of order.outputs) this.#value(value);
+  #run(command: RunCommand): void {
+    const flags = command.shrink ? flagBits.shrink : 0;
+    this.#put(
+      commandKinds.run,
+      command.session,
+      flags,
+      command.processors.length,
+      command.inputs.length,
+      command.outputs.length,
+    );
+    for (const processor of command.processors) this.#put(processor);
+    for (const value of command.inputs) this.#value(value);
+    for (const value of command.outputs) this.#value(value);
   }
 
   #value({ name, elementType, address, byteLength, shape }: RunValue): void {
@@ -109,7 +116,7 @@ export class FrameWriter {
 
   #failed(message: string): void {
     const text = Buffer.from(message).subarray(0, textBytesMax);
-    this.#put(answers.failed, text.byteLength);
+    this.#put(resultKinds.failed, text.byteLength);
     const at = this.#count;
     const words = Math.ceil(text.byteLength / wordBytes);
     for (let word = 0; word < words; word += 1) this.#put(0);
@@ -148,7 +155,7 @@ class FrameReader {
   }
 
   next(): number {
-    if (this.at >= this.words.length) throw malformed("it is cut short");
+    if (this.at >= this.words.length) throw malformed("it is truncated");
     return this.words[this.at++]!;
   }
 
@@ -179,20 +186,24 @@ class FrameReader {
   }
 }
 
-export function readLaneOrder(words: Float64Array): LaneCommand {
+export function readRunThreadCommand(words: Float64Array): RunThreadCommand {
   const reader = new FrameReader(words);
   const kind = reader.next();
-  const order = kind === orders.run ? readRun(reader) : kind === orders.place ? readPlace(reader) : null;
-  if (order === null && kind !== orders.drop) throw malformed(`an order of kind ${kind}`);
+  const command = kind === commandKinds.run ? readRun(reader) : kind === commandKinds.place ? readPlace(reader) : null;
+  if (command === null && kind !== commandKinds.drop) throw malformed(`a command of unknown kind ${kind}`);
   reader.end();
-  return order ?? { kind: "drop" };
+  return command ?? { kind: "drop" };
 }
 
 function readRun(reader: FrameReader): RunCommand {
   const session = reader.natural();
   const flags = reader.natural();
-  const most = reader.words.length;
-  const [processorCount, inputCount, outputCount] = [reader.natural(most), reader.natural(most), reader.natural(most)];
+  const countMax = reader.words.length;
+  const [processorCount, inputCount, outputCount] = [
+    reader.natural(countMax),
+    reader.natural(countMax),
+    reader.natural(countMax),
+  ];
   return {
     kind: "run",
     session,
@@ -214,30 +225,30 @@ function readValue(reader: FrameReader): RunValue {
   return { name, elementType, address, byteLength, shape: rank === -1 ? null : reader.shape(rank) };
 }
 
-function readPlace(reader: FrameReader): LaneCommand {
+function readPlace(reader: FrameReader): RunThreadCommand {
   return { kind: "place", addresses: reader.list(() => reader.natural()) };
 }
 
-/** Parses a lane's result and checks every field, because a model may have corrupted the lane's process. */
-export function readLaneResult(words: Float64Array): LaneResult {
+/** Parses a run thread's result and checks every field, because a model may have corrupted the run thread's process. */
+export function readRunThreadResult(words: Float64Array): RunThreadResult {
   const reader = new FrameReader(words);
   const kind = reader.next();
-  if (kind === answers.failed) {
+  if (kind === resultKinds.failed) {
     const byteLength = reader.natural(textBytesMax);
     const text = new Uint8Array(words.buffer, words.byteOffset + reader.at * wordBytes);
     if (Math.ceil(byteLength / wordBytes) !== words.length - reader.at)
       throw malformed("its text does not have the declared length");
     return { kind: "failed", message: Buffer.from(text.subarray(0, byteLength)).toString("utf8") };
   }
-  if (kind !== answers.done && kind !== answers.unplaced) throw malformed(`a response of unknown kind ${kind}`);
+  if (kind !== resultKinds.done && kind !== resultKinds.unplaced) throw malformed(`a response of unknown kind ${kind}`);
   const results = reader.list(() => {
     const [elementType, byteLength, rank] = [reader.natural(), reader.natural(), reader.natural()];
     return { elementType, byteLength, shape: reader.shape(rank) };
   });
   reader.end();
-  return { kind: kind === answers.done ? "done" : "unplaced", results };
+  return { kind: kind === resultKinds.done ? "done" : "unplaced", results };
 }
 
-function malformed(what: string): MalformedRunFrame {
-  return new MalformedRunFrame(`an invalid frame of a run: ${what}`);
+function malformed(cause: string): MalformedRunFrame {
+  return new MalformedRunFrame(`an invalid frame of a run: ${cause}`);
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RunnerEnded, type RunningTask, CrashBlame } from "./crash-blame.ts";
 
-const taken: RunningTask = { closed: Promise.resolve(), isUntaken: false };
-const untaken: RunningTask = { closed: Promise.resolve(), isUntaken: true };
+const taken: RunningTask = { closed: Promise.resolve(), isUnread: false };
+const untaken: RunningTask = { closed: Promise.resolve(), isUnread: true };
 const end = new RunnerEnded("none", "signal SIGFPE");
 const [one, other] = [{}, {}];
 

@@ -19,7 +19,7 @@ export interface RunningTask {
   /** Resolves when no more messages about the task can arrive. */
   readonly closed: Promise<void>;
   /** Valid after `closed`: true if the process never started the task. */
-  readonly isUntaken: boolean;
+  readonly isUnread: boolean;
 }
 
 /** Tracks the running tasks of a process, and determines which one caused its end. */
@@ -49,7 +49,7 @@ export class CrashBlame {
 
   /** Records the end of the process. */
   ended(how: string): void {
-    this.#end = { how, count: [...this.#underway.values()].filter(({ isUntaken }) => !isUntaken).length };
+    this.#end = { how, count: [...this.#underway.values()].filter(({ isUnread }) => !isUnread).length };
   }
 
   /** Returns the error of a running task: RunnerEnded with the cause when the process has ended, otherwise `error`. */
@@ -57,7 +57,7 @@ export class CrashBlame {
     if (!(error instanceof RunnerEnded) || this.#end === null) return error;
     const { how, count } = this.#end;
     if (this.#culprit !== null) return new RunnerEnded(this.#culprit === task ? "certain" : "none", how);
-    if (this.#underway.get(task)?.isUntaken === true) return new RunnerEnded("none", how);
+    if (this.#underway.get(task)?.isUnread === true) return new RunnerEnded("none", how);
     return new RunnerEnded(count === 1 ? "certain" : "possible", how);
   }
 }

@@ -18,7 +18,7 @@ import { type SessionLease, SharedSessions } from "../shared-sessions.ts";
 
 export interface OnnxRuntimeBackendOptions
   extends
-    Omit<RunnerOptions, "name" | "runtime" | "lanesMax" | "onMemory" | "gpuBytesOf">,
+    Omit<RunnerOptions, "name" | "runtime" | "runThreadsMax" | "onMemory" | "gpuBytesOf">,
     Pick<RunnersOptions, "crashes" | "apartRunnersMax" | "apartIdleMs"> {
   /** Path of libonnxruntime.so.1, version 1.16 or later; opened when the first model is loaded. */
   readonly libraryPath: string;
@@ -341,15 +341,15 @@ function runnersOptions(
     // two cores); otherwise they occupy cores for a moment after each operator.
     spin: backendConfig.get("session.intra_op.allow_spinning") !== "0",
   };
-  const lanesMax = Math.max(options.runsMax, slotCount);
+  const runThreadsMax = Math.max(options.runsMax, slotCount);
   const start: RunnersOptions["start"] = (name, onMemory) =>
-    Runner.start({ ...options, name, runtime, lanesMax, onMemory, gpuBytesOf });
+    Runner.start({ ...options, name, runtime, runThreadsMax, onMemory, gpuBytesOf });
   const turns = {
     slotCount,
     longNs: options.longRunMs * 1e6,
     modelRunsMax: slotCount + options.longRunsOfModelMax,
     tenantRunsMax: slotCount + options.longRunsOfTenantMax,
-    runsMax: lanesMax,
+    runsMax: runThreadsMax,
   };
   return { ...options, turns, start };
 }

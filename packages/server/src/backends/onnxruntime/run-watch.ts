@@ -9,7 +9,7 @@ export interface RunWatchOptions {
   readonly deadlineMs: number | null;
   /** Time that a terminated run may take until its next operator. */
   readonly terminateMs: number;
-  /** Makes runs of the lane end at their next operator (true), or lets them run to their end (false). */
+  /** Makes runs of the run thread end at their next operator (true), or lets them run to their end (false). */
   readonly terminate: (does: boolean) => Promise<unknown>;
   /** Waits for a response that takes no time unless the process hangs. */
   readonly soon: (answer: Promise<unknown>) => Promise<unknown>;
@@ -38,7 +38,7 @@ export class RunWatch {
   }
 
   /**
-   * Resolves when the lane can be reused after the run. Without this, a late termination could end the next run, or the next run could not
+   * Resolves when the run thread can be reused after the run. Without this, a late termination could end the next run, or the next run could not
    * be terminated.
    */
   async end(): Promise<void> {
@@ -51,7 +51,7 @@ export class RunWatch {
       await soon(this.#terminating);
       await soon(terminate(false));
     } catch {
-      // The process has ended, and the lane with it.
+      // The process has ended, and the run thread with it.
     }
   }
 

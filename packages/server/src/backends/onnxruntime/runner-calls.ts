@@ -58,7 +58,7 @@ export class RunnerCaller {
   }
 
   /** Sends a call with a file descriptor. The caller still owns the descriptor. */
-  callWith<Call extends "lane" | "arena">(
+  callWith<Call extends "thread" | "arena">(
     call: Call,
     request: RunnerCalls[Call]["request"],
     fd: number,

@@ -7,7 +7,7 @@ export interface RunnerSession {
   readonly outputs: readonly OnnxValueInfo[];
   readonly inputNames: readonly number[];
   readonly outputNames: readonly number[];
-  /** Number of the lane that its runs prefer, and the processors to which a lane is pinned during its runs. */
+  /** Number of the run thread that its runs prefer, and the processors to which a run thread is pinned during its runs. */
   readonly home: number;
   readonly processors: readonly number[];
 }
@@ -29,16 +29,16 @@ export type WireSessionOptions = Omit<OnnxSessionOptions, "config"> & {
 };
 
 /**
- * Calls of a runner's control socket, which it handles concurrently. For `lane` and `arena`, a file descriptor is sent before over the
+ * Calls of a runner's control socket, which it handles concurrently. For `thread` and `arena`, a file descriptor is sent before over the
  * descriptor socket.
  */
 export interface RunnerCalls {
   /** Opens the ONNX Runtime library. */
   start: { request: OnnxRuntimeOptions; reply: object };
-  /** Starts the lane with this number. The file descriptor is the lane's end of a socket pair. */
-  lane: { request: { readonly lane: number }; reply: object };
-  /** Makes runs of the lane end at their next operator (true), or lets them run to their end (false). */
-  terminate: { request: { readonly lane: number; readonly does: boolean }; reply: object };
+  /** Starts the run thread with this number. The file descriptor is the run thread's end of a socket pair. */
+  thread: { request: { readonly thread: number }; reply: object };
+  /** Makes runs of the run thread end at their next operator (true), or lets them run to their end (false). */
+  terminate: { request: { readonly thread: number; readonly does: boolean }; reply: object };
   /** Maps an arena. The file descriptor is its memory file. */
   arena: { request: { readonly arena: number; readonly byteLength: number }; reply: { readonly address: number } };
   /** Unmaps an arena that no run uses any more. */

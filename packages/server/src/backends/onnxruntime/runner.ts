@@ -1,10 +1,10 @@
 import { closeSync } from "node:fs";
 import { InferenceError } from "@galatea/base";
-import type { LaneResult, OnnxRuntimeOptions, OnnxSessionOptions, RunResult } from "../../native/index.ts";
+import type { RunThreadResult, OnnxRuntimeOptions, OnnxSessionOptions, RunResult } from "../../native/index.ts";
 import type { Arena } from "../../tensor/index.ts";
 import type { DeviceBytes } from "../device-bytes.ts";
 import { GpuMemory } from "./gpu-memory.ts";
-import { type Lane, LaneEnded } from "./lane.ts";
+import { type RunThreadClient, RunThreadEnded } from "./run-thread-client.ts";
 import { isGpuLost } from "./lost-device.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 import { RunnerCaller } from "./runner-calls.ts";
@@ -12,7 +12,7 @@ import type { RunnerMemoryUsage, RunnerSession } from "./runner-control.ts";
 import { checkResults, toRunCommand, type ModelRun, allocateOutputs } from "./model-run.ts";
 import { executionTimeout } from "../execution-timeout.ts";
 import { cancelledError, RunWatch } from "./run-watch.ts";
-import { RunnerLanes } from "./runner-lanes.ts";
+import { RunThreadPool } from "./run-thread-pool.ts";
 import { type LaunchedRunner, launchRunner, type LaunchOptions } from "./start-runner.ts";
 import { RunnerEnded, CrashBlame } from "./crash-blame.ts";
 
@@ -36,7 +36,7 @@ export interface SessionContent {
 export interface RunnerOptions extends LaunchOptions {
   readonly runtime: OnnxRuntimeOptions;
   /** Maximum number of concurrent runs. */
-  readonly lanesMax: number;
+  readonly runThreadsMax: number;
   /** Memory that runs may leave in the library's memory pool; more than this is released. */
   readonly keptBytesMax: number;
   /** Time in milliseconds after a run at which that memory is checked. */
@@ -69,7 +69,7 @@ export class Runner implements AsyncDisposable {
   readonly #calls: RunnerCaller;
   readonly #sessions = new Map<string, Promise<RunnerSession>>();
   readonly #arenas = new Map<number, Promise<number>>();
-  readonly #lanes: RunnerLanes;
+  readonly #threads: RunThreadPool;
   readonly #suspects = new CrashBlame();
   #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
@@ -86,9 +86,9 @@ export class Runner implements AsyncDisposable {
     this.#gpuMemory = gpuBytesOf === null ? null : new GpuMemory(() => gpuBytesOf([pid]));
     // A runner that has closed its sockets is unusable, and is killed.
     this.#calls = new RunnerCaller(launched, () => launched.kill());
-    this.#lanes = new RunnerLanes({
-      lanesMax: options.lanesMax,
-      open: (lane, fd) => this.#soon(this.#calls.callWith("lane", { lane }, fd)),
+    this.#threads = new RunThreadPool({
+      runThreadsMax: options.runThreadsMax,
+      open: (thread, fd) => this.#soon(this.#calls.callWith("thread", { thread }, fd)),
       onBroken: () => launched.kill(),
     });
     this.ended = launched.ended.then(async (how) => {
@@ -148,10 +148,10 @@ export class Runner implements AsyncDisposable {
 
   async #open({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
     await verify();
-    // The first lane is opened now, so that the first run does not wait for it and no session is charged with its memory.
-    await this.#lanes.warmUp();
+    // The first thread is opened now, so that the first run does not wait for it and no session is charged with its memory.
+    await this.#threads.warmUp();
     this.#checkAlive();
-    const task = { closed: this.#calls.closed, isUntaken: true };
+    const task = { closed: this.#calls.closed, isUnread: true };
     this.#suspects.began(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
@@ -164,7 +164,7 @@ export class Runner implements AsyncDisposable {
     using _deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
     try {
       const wire = { ...options, config: [...options.config] };
-      const loaded = await this.#calls.call("load", { session: key, options: wire }, () => (task.isUntaken = false));
+      const loaded = await this.#calls.call("load", { session: key, options: wire }, () => (task.isUnread = false));
       this.#ledger.opened(key, Math.max(loaded.openedBytes, byteLength));
       this.#measured(loaded);
       return loaded;
@@ -205,23 +205,28 @@ export class Runner implements AsyncDisposable {
     }
   }
 
-  /** Runs a session. Settles when the library no longer accesses the memory. At most `lanesMax` runs at once. */
+  /** Runs a session. Settles when the library no longer accesses the memory. At most `runThreadsMax` runs at once. */
   async run(task: RunTask): Promise<readonly RunResult[]> {
     const session = await this.session(task.content);
     const base = await this.#address(task.arena);
-    const lane = await this.#lanes.take(session.home);
+    const thread = await this.#threads.take(session.home);
     this.#checkAlive();
-    this.#suspects.began(task, lane);
+    this.#suspects.began(task, thread);
     const startNs = this.#options.clock.monotonicNs();
-    const watch = this.#watch(task, lane);
+    const watch = this.#watch(task, thread);
     try {
       if (task.signal?.aborted) throw cancelledError();
-      const moves = lane.processors.join() === session.processors.join() ? [] : session.processors;
-      lane.processors = session.processors;
-      const order = { session, base, processors: moves, shrink: task.content.shrinksAfterRun };
-      return await this.#converse(task, lane, { first: await lane.ask(toRunCommand(task.run, order)), base });
+      const pinnedProcessors = thread.processors.join() === session.processors.join() ? [] : session.processors;
+      thread.processors = session.processors;
+      const command = toRunCommand(task.run, {
+        session,
+        base,
+        processors: pinnedProcessors,
+        shrink: task.content.shrinksAfterRun,
+      });
+      return await this.#finishRun(task, thread, { first: await thread.execute(command), base });
     } catch (error) {
-      if (error instanceof LaneEnded) {
+      if (error instanceof RunThreadEnded) {
         this.#suspects.over(task);
         throw watch.because ?? new RunnerEnded("none", await this.ended);
       }
@@ -229,7 +234,7 @@ export class Runner implements AsyncDisposable {
     } finally {
       this.#suspects.over(task);
       await watch.end();
-      this.#lanes.giveBack(lane);
+      this.#threads.giveBack(thread);
       const tookNs = this.#options.clock.monotonicNs() - startNs;
       this.#ledger.ran(task.content.key, tookNs);
       this.#gpuMemory?.ran(task.content.key, tookNs);
@@ -238,10 +243,10 @@ export class Runner implements AsyncDisposable {
   }
 
   /** Handles the first result of a run, and the allocation of outputs whose size was unknown. */
-  async #converse(
+  async #finishRun(
     task: RunTask,
-    lane: Lane,
-    { first, base }: { first: LaneResult; base: number },
+    thread: RunThreadClient,
+    { first, base }: { first: RunThreadResult; base: number },
   ): Promise<readonly RunResult[]> {
     if (first.kind === "failed") throw await this.#failed(task, first.message);
     const { run } = task;
@@ -252,10 +257,10 @@ export class Runner implements AsyncDisposable {
     try {
       addresses = allocateOutputs(run, results, base);
     } catch (error) {
-      await lane.ask({ kind: "drop" });
+      await thread.execute({ kind: "drop" });
       throw error;
     }
-    const second = await lane.ask({ kind: "place", addresses });
+    const second = await thread.execute({ kind: "place", addresses });
     if (second.kind === "failed") throw new InferenceError("INTERNAL", second.message);
     return results;
   }
@@ -271,7 +276,7 @@ export class Runner implements AsyncDisposable {
     return new RunnerEnded("certain", await this.ended);
   }
 
-  #watch(task: RunTask, lane: Lane): RunWatch {
+  #watch(task: RunTask, thread: RunThreadClient): RunWatch {
     const { clock, terminateMs, deadlineMs } = this.#options;
     return new RunWatch({
       modelName: task.content.modelName,
@@ -279,7 +284,7 @@ export class Runner implements AsyncDisposable {
       clock,
       deadlineMs,
       terminateMs,
-      terminate: (does) => this.#calls.call("terminate", { lane: lane.number, does }),
+      terminate: (does) => this.#calls.call("terminate", { thread: thread.number, does }),
       soon: (answer) => this.#soon(answer),
       kill: () => {
         this.#suspects.accuse(task);
@@ -352,8 +357,8 @@ export class Runner implements AsyncDisposable {
     this.#calls.fail(error);
     this.#calls.close();
     closeSync(this.#calls.descriptorFd);
-    this.#lanes.fail(error);
-    this.#lanes.close();
+    this.#threads.fail(error);
+    this.#threads.close();
   }
 
   /** Kills the process, even while it runs models. */

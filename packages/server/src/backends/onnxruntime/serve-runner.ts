@@ -1,14 +1,20 @@
 import { closeSync } from "node:fs";
 import { assert, InferenceError } from "@galatea/base";
 import { mapMemory, type MappedMemory, receiveDescriptor } from "@galatea/base/system";
-import { openOnnxRuntime, openRunLane, type OnnxRuntime, type OnnxSession, type RunLane } from "../../native/index.ts";
+import {
+  openOnnxRuntime,
+  openRunThread,
+  type OnnxRuntime,
+  type OnnxSession,
+  type RunThread,
+} from "../../native/index.ts";
 import { JsonChannel } from "./json-channel.ts";
 import type { CallMessage, LoadedSession, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
 import { RunnerMemory } from "./runner-memory.ts";
 
 export interface RunnerSockets {
   readonly controlFd: number;
-  /** Receives the file descriptors of lanes' sockets and of arenas. */
+  /** Receives the file descriptors of threads' sockets and of arenas. */
   readonly descriptorFd: number;
 }
 
@@ -21,7 +27,7 @@ type Handlers = {
 
 /**
  * The main loop of a runner process: handles the server's calls over `controlFd` until that is closed. Runs do not pass through this loop:
- * the server sends them directly to the lane's thread. The server's messages are trusted.
+ * the server sends them directly to the run thread. The server's messages are trusted.
  */
 export async function serveRunner(sockets: RunnerSockets): Promise<void> {
   const runner = new ServedRunner(sockets.descriptorFd);
@@ -46,7 +52,7 @@ export async function serveRunner(sockets: RunnerSockets): Promise<void> {
 class ServedRunner {
   readonly handlers: Handlers;
   readonly #descriptorFd: number;
-  readonly #lanes = new Map<number, RunLane>();
+  readonly #threads = new Map<number, RunThread>();
   readonly #arenas = new Map<number, MappedMemory>();
   readonly #sessions = new Map<string, OnnxSession>();
   readonly #memory = new RunnerMemory();
@@ -66,13 +72,13 @@ class ServedRunner {
         this.#settledBytes = await this.#memory.bytes();
         return {};
       },
-      lane: async ({ lane }) => {
+      thread: async ({ thread }) => {
         const fd = receiveDescriptor(this.#descriptorFd);
-        this.#lanes.set(lane, await openRunLane({ libraryPath: this.#libraryPath, fd }));
+        this.#threads.set(thread, await openRunThread({ libraryPath: this.#libraryPath, fd }));
         return {};
       },
-      terminate: async ({ lane, does }) => {
-        this.#lanes.get(lane)?.setTerminating(does);
+      terminate: async ({ thread, does }) => {
+        this.#threads.get(thread)?.setTerminating(does);
         return {};
       },
       arena: async ({ arena, byteLength }) => {

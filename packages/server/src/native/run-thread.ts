@@ -1,29 +1,29 @@
 import { closeSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { openOrtLibrary, checkStatus } from "./onnxruntime-api.ts";
-import type { RunLaneData, RunLaneReady } from "./run-lane-worker.ts";
+import type { RunThreadData, RunThreadReady } from "./run-thread-worker.ts";
 
 /**
  * A thread that only runs models. It receives its runs directly from a socket (run-wire.ts), so that no JavaScript thread is between the
- * caller and the lane. A session prefers the same lane, whose caches contain its data. The lane ends when the peer closes its socket.
+ * caller and the run thread. A session prefers the same thread, whose caches contain its data. The thread ends when the peer closes its socket.
  */
-export interface RunLane {
+export interface RunThread {
   /** Makes current and later runs end at their next operator (true), or lets them run to their end (false). */
   setTerminating(isTerminating: boolean): void;
 }
 
-/** Starts a lane and waits until it is ready. */
-export async function openRunLane(data: RunLaneData): Promise<RunLane> {
+/** Starts a run thread and waits until it is ready. */
+export async function openRunThread(data: RunThreadData): Promise<RunThread> {
   const { api } = openOrtLibrary(data.libraryPath);
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const worker = new Worker(new URL(`./run-lane-worker.${extension}`, import.meta.url), {
+  const worker = new Worker(new URL(`./run-thread-worker.${extension}`, import.meta.url), {
     workerData: data,
     // The thread does not own tensors, so its garbage is small.
     resourceLimits: { maxYoungGenerationSizeMb: 1 },
   });
   worker.on("error", () => {}); // The thread ends next, and the peer of its socket sees that.
   worker.once("exit", () => closeSync(data.fd));
-  const ready = await new Promise<RunLaneReady>((resolve, reject) => {
+  const ready = await new Promise<RunThreadReady>((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("a thread that runs models has ended")));

@@ -3,38 +3,38 @@ import { assert, InferenceError } from "@galatea/base";
 import {
   frameByteLength,
   FrameWriter,
-  type LaneResult,
-  type LaneCommand,
+  type RunThreadResult,
+  type RunThreadCommand,
   MalformedRunFrame,
   openDescriptorSocket,
-  readLaneResult,
+  readRunThreadResult,
   wordBytes,
 } from "../../native/index.ts";
 import { sendNonBlocking, SystemCallError } from "@galatea/base/system";
 
-/** One buffer for all lanes: their reads run one after another in one thread, and the data is consumed before each read returns. */
+/** One buffer for all run threads: their reads run one after another in one thread, and the data is consumed before each read returns. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** The error of a run that was not started, because the runner's thread had ended before it received the command. */
-export class LaneEnded extends Error {}
+export class RunThreadEnded extends Error {}
 
-/** The server's side of one run lane (a thread in a runner process). Sends one command at a time. Owns the file descriptor. */
-export class Lane {
+/** The server's side of one run thread, which is a thread of a runner process. Sends one command at a time. Owns the file descriptor. */
+export class RunThreadClient {
   readonly number: number;
-  /** Processors to which the lane's thread is pinned. */
+  /** Processors to which the run thread is pinned. */
   processors: readonly number[] = [];
   readonly #fd: number;
   readonly #socket: Socket;
   readonly #writer = new FrameWriter();
   readonly #onBroken: (error: InferenceError) => void;
   readonly #closed = Promise.withResolvers<void>();
-  #asked: LaneCommand["kind"] | null = null;
-  #isUntaken = false;
-  #answered: { resolve: (answer: LaneResult) => void; reject: (error: Error) => void } | null = null;
+  #pendingKind: RunThreadCommand["kind"] | null = null;
+  #isUnread = false;
+  #pending: { resolve: (result: RunThreadResult) => void; reject: (error: Error) => void } | null = null;
   #partial: Buffer | null = null;
   #partialBytes = 0;
 
-  /** `onBroken` is called when the lane is unusable: its thread has ended or has sent an invalid result. */
+  /** `onBroken` is called when the run thread is unusable: its thread has ended or has sent an invalid result. */
   constructor(number: number, fd: number, onBroken: (error: InferenceError) => void) {
     this.number = number;
     this.#fd = fd;
@@ -42,7 +42,7 @@ export class Lane {
     this.#socket = openDescriptorSocket(fd, readBuffer, (byteLength) => this.#receive(byteLength));
     // Ignored: the `close` event follows. The kernel reports ECONNRESET when the peer ended with unread data in its socket.
     this.#socket.on("error", ({ code }: NodeJS.ErrnoException) => {
-      this.#isUntaken ||= code === "ECONNRESET" && this.#asked === "run";
+      this.#isUnread ||= code === "ECONNRESET" && this.#pendingKind === "run";
     });
     this.#socket.on("end", () => this.#socket.destroy());
     this.#socket.on("close", () => {
@@ -58,35 +58,35 @@ export class Lane {
   }
 
   /** Valid after `closed`: true if the thread never received the last command. */
-  get isUntaken(): boolean {
-    return this.#isUntaken;
+  get isUnread(): boolean {
+    return this.#isUnread;
   }
 
-  ask(order: LaneCommand): Promise<LaneResult> {
-    assert(this.#answered === null, "a lane runs one request at a time");
-    this.#asked = order.kind;
+  execute(command: RunThreadCommand): Promise<RunThreadResult> {
+    assert(this.#pending === null, "a run thread executes one command at a time");
+    this.#pendingKind = command.kind;
     return new Promise((resolve, reject) => {
-      this.#answered = { resolve, reject };
-      // A lane keeps the process alive only during a run.
+      this.#pending = { resolve, reject };
+      // A run thread keeps the process alive only during a run.
       this.#socket.ref();
-      this.#send(this.#writer.order(order));
+      this.#send(this.#writer.command(command));
     });
   }
 
   /** Rejects the pending run. */
   fail(error: Error): void {
-    this.#settle()?.reject(error);
+    this.#takePending()?.reject(error);
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  #settle() {
-    const answered = this.#answered;
-    this.#answered = null;
+  #takePending() {
+    const pending = this.#pending;
+    this.#pending = null;
     this.#socket.unref();
-    return answered;
+    return pending;
   }
 
   #send(frame: Uint8Array): void {
@@ -95,33 +95,33 @@ export class Lane {
       sent = sendNonBlocking(this.#fd, frame, frame.byteLength);
     } catch (error) {
       if (!(error instanceof SystemCallError)) throw error;
-      return this.fail(new LaneEnded(error.message));
+      return this.fail(new RunThreadEnded(error.message));
     }
     if (sent < frame.byteLength) this.#socket.write(Buffer.from(frame.subarray(sent)));
   }
 
   #receive(byteLength: number): void {
     try {
-      this.#take(byteLength);
+      this.#readFrame(byteLength);
     } catch (error) {
       if (!(error instanceof MalformedRunFrame)) throw error;
       this.#onBroken(new InferenceError("INTERNAL", error.message));
     }
   }
 
-  #take(byteLength: number): void {
+  #readFrame(byteLength: number): void {
     if (this.#partial === null && byteLength >= wordBytes) {
       const frameBytes = frameByteLength(readBuffer.readDoubleLE(0));
       if (frameBytes === byteLength) {
-        this.#answer(readLaneResult(new Float64Array(readBuffer.buffer, 0, byteLength / wordBytes)));
+        this.#resolve(readRunThreadResult(new Float64Array(readBuffer.buffer, 0, byteLength / wordBytes)));
         return;
       }
     }
-    this.#keep(byteLength);
+    this.#keepPartial(byteLength);
   }
 
   /** Stores the beginning of an incomplete result. */
-  #keep(byteLength: number): void {
+  #keepPartial(byteLength: number): void {
     const have = this.#partialBytes + byteLength;
     const grown = Buffer.allocUnsafeSlow(have);
     this.#partial?.copy(grown);
@@ -131,15 +131,16 @@ export class Lane {
     if (have < wordBytes) return;
     const frameBytes = frameByteLength(grown.readDoubleLE(0));
     if (have < frameBytes) return;
-    if (have > frameBytes) throw new MalformedRunFrame(`a lane responds with ${have} bytes instead of ${frameBytes}`);
+    if (have > frameBytes)
+      throw new MalformedRunFrame(`a run thread responds with ${have} bytes instead of ${frameBytes}`);
     this.#partial = null;
     this.#partialBytes = 0;
-    this.#answer(readLaneResult(new Float64Array(grown.buffer, 0, frameBytes / wordBytes)));
+    this.#resolve(readRunThreadResult(new Float64Array(grown.buffer, 0, frameBytes / wordBytes)));
   }
 
-  #answer(answer: LaneResult): void {
-    const answered = this.#settle();
-    if (answered === null) throw new MalformedRunFrame("a lane responds to no request");
-    answered.resolve(answer);
+  #resolve(result: RunThreadResult): void {
+    const pending = this.#takePending();
+    if (pending === null) throw new MalformedRunFrame("a run thread responds without a command");
+    pending.resolve(result);
   }
 }
