@@ -14,7 +14,7 @@ import type { RecordsCopyOptions } from "../options/index.ts";
 import { tableText } from "./platform-commands/table.ts";
 
 /**
- * `galatea records copy`: copies the records of one moment to an empty place, and prints counts and checksums, which were
+ * `galatea records copy`: copies the records of one moment to an empty location, and prints counts and checksums, which were
  * compared with those of the copy. Resolves with 1 if it fails; nothing is copied then.
  */
 export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Promise<number> {
@@ -35,29 +35,29 @@ export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Prom
   }
 }
 
-const isUrl = (place: string) => /^postgres(?:ql)?:\/\//.test(place);
+const isUrl = (location: string) => /^postgres(?:ql)?:\/\//.test(location);
 
-async function openSource(place: string): Promise<CopySource> {
-  if (isUrl(place)) {
+async function openSource(location: string): Promise<CopySource> {
+  if (isUrl(location)) {
     const { openPostgresSource, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
-    return await openPostgresSource(parseDatabaseUrl(place));
+    return await openPostgresSource(parseDatabaseUrl(location));
   }
-  const directories = dataDirectories(place, process.env);
+  const directories = dataDirectories(location, process.env);
   const { records: path } = databasePaths(directories);
   if (!existsSync(path)) throw new Error(`there are no records in '${directories.root}'`);
   using lock = lockDirectory(directories.records);
   return openSqliteSource(path, { isInUse: lock === null });
 }
 
-async function openTarget(place: string): Promise<CopyTarget> {
-  if (isUrl(place)) {
+async function openTarget(location: string): Promise<CopyTarget> {
+  if (isUrl(location)) {
     const { openPostgresTarget, parseDatabaseUrl } = await import("@galatea/hosting/records/postgres");
     return await openPostgresTarget(
-      parseDatabaseUrl(place),
+      parseDatabaseUrl(location),
       createLogger((_level, line) => process.stderr.write(`${line}\n`)),
     );
   }
-  const directories = dataDirectories(place, process.env);
+  const directories = dataDirectories(location, process.env);
   await makeDirectory(directories.records);
   await using opening = new AsyncDisposableStack();
   const lock = lockDirectory(directories.records);

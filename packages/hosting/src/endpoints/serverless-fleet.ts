@@ -4,7 +4,7 @@ import type { ServerlessConcurrency, VariantPlan } from "../definitions/index.ts
 import type { MissingIsolation } from "../instances/index.ts";
 import {
   containerError,
-  recordRefusal,
+  recordRejection,
   payloadTooLarge,
   type InvocationReply,
   type InvocationRequest,
@@ -143,7 +143,7 @@ export class ServerlessFleet implements VariantFleet {
       if ((request.declaredBytes ?? 0) > payloadBytesMax) throw payloadTooLarge(payloadBytesMax);
     } catch (error) {
       if (error instanceof AwsError) {
-        recordRefusal(metrics, request, { error, nowNs: clock.monotonicNs() });
+        recordRejection(metrics, request, { error, nowNs: clock.monotonicNs() });
       }
       throw error;
     }
@@ -224,7 +224,7 @@ export class ServerlessFleet implements VariantFleet {
     } catch (error) {
       request.signal.throwIfAborted();
       const refusal = this.#refusalOf(error);
-      recordRefusal(metrics, request, { error: refusal, nowNs: clock.monotonicNs() });
+      recordRejection(metrics, request, { error: refusal, nowNs: clock.monotonicNs() });
       throw refusal;
     }
     return await this.#fleet.invoke({ ...request, body, waitedMs: (clock.monotonicNs() - sinceNs) / 1e6 }, 1);

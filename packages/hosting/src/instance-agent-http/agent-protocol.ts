@@ -58,79 +58,79 @@ export class AgentProtocolError extends Error {
   }
 }
 
-interface ErrorRow {
+interface ErrorCodec {
   readonly code: string;
   readonly is: (error: unknown) => boolean;
-  readonly of?: (error: never) => Partial<AgentErrorBody>;
-  readonly make: (wire: AgentErrorBody) => Error;
+  readonly details?: (error: never) => Partial<AgentErrorBody>;
+  readonly decode: (wire: AgentErrorBody) => Error;
 }
 
 /** Subclasses come before their base classes. */
-const rows: readonly ErrorRow[] = [
-  { code: "not-sent", is: (error) => error instanceof RequestNotSent, make: () => new RequestNotSent() },
-  { code: "container-late", is: (error) => error instanceof ContainerTimeout, make: () => new ContainerTimeout() },
+const errorCodecs: readonly ErrorCodec[] = [
+  { code: "not-sent", is: (error) => error instanceof RequestNotSent, decode: () => new RequestNotSent() },
+  { code: "container-late", is: (error) => error instanceof ContainerTimeout, decode: () => new ContainerTimeout() },
   {
     code: "container-gone",
     is: (error) => error instanceof ContainerConnectionLost,
-    make: ({ message }) => new ContainerConnectionLost(message),
+    decode: ({ message }) => new ContainerConnectionLost(message),
   },
   {
     code: "not-in-service",
     is: (error) => error instanceof InstanceFailure,
-    of: ({ containerName, lastLines }: InstanceFailure) => ({ containerName, lastLines }),
-    make: ({ message, containerName = "", lastLines = [] }) =>
+    details: ({ containerName, lastLines }: InstanceFailure) => ({ containerName, lastLines }),
+    decode: ({ message, containerName = "", lastLines = [] }) =>
       new InstanceFailure(message, { containerName, lastLines }),
   },
   {
     code: "model-data",
     is: (error) => error instanceof ModelDataError,
-    make: ({ message }) => new ModelDataError(message),
+    decode: ({ message }) => new ModelDataError(message),
   },
   {
     code: "model-missing",
     is: (error) => error instanceof ModelMissingError,
-    of: ({ target }: ModelMissingError) => ({ target }),
-    make: ({ target = "" }) => new ModelMissingError(target),
+    details: ({ target }: ModelMissingError) => ({ target }),
+    decode: ({ target = "" }) => new ModelMissingError(target),
   },
   {
     code: "model-not-ready",
     is: (error) => error instanceof ModelNotReadyError,
-    of: ({ reason }: ModelNotReadyError) => ({ message: reason }),
-    make: ({ message }) => new ModelNotReadyError(message),
+    details: ({ reason }: ModelNotReadyError) => ({ message: reason }),
+    decode: ({ message }) => new ModelNotReadyError(message),
   },
   {
     code: "load-refused",
     is: (error) => error instanceof ModelLoadError,
-    of: ({ status }: ModelLoadError) => ({ status }),
-    make: ({ message, status = 503 }) => new ModelLoadError(status, message),
+    details: ({ status }: ModelLoadError) => ({ status }),
+    decode: ({ message, status = 503 }) => new ModelLoadError(status, message),
   },
   {
     code: "unknown-instance",
     is: (error) => error instanceof UnknownInstance,
-    of: ({ what }: UnknownInstance) => ({ message: what }),
-    make: ({ message }) => new UnknownInstance(message),
+    details: ({ what }: UnknownInstance) => ({ message: what }),
+    decode: ({ message }) => new UnknownInstance(message),
   },
   {
     code: "protocol",
     is: (error) => error instanceof AgentProtocolError,
-    make: ({ message }) => new AgentProtocolError(message),
+    decode: ({ message }) => new AgentProtocolError(message),
   },
 ];
 
 export function errorToWire(error: unknown): AgentErrorBody {
   const message = error instanceof Error ? error.message : String(error);
-  const row = rows.find(({ is }) => is(error));
-  if (row === undefined) return { code: "internal", message };
-  return { code: row.code, message, ...row.of?.(error as never) };
+  const codec = errorCodecs.find(({ is }) => is(error));
+  if (codec === undefined) return { code: "internal", message };
+  return { code: codec.code, message, ...codec.details?.(error as never) };
 }
 
 export function errorFromWire(wire: AgentErrorBody): Error {
-  return rows.find(({ code }) => code === wire.code)?.make(wire) ?? new Error(wire.message);
+  return errorCodecs.find(({ code }) => code === wire.code)?.decode(wire) ?? new Error(wire.message);
 }
 
 /** A line of the stream of events. `atNs`: the agent's monotonic clock when it wrote the line; times in events are by that clock. */
 export type EventLine = { readonly atNs: number } & (
-  | { readonly kind: "beat" }
+  | { readonly kind: "heartbeat" }
   | LostEvents
   | Exclude<AgentEvent, { readonly kind: "ended" }>
   | (Omit<Extract<AgentEvent, { readonly kind: "ended" }>, "error"> & { readonly error: AgentErrorBody | null })
@@ -143,7 +143,7 @@ export function eventToLine(event: AgentEvent | LostEvents, atNs: number): Event
 
 /** Converts times to the reader's clock. `clockOffsetNs`: the reader's monotonic clock minus the agent's. */
 export function eventFromLine(
-  line: Exclude<EventLine, { readonly kind: "beat" } | LostEvents>,
+  line: Exclude<EventLine, { readonly kind: "heartbeat" } | LostEvents>,
   clockOffsetNs: number,
 ): InstanceEvent {
   switch (line.kind) {

@@ -179,11 +179,11 @@ export class AgentServer implements AsyncDisposable {
         });
       }
       case "PUT instances/id":
-        return sendJson(response, { wasThere: await this.#put(routed) });
+        return sendJson(response, { existed: await this.#put(routed) });
       case "DELETE instances/id": {
         const instance = await this.#find(id);
         const how = query.get("how") === "shutDown" ? "shutDown" : "delete";
-        return sendJson(response, { wasThere: (await instance?.[how]()) ?? false });
+        return sendJson(response, { existed: (await instance?.[how]()) ?? false });
       }
       case "GET instances/id/usages":
         return sendJson(response, await (await this.#instance(id)).usages());
@@ -217,9 +217,9 @@ export class AgentServer implements AsyncDisposable {
     };
     if (spec.id !== id) throw new AgentProtocolError("The spec belongs to another instance");
     const instance = this.#open(spec);
-    const wasThere = await instance.put(onStartFailure);
+    const existed = await instance.put(onStartFailure);
     this.#instances.set(spec.id, instance);
-    return wasThere;
+    return existed;
   }
 
   async #invoke({ request, response, signal }: RoutedRequest, container: AgentContainer): Promise<void> {

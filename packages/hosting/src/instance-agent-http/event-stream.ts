@@ -27,7 +27,7 @@ export async function writeEventStream(
   let next = events.next();
   next.catch(() => {});
   response.writeHead(200, { "content-type": "application/jsonl" });
-  await write({ kind: "beat", atNs: clock.monotonicNs() });
+  await write({ kind: "heartbeat", atNs: clock.monotonicNs() });
   for (;;) {
     const quiet = new AbortController();
     const heartbeat = delay(clock, eventHeartbeatMs, AbortSignal.any([quiet.signal, signal])).then(
@@ -37,7 +37,7 @@ export async function writeEventStream(
     const result = await Promise.race([next, heartbeat]);
     quiet.abort();
     signal.throwIfAborted();
-    if (result === null) await write({ kind: "beat", atNs: clock.monotonicNs() });
+    if (result === null) await write({ kind: "heartbeat", atNs: clock.monotonicNs() });
     else if (result.done === true) return;
     else {
       await write(eventToLine(result.value, clock.monotonicNs()));

@@ -44,7 +44,7 @@ export const agentClientLimits: AgentClientLimits = {
 const reconnectMsMin = 20;
 const reconnectMsMax = 2000;
 
-type NumberedLine = Exclude<EventLine, { readonly kind: "beat" }>;
+type NumberedLine = Exclude<EventLine, { readonly kind: "heartbeat" }>;
 
 /**
  * A client of an agent on another node or in another process. One stream of events updates the views of all its instances. After
@@ -64,7 +64,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   /** True once the requests that were in progress when the connection was lost have failed. */
   #hasAborted = false;
   /** Time of the last event or heartbeat, by this process's monotonic clock. */
-  #heardNs = 0;
+  #lastLineNs = 0;
   #failure: unknown = null;
 
   constructor(options: HttpAgentOptions) {
@@ -89,7 +89,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
 
   async *events({ after, signal }: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void> {
     for await (const { line, clockOffsetNs } of this.#lines(after, signal)) {
-      if (line.kind === "beat") continue;
+      if (line.kind === "heartbeat") continue;
       if (line.kind === "lost") yield { kind: "lost", seq: line.seq };
       else yield { ...eventFromLine(line, clockOffsetNs), seq: line.seq, instanceId: line.instanceId };
     }
@@ -114,7 +114,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   watch(): void {
     if (this.#isReading) return;
     this.#isReading = true;
-    this.#heardNs = this.#options.clock.monotonicNs();
+    this.#lastLineNs = this.#options.clock.monotonicNs();
     this.#tasks.run((closing) => this.#read(closing));
   }
 
@@ -143,9 +143,9 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
         for await (const { line, clockOffsetNs } of this.#lines(after, closing)) {
           if (!this.#isConnected || line.kind === "lost") await this.#restoreAll();
           waitMs = reconnectMsMin;
-          this.#heardNs = clock.monotonicNs();
+          this.#lastLineNs = clock.monotonicNs();
           this.#hasAborted = false;
-          if (line.kind === "beat") continue;
+          if (line.kind === "heartbeat") continue;
           after = line.seq;
           if (line.kind !== "lost") this.#apply(line, clockOffsetNs);
         }
@@ -217,7 +217,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     if (this.#isConnected) this.log("the connection to an instance agent is lost", error);
     this.#isConnected = false;
     this.#failure = error;
-    const silentMs = (this.#options.clock.monotonicNs() - this.#heardNs) / 1e6;
+    const silentMs = (this.#options.clock.monotonicNs() - this.#lastLineNs) / 1e6;
     const isUnreachable = error instanceof AgentConnectionLost && error.wasNotSent;
     if (!this.#hasAborted && (isUnreachable || silentMs > this.#limits.stallMsMax)) {
       this.#hasAborted = true;

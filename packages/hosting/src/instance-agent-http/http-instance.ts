@@ -61,10 +61,10 @@ export class HttpInstance implements AgentInstance {
     const body = JSON.stringify({ spec: this.spec, onStartFailure });
     try {
       const request = { method: "PUT", path: this.#path, body } as const;
-      const { wasThere } = await this.#agent.connection.json<{ readonly wasThere: boolean }>(request);
+      const { existed } = await this.#agent.connection.json<{ readonly existed: boolean }>(request);
       this.wasListed = true;
-      if (wasThere) await this.#agent.follow(this);
-      return wasThere;
+      if (existed) await this.#agent.follow(this);
+      return existed;
     } catch (error) {
       this.#agent.unfollow(this);
       throw error;
@@ -72,9 +72,9 @@ export class HttpInstance implements AgentInstance {
   }
 
   async attach(): Promise<boolean> {
-    const isThere = (await this.#agent.follow(this)) !== null;
-    if (!isThere) this.#agent.unfollow(this);
-    return isThere;
+    const exists = (await this.#agent.follow(this)) !== null;
+    if (!exists) this.#agent.unfollow(this);
+    return exists;
   }
 
   async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
@@ -117,7 +117,7 @@ export class HttpInstance implements AgentInstance {
   async #end(how: "delete" | "shutDown"): Promise<boolean> {
     this.#agent.watch();
     const path = `${this.#path}?how=${how}`;
-    return (await this.#agent.connection.json<{ readonly wasThere: boolean }>({ method: "DELETE", path })).wasThere;
+    return (await this.#agent.connection.json<{ readonly existed: boolean }>({ method: "DELETE", path })).existed;
   }
 }
 

@@ -70,7 +70,7 @@ export class ContainerChain implements Disposable {
   }
 
   /**
-   * The container that the request waits for: its response is missing, slow or broken off. Null before the first
+   * The container that the request waits for: its response is missing, slow or cut short. Null before the first
    * request.
    */
   get awaited(): ChainHop | null {

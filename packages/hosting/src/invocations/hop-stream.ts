@@ -33,7 +33,7 @@ export class HopStream implements Disposable {
     pipeline(source, counted, () => {});
   }
 
-  /** Aborts when the responding container breaks off or sends too much. */
+  /** Aborts when the response of the container ends early or is too long. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }

@@ -2,7 +2,7 @@
 export { newSessionId, parseOpenedSession, sessionNotFound, type OpenedSession } from "./session-headers.ts";
 export { responseChunks } from "./response-chunks.ts";
 export { newChainHop, clientTimeoutHeader, ContainerChain, type InvocationTarget } from "./container-chain.ts";
-export { beginTrace, recordOutcome, recordRefusal } from "./invocation-metrics.ts";
+export { beginTrace, recordOutcome, recordRejection } from "./invocation-metrics.ts";
 export { outcomeOfError, type InvocationOutcome } from "./invocation-outcome.ts";
 export { InstanceInvocations } from "./instance-invocations.ts";
 export { ContainerConnectionLost, RequestNotSent } from "../instance-agent/index.ts";

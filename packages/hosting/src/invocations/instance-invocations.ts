@@ -225,11 +225,11 @@ export class InstanceInvocations {
           end();
           finish({ kind: "succeeded" });
         },
-        begun: () => (trace.firstPartNs = clock.monotonicNs()),
+        begun: () => (trace.firstChunkNs = clock.monotonicNs()),
         failed: (error) => {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
-          const isUnsent = isHeld || (request.isStreamed && trace.firstPartNs === 0);
-          const reported = isUnsent ? this.#errorOf(error, failure) : this.#brokenOff(error, failure);
+          const isUnsent = isHeld || (request.isStreamed && trace.firstChunkNs === 0);
+          const reported = isUnsent ? this.#errorOf(error, failure) : this.#streamFailure(error, failure);
           // The container had sent more than the caller had read.
           const isUnread = failure.isLate && reply.body.readableLength > 0;
           finish(isUnread ? { kind: "cancelled" } : endOf(reported, request, hops));
@@ -244,7 +244,7 @@ export class InstanceInvocations {
   }
 
   /** Returns the error for a response that ended early, after its beginning was sent. */
-  #brokenOff(error: unknown, { request, awaited, isLate }: FailedRequest): unknown {
+  #streamFailure(error: unknown, { request, awaited, isLate }: FailedRequest): unknown {
     if (request.signal.aborted) return request.signal.reason;
     return streamError(error, { isLate, containerName: awaited?.target.place.containerName ?? "primary" });
   }

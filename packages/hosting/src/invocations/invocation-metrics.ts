@@ -2,7 +2,13 @@ import type { AwsError } from "@galatea/base";
 import type { VariantMetrics } from "../series/index.ts";
 import type { ChainHop } from "./container-chain.ts";
 import type { InvocationRequest } from "./invocation.ts";
-import { errorsBy, outcomeOfError, outcomeRow, type InvocationOutcome, type OutcomeRow } from "./invocation-outcome.ts";
+import {
+  errorsBy,
+  outcomeOfError,
+  outcomeReport,
+  type InvocationOutcome,
+  type OutcomeReport,
+} from "./invocation-outcome.ts";
 
 /** The facts about one invocation from which, with its outcome, all its metrics are recorded once. */
 export interface InvocationTrace {
@@ -12,14 +18,14 @@ export interface InvocationTrace {
   cacheHit: boolean | null;
   waitedUs: number;
   /** Time of the first chunk of a streamed response; zero before. */
-  firstPartNs: number;
+  firstChunkNs: number;
 }
 
 export function beginTrace(
   { targetModel }: Pick<InvocationRequest, "targetModel">,
   hops: readonly ChainHop[],
 ): InvocationTrace {
-  return { hops, target: targetModel, cacheHit: null, waitedUs: 0, firstPartNs: 0 };
+  return { hops, target: targetModel, cacheHit: null, waitedUs: 0, firstChunkNs: 0 };
 }
 
 /** `totalNs`: from the request's receipt to its end, which is `nowNs`. */
@@ -28,16 +34,16 @@ export function recordOutcome(
   { trace, outcome }: { readonly trace: InvocationTrace; readonly outcome: InvocationOutcome },
   { nowNs, totalNs }: { readonly nowNs: number; readonly totalNs: number },
 ): void {
-  const row = outcomeRow(outcome);
-  if (row.Invocations === 0) return;
+  const report = outcomeReport(outcome);
+  if (report.Invocations === 0) return;
   const { hops, target, cacheHit, waitedUs } = trace;
   const modelNs = modelTimeNs(hops, nowNs);
   const overheadNs = Math.max(0, totalNs - modelNs);
-  metrics.record("Invocations", row.Invocations);
-  metrics.record("Invocation4XXErrors", row.Invocation4XXErrors);
-  metrics.record("Invocation5XXErrors", row.Invocation5XXErrors);
-  metrics.record("InvocationModelErrors", row.InvocationModelErrors);
-  recordStream(metrics, trace, { row, receivedNs: nowNs - totalNs });
+  metrics.record("Invocations", report.Invocations);
+  metrics.record("Invocation4XXErrors", report.Invocation4XXErrors);
+  metrics.record("Invocation5XXErrors", report.Invocation5XXErrors);
+  metrics.record("InvocationModelErrors", report.InvocationModelErrors);
+  recordStream(metrics, trace, { report, receivedNs: nowNs - totalNs });
   if (modelNs > 0) {
     metrics.record("ModelLatency", modelNs / 1000);
     metrics.record("OverheadLatency", overheadNs / 1000);
@@ -61,7 +67,7 @@ export function recordOutcome(
 }
 
 /** Records a request that is rejected with an error before it reaches a container. */
-export function recordRefusal(
+export function recordRejection(
   metrics: VariantMetrics,
   request: Pick<InvocationRequest, "targetModel" | "receivedNs">,
   { error, nowNs }: { readonly error: AwsError; readonly nowNs: number },
@@ -73,15 +79,15 @@ export function recordRefusal(
 
 function recordStream(
   metrics: VariantMetrics,
-  { firstPartNs, hops }: InvocationTrace,
-  { row, receivedNs }: { readonly row: OutcomeRow; readonly receivedNs: number },
+  { firstChunkNs, hops }: InvocationTrace,
+  { report, receivedNs }: { readonly report: OutcomeReport; readonly receivedNs: number },
 ): void {
-  if (firstPartNs === 0) return;
+  if (firstChunkNs === 0) return;
   const sentNs = Math.min(...hops.filter((hop) => hop.sentNs > 0).map((hop) => hop.sentNs));
-  metrics.recordStream("FirstChunkLatency", (firstPartNs - receivedNs) / 1000);
-  metrics.recordStream("FirstChunkModelLatency", (firstPartNs - sentNs) / 1000);
+  metrics.recordStream("FirstChunkLatency", (firstChunkNs - receivedNs) / 1000);
+  metrics.recordStream("FirstChunkModelLatency", (firstChunkNs - sentNs) / 1000);
   metrics.recordStream("FirstChunkOverheadLatency", (sentNs - receivedNs) / 1000);
-  metrics.recordStream("MidStreamErrors", row.MidStreamErrors);
+  metrics.recordStream("MidStreamErrors", report.MidStreamErrors);
 }
 
 /** Records the model time and the error counts of an asynchronous request; its other metrics are recorded elsewhere. */
@@ -90,15 +96,18 @@ export function recordModelTime(
   { trace, outcome }: { readonly trace: InvocationTrace; readonly outcome: InvocationOutcome },
   nowNs: number,
 ): void {
-  const row = outcomeRow(outcome);
-  if (row.Invocations === 0) return;
+  const report = outcomeReport(outcome);
+  if (report.Invocations === 0) return;
   const modelNs = modelTimeNs(trace.hops, nowNs);
-  metrics.record("Invocation4XXErrors", row.Invocation4XXErrors);
-  metrics.record("Invocation5XXErrors", row.Invocation5XXErrors);
+  metrics.record("Invocation4XXErrors", report.Invocation4XXErrors);
+  metrics.record("Invocation5XXErrors", report.Invocation5XXErrors);
   if (modelNs > 0) metrics.record("ModelLatency", modelNs / 1000);
 }
 
-/** Returns the sum of the containers' times; where one responds while the next already works, that time counts once. */
+/**
+ * Returns the smaller of two times: the sum of the containers' times, and the span from the first request to the last response. The
+ * sum counts a time twice in which one container responds while the next already works; the span includes pauses between containers.
+ */
 function modelTimeNs(hops: readonly ChainHop[], nowNs: number): number {
   let sumNs = 0;
   let fromNs = Infinity;

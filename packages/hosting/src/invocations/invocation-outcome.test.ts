@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
-import { outcomeOfError, outcomeRow, type InvocationOutcome } from "./invocation-outcome.ts";
+import { outcomeOfError, outcomeReport, type InvocationOutcome } from "./invocation-outcome.ts";
 import { containerError, payloadTooLarge } from "./invocation-errors.ts";
 
 const rows: readonly (readonly [InvocationOutcome, string])[] = [
@@ -11,7 +11,7 @@ const rows: readonly (readonly [InvocationOutcome, string])[] = [
   [{ kind: "model-error", status: 503 }, "424: 5XX model"],
   [{ kind: "timed-out" }, "424: 5XX model"],
   [{ kind: "response-too-long" }, "413: 4XX model"],
-  [{ kind: "broken-off" }, "200: model stream"],
+  [{ kind: "stream-failed" }, "200: model stream"],
   [{ kind: "refused", status: 429 }, "429: 4XX"],
   [{ kind: "refused", status: 503 }, "503: 5XX"],
   [{ kind: "cancelled" }, "null: "],
@@ -19,20 +19,20 @@ const rows: readonly (readonly [InvocationOutcome, string])[] = [
 
 for (const [outcome, expected] of rows) {
   test(`${JSON.stringify(outcome)} is sent and counted as ${expected}`, () => {
-    const row = outcomeRow(outcome);
+    const report = outcomeReport(outcome);
     const counted = [
-      row.Invocation4XXErrors === 1 ? "4XX" : "",
-      row.Invocation5XXErrors === 1 ? "5XX" : "",
-      row.InvocationModelErrors === 1 ? "model" : "",
-      row.MidStreamErrors === 1 ? "stream" : "",
+      report.Invocation4XXErrors === 1 ? "4XX" : "",
+      report.Invocation5XXErrors === 1 ? "5XX" : "",
+      report.InvocationModelErrors === 1 ? "model" : "",
+      report.MidStreamErrors === 1 ? "stream" : "",
     ];
-    assert.equal(`${row.sentStatus}: ${counted.filter((name) => name !== "").join(" ")}`, expected);
-    assert.equal(row.Invocations, 1);
+    assert.equal(`${report.sentStatus}: ${counted.filter((name) => name !== "").join(" ")}`, expected);
+    assert.equal(report.Invocations, 1);
   });
 }
 
 test("an invocation that another instance takes is not counted", () => {
-  assert.equal(outcomeRow({ kind: "not-sent" }).Invocations, 0);
+  assert.equal(outcomeReport({ kind: "not-sent" }).Invocations, 0);
 });
 
 test("an error's outcome is by the container's status, and by the platform's where there is none", () => {
@@ -46,7 +46,7 @@ test("an error's outcome is by the container's status, and by the platform's whe
   assert.deepEqual(outcomeOfError(payloadTooLarge(1), { ...request, hasResponse: true }), {
     kind: "response-too-long",
   });
-  assert.deepEqual(outcomeOfError(new AwsError("ModelStreamError", ""), request), { kind: "broken-off" });
+  assert.deepEqual(outcomeOfError(new AwsError("ModelStreamError", ""), request), { kind: "stream-failed" });
   assert.deepEqual(outcomeOfError(new TypeError("bug"), request), { kind: "refused", status: 500 });
   assert.deepEqual(outcomeOfError(full, { ...request, isCancelled: true }), { kind: "cancelled" });
 });

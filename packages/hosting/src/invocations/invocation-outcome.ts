@@ -11,7 +11,7 @@ export type InvocationOutcome =
   /** The model's response is longer than the limit. */
   | { readonly kind: "response-too-long" }
   /** The response ended early, after its beginning was sent to the caller. */
-  | { readonly kind: "broken-off" }
+  | { readonly kind: "stream-failed" }
   /** The platform rejected the request, and no model is the cause. */
   | { readonly kind: "refused"; readonly status: number }
   /** The caller ended the request: its client disconnected or did not read the response in time, or the platform stops. */
@@ -20,7 +20,7 @@ export type InvocationOutcome =
   | { readonly kind: "not-sent" };
 
 /** The response status and the metrics of one outcome. */
-export interface OutcomeRow {
+export interface OutcomeReport {
   /** The HTTP status of the response; null where none is sent. */
   readonly sentStatus: number | null;
   readonly Invocations: 0 | 1;
@@ -35,10 +35,10 @@ export interface OutcomeRow {
 const modelErrorStatus = 424;
 
 /**
- * Returns the row of an outcome. The counts by class are of the status that the container, or the platform in its place,
+ * Returns the report of an outcome. The counts by class are of the status that the container, or the platform in its place,
  * responded with: 424 would make a client error of every failure.
  */
-export function outcomeRow(outcome: InvocationOutcome): OutcomeRow {
+export function outcomeReport(outcome: InvocationOutcome): OutcomeReport {
   switch (outcome.kind) {
     case "succeeded":
       return { ...noErrors, sentStatus: 200 };
@@ -48,7 +48,7 @@ export function outcomeRow(outcome: InvocationOutcome): OutcomeRow {
       return { ...noErrors, ...errorsBy(504), sentStatus: modelErrorStatus, InvocationModelErrors: 1 };
     case "response-too-long":
       return { ...noErrors, ...errorsBy(413), sentStatus: 413, InvocationModelErrors: 1 };
-    case "broken-off":
+    case "stream-failed":
       return { ...noErrors, sentStatus: 200, InvocationModelErrors: 1, MidStreamErrors: 1 };
     case "refused":
       return { ...noErrors, ...errorsBy(outcome.status), sentStatus: outcome.status };
@@ -68,14 +68,14 @@ export function outcomeOfError(
 ): InvocationOutcome {
   if (isCancelled) return { kind: "cancelled" };
   if (!(error instanceof AwsError)) return { kind: "refused", status: 500 };
-  if (error.code === "ModelStreamError") return { kind: "broken-off" };
+  if (error.code === "ModelStreamError") return { kind: "stream-failed" };
   if (error.code === "413" && hasResponse) return { kind: "response-too-long" };
   const { OriginalStatusCode: status } = error.members;
   if (typeof status !== "number") return { kind: "refused", status: error.statusFallback };
   return status === 0 ? { kind: "timed-out" } : { kind: "model-error", status };
 }
 
-const noErrors: OutcomeRow = {
+const noErrors: OutcomeReport = {
   sentStatus: null,
   Invocations: 1,
   Invocation4XXErrors: 0,
@@ -85,7 +85,7 @@ const noErrors: OutcomeRow = {
 };
 
 /** Returns the counts by the class of a status. */
-export function errorsBy(status: number): Pick<OutcomeRow, "Invocation4XXErrors" | "Invocation5XXErrors"> {
+export function errorsBy(status: number): Pick<OutcomeReport, "Invocation4XXErrors" | "Invocation5XXErrors"> {
   return {
     Invocation4XXErrors: status >= 400 && status < 500 ? 1 : 0,
     Invocation5XXErrors: status >= 500 ? 1 : 0,

@@ -34,30 +34,30 @@ export const lastVersionSql = `SELECT MAX(
 /** Returns the statements of one change, one of which checks the expectation of the change. */
 export function changeStatements(change: DocumentChange, version: number): readonly Statement[] {
   const { kind, key } = change;
-  const place = [kind, key] as const;
+  const location = [kind, key] as const;
   if (change.do === "check") {
     const sql = "UPDATE document SET version = version WHERE kind = ? AND key = ? AND version = ?";
-    return [{ sql, values: [...place, change.expects], changes: 1 }];
+    return [{ sql, values: [...location, change.expects], changes: 1 }];
   }
-  const outOfOrders = { sql: "DELETE FROM document_order WHERE kind = ? AND key = ?", values: place };
+  const withoutOrders = { sql: "DELETE FROM document_order WHERE kind = ? AND key = ?", values: location };
   if (change.do === "delete") {
-    const told: Statement = {
+    const tombstone: Statement = {
       sql: "INSERT OR REPLACE INTO document_gone SELECT kind, key, ? FROM document WHERE kind = ? AND key = ?",
-      values: [version, ...place],
+      values: [version, ...location],
     };
     const sql = "DELETE FROM document WHERE kind = ? AND key = ?";
-    const goes: Statement =
+    const deletion: Statement =
       change.expects === "any"
-        ? { sql, values: place }
-        : { sql: `${sql} AND version = ?`, values: [...place, change.expects], changes: 1 };
-    return [told, goes, outOfOrders];
+        ? { sql, values: location }
+        : { sql: `${sql} AND version = ?`, values: [...location, change.expects], changes: 1 };
+    return [tombstone, deletion, withoutOrders];
   }
   const ordered = Object.entries(change.orders ?? {}).map(([name, value]) => ({
     sql: "INSERT INTO document_order VALUES (?, ?, ?, ?)",
     values: [kind, name, value, key],
   }));
-  const back = { sql: "DELETE FROM document_gone WHERE kind = ? AND key = ?", values: place };
-  return [putStatement(change, version), outOfOrders, ...ordered, back];
+  const back = { sql: "DELETE FROM document_gone WHERE kind = ? AND key = ?", values: location };
+  return [putStatement(change, version), withoutOrders, ...ordered, back];
 }
 
 function putStatement(
@@ -140,7 +140,7 @@ export function pageOfRows({ kind, limit }: Pick<DocumentQuery, "kind" | "limit"
 
 /** Returns the change of a row of `changesSql`. */
 export function changedDocument(row: Row): ChangedDocument {
-  const place = { kind: String(row["kind"]), key: String(row["key"]), version: Number(row["version"]) };
+  const changed = { kind: String(row["kind"]), key: String(row["key"]), version: Number(row["version"]) };
   const body = row["body"];
-  return { ...place, document: body === null ? null : { ...place, body: String(body) } };
+  return { ...changed, document: body === null ? null : { ...changed, body: String(body) } };
 }

@@ -82,14 +82,14 @@ test("a write is made, and told so, though the disk takes no more when old delet
     },
     { deletionsMax: 4, batchMax: 10 },
   );
-  const goneCount = async () => Number((await records.rows("SELECT COUNT(*) AS n FROM document_gone"))[0]?.["n"]);
+  const tombstoneCount = async () => Number((await records.rows("SELECT COUNT(*) AS n FROM document_gone"))[0]?.["n"]);
   const putAndDelete = async (key: string) => {
     await documents.write([{ do: "put", kind: "k", key, body: "", expects: "absent" }]);
     await documents.write([{ do: "delete", kind: "k", key, expects: "any" }]);
   };
   for (const key of ["a", "b", "c", "d", "e", "f"]) await putAndDelete(key);
-  assert.equal(await goneCount(), 6);
+  assert.equal(await tombstoneCount(), 6);
   isFull = false;
   await documents.write([{ do: "put", kind: "k", key: "g", body: "", expects: "absent" }]);
-  assert.equal(await goneCount(), 2);
+  assert.equal(await tombstoneCount(), 2);
 });

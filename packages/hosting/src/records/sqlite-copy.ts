@@ -51,10 +51,14 @@ export function openSqliteSource(path: string, { isInUse }: Pick<CopySource, "is
 }
 
 function checkRelease(database: DatabaseSync, path: string): void {
-  const applied = appliedMigrations(database).join();
-  const known = documentMigrations.map(({ id }) => id).join();
-  if (applied !== known)
-    throw new Error(`'${path}' is of another release of Galatea; start this release over it first`);
+  const applied = appliedMigrations(database);
+  const known = documentMigrations.map(({ id }) => id);
+  if (applied.some((id) => !known.includes(id))) {
+    throw new Error(`'${path}' is of a newer release of Galatea; copy it with that release`);
+  }
+  if (applied.length < known.length) {
+    throw new Error(`'${path}' is of an older release of Galatea; start this release over it once, then copy it`);
+  }
 }
 
 /**

@@ -72,6 +72,7 @@ function tlsOptions(
   };
 }
 
+/** `system`, as in libpq: the certificate authorities that Node trusts by default. */
 function readPem(path: string | null): string | undefined {
   return path === null || path === "system" ? undefined : readFileSync(path, "utf8");
 }

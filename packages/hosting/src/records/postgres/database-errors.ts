@@ -11,8 +11,8 @@ export type QueryFailure = "lost" | "retry" | "taken" | "refused";
 export const takenCode = "GA001";
 
 /**
- * Connection exceptions, shutdowns, time-outs of idle sessions, too many connections; 25006: the session is connected to a
- * standby, as during a failover.
+ * Connection exceptions (08), shutdowns and ended idle sessions (57P), too many connections (53300), errors of the server's
+ * operating system (58) and of the server itself (XX). 25006: the session is connected to a standby, as during a failover.
  */
 const lostCodes = /^(?:08...|57P0[1-5]|25006|53300|58...|XX...)$/;
 /** Serialization failure, deadlock, lock not available, statement time-out. */
@@ -31,11 +31,11 @@ export function serverDiskCode(error: unknown): string | null {
   return error instanceof DatabaseError && error.code === "53100" ? "ENOSPC" : null;
 }
 
-/** Another platform holds the records. */
-export class RecordsTaken extends Error {
+/** This process may not write the records any more: another platform has the lock of the writer, or acknowledged commits are lost. */
+export class WriteLockLost extends Error {
   constructor(message: string) {
     super(message);
-    this.name = "RecordsTaken";
+    this.name = "WriteLockLost";
   }
 }
 

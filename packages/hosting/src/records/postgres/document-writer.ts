@@ -1,7 +1,7 @@
 import { delay, ChangeNotifier, type Clock, type Logger } from "@galatea/base";
 import { DocumentConflict, type DocumentChange } from "../documents.ts";
 import { RecordsError } from "../statement.ts";
-import { DatabaseUnavailable, queryFailure, RecordsTaken, serverDiskCode } from "./database-errors.ts";
+import { DatabaseUnavailable, queryFailure, WriteLockLost, serverDiskCode } from "./database-errors.ts";
 import {
   heartbeat,
   openHolderSession,
@@ -45,14 +45,14 @@ export class DocumentWriter implements AsyncDisposable {
   /** Wakes the loop. */
   readonly #wake = new ChangeNotifier();
   readonly #changed = new ChangeNotifier();
-  readonly #takenBy = Promise.withResolvers<Error>();
+  readonly #lost = Promise.withResolvers<Error>();
   readonly #queue: PendingWrite[] = [];
   /** Number of writes at the head of the queue that are committed alone, because one of their batch is rejected. */
   #aloneCount = 0;
   #sent: { readonly number: number; readonly writes: readonly PendingWrite[] } | null = null;
   #number = 0;
   #version = 0;
-  #goneCount = 0;
+  #tombstoneCount = 0;
   #isClosing = false;
   /** Set when no write is possible any more. */
   #failure: Error | null = null;
@@ -65,14 +65,14 @@ export class DocumentWriter implements AsyncDisposable {
   static async open(options: WriterOptions): Promise<DocumentWriter> {
     const writer = new DocumentWriter(options);
     const session = await openHolderSession(options);
-    writer.#noteState(session.state);
+    writer.#setState(session.state);
     writer.#running = writer.#run(session);
     return writer;
   }
 
   /** Resolves when this process may not write any more: another platform holds the records, or they have lost commits. */
   get lost(): Promise<Error> {
-    return this.#takenBy.promise;
+    return this.#lost.promise;
   }
 
   /** Resolves with the next change of a document by any process. */
@@ -118,7 +118,7 @@ export class DocumentWriter implements AsyncDisposable {
       }
     } catch (error) {
       this.#fail(error as Error);
-      this.#takenBy.resolve(error as Error);
+      this.#lost.resolve(error as Error);
     } finally {
       if (this.#failure === null) this.#fail(new Error("the records are closed"));
     }
@@ -139,16 +139,16 @@ export class DocumentWriter implements AsyncDisposable {
         if (ended !== null) return ended;
         if (this.#queue.length > 0) await this.#commit(session, this.#nextBatch());
         else if (this.#isClosing) return null;
-        else if (await this.#idles(woken)) this.#noteVersion(await heartbeat(session));
+        else if (await this.#waitForHeartbeat(woken)) this.#noteVersion(await heartbeat(session));
       }
     } catch (error) {
-      if (error instanceof RecordsTaken) throw error;
+      if (error instanceof WriteLockLost) throw error;
       return error;
     }
   }
 
   /** Resolves with true when nothing has woken the loop until the next heartbeat. */
-  async #idles(woken: Promise<void>): Promise<boolean> {
+  async #waitForHeartbeat(woken: Promise<void>): Promise<boolean> {
     let isDue = false;
     using _timer = this.#clock.timer(heartbeatEveryMs, () => {
       isDue = true;
@@ -180,12 +180,12 @@ export class DocumentWriter implements AsyncDisposable {
     const number = (this.#number += 1);
     this.#sent = { number, writes };
     const { deletionsMax } = this.#options;
-    const keepsGone = this.#goneCount > deletionsMax ? Math.ceil(deletionsMax / 2) : null;
+    const tombstonesKept = this.#tombstoneCount > deletionsMax ? Math.ceil(deletionsMax / 2) : null;
     try {
-      const values = [session.epoch, number, JSON.stringify(writes.map(encoded)), keepsGone];
+      const values = [session.epoch, number, JSON.stringify(writes.map(encoded)), tombstonesKept];
       const { rows } = await session.client.query<{ results: readonly WriteOutcome[] }>(writeSql, values);
-      if (keepsGone !== null) this.#goneCount = keepsGone;
-      this.#settle(writes, rows[0]?.results ?? []);
+      if (tombstonesKept !== null) this.#tombstoneCount = tombstonesKept;
+      this.#resolveBatch(writes, rows[0]?.results ?? []);
     } catch (error) {
       const failure = queryFailure(error);
       // The next session finds either another holder or, after a lost connection, whether the batch was committed.
@@ -199,12 +199,12 @@ export class DocumentWriter implements AsyncDisposable {
     }
   }
 
-  #settle(writes: readonly PendingWrite[], results: readonly WriteOutcome[]): void {
+  #resolveBatch(writes: readonly PendingWrite[], results: readonly WriteOutcome[]): void {
     this.#sent = null;
     for (const [index, { changes, resolve, reject }] of writes.entries()) {
       const outcome = results[index]!;
       if (typeof outcome === "number") {
-        this.#goneCount += changes.filter((change) => change.do === "delete").length;
+        this.#tombstoneCount += changes.filter((change) => change.do === "delete").length;
         this.#noteVersion(outcome);
         resolve(outcome);
       } else {
@@ -223,7 +223,7 @@ export class DocumentWriter implements AsyncDisposable {
     this.#queue.unshift(...repeated);
   }
 
-  /** Resolves with null when the writer closes. Rejects with RecordsTaken, or when commits are lost. */
+  /** Resolves with null when the writer closes. Rejects with WriteLockLost, or when commits are lost. */
   async #reconnected(reason: unknown): Promise<HolderSession | null> {
     const { address } = this.#options;
     const sinceNs = this.#clock.monotonicNs();
@@ -239,7 +239,7 @@ export class DocumentWriter implements AsyncDisposable {
         this.#log.info("connected to the records again", { records: address.shown, awayMs });
         return session;
       } catch (error) {
-        if (error instanceof RecordsTaken) throw error;
+        if (error instanceof WriteLockLost) throw error;
         this.#expire(error);
         await delay(this.#clock, pauseMs, null);
       }
@@ -247,27 +247,27 @@ export class DocumentWriter implements AsyncDisposable {
     return null;
   }
 
-  /** Settles the batch whose response was lost. */
-  #resume({ version, goneCount, batch, results }: SessionState): void {
+  /** Resolves or repeats the writes of the batch whose response was lost. */
+  #resume({ version, tombstoneCount, batch, results }: SessionState): void {
     if (version < this.#version) {
-      throw new RecordsTaken(
+      throw new WriteLockLost(
         `the records in ${this.#options.address.shown} have lost commits: they are of version ${version}, and ` +
           `${this.#version} was acknowledged; the platform has to start again`,
       );
     }
     const sent = this.#sent;
-    if (sent?.number === batch) this.#settle(sent.writes, results);
+    if (sent?.number === batch) this.#resolveBatch(sent.writes, results);
     else if (sent !== null) {
       this.#sent = null;
       this.#requeue(sent.writes, null);
     }
-    this.#noteState({ version, goneCount });
+    this.#setState({ version, tombstoneCount });
     this.#changed.notify();
   }
 
-  #noteState({ version, goneCount }: Pick<SessionState, "version" | "goneCount">): void {
+  #setState({ version, tombstoneCount }: Pick<SessionState, "version" | "tombstoneCount">): void {
     this.#version = version;
-    this.#goneCount = goneCount;
+    this.#tombstoneCount = tombstoneCount;
   }
 
   /** Rejects the writes that have waited too long. */

@@ -3,7 +3,7 @@ import { Client, type PoolConfig } from "pg";
 import { delay, type Clock, type Logger } from "@galatea/base";
 import type { Migration } from "../statement.ts";
 import type { DatabaseAddress } from "./database-address.ts";
-import { RecordsTaken } from "./database-errors.ts";
+import { WriteLockLost } from "./database-errors.ts";
 import {
   changedChannel,
   endOwnSessionsSql,
@@ -26,7 +26,7 @@ export interface HolderOptions {
 /** The state of the records when a session became their holder. */
 export interface SessionState {
   readonly version: number;
-  readonly goneCount: number;
+  readonly tombstoneCount: number;
   /** The number and results of the holder's last committed batch. */
   readonly batch: number;
   readonly results: readonly WriteOutcome[];
@@ -38,7 +38,7 @@ export type WriteOutcome = number | { readonly conflict: number };
 /** The session that holds the lock of the records and makes all writes. */
 export interface HolderSession {
   readonly client: Client;
-  /** The number of this session; writes with a smaller one are rejected by the database. */
+  /** The number of this session. The database rejects writes with any other number than that of the latest session. */
   readonly epoch: string;
   readonly state: SessionState;
 }
@@ -60,8 +60,12 @@ const lockWaitMsMax = 15_000;
 /** A connection without traffic for so long is cut: `end` waits without limit for a peer that is no longer there. */
 const trafficMsMax = 2 * responseMsMax;
 
-/** Returns the settings of a connection; `role` is shown by `pg_stat_activity`. */
-export function clientConfig({ config }: DatabaseAddress, role: string, settings: readonly string[] = []): PoolConfig {
+/** Returns the settings of a connection; `pg_stat_activity` shows `applicationName`. */
+export function clientConfig(
+  { config }: DatabaseAddress,
+  applicationName: string,
+  settings: readonly string[] = [],
+): PoolConfig {
   const set = [
     `search_path=${schemaName}`,
     "default_transaction_isolation=read\\ committed",
@@ -71,7 +75,7 @@ export function clientConfig({ config }: DatabaseAddress, role: string, settings
   ];
   return {
     ...config,
-    application_name: role,
+    application_name: applicationName,
     options: set.map((each) => `-c ${each}`).join(" "),
     stream: () => {
       const socket = new Socket();
@@ -106,7 +110,7 @@ export async function openHolderSession(options: HolderOptions): Promise<HolderS
 }
 
 /**
- * Opens another session after one was lost. Rejects with RecordsTaken when another platform has held the records since,
+ * Opens another session after one was lost. Rejects with WriteLockLost when another platform has held the records since,
  * and with every other error when a later attempt may succeed.
  */
 export async function reopenHolderSession(options: HolderOptions): Promise<HolderSession> {
@@ -116,7 +120,7 @@ export async function reopenHolderSession(options: HolderOptions): Promise<Holde
       const { rows } = await client.query<{ holder: string }>("SELECT holder FROM document_feed");
       if (rows[0]?.holder !== options.holder) throw taken(options.address);
       // The former session of this process: the server has not noticed its end, or still runs its statement.
-      await client.query(endOwnSessionsSql, [roleOf(options)]);
+      await client.query(endOwnSessionsSql, [applicationNameOf(options)]);
       if (!(await tryLock(client)))
         throw new Error("the previous PostgreSQL session of this process still holds the lock of the records");
     }
@@ -127,11 +131,11 @@ export async function reopenHolderSession(options: HolderOptions): Promise<Holde
   }
 }
 
-const roleOf = ({ holder }: HolderOptions) => `galatea ${holder}`;
+const applicationNameOf = ({ holder }: HolderOptions) => `galatea ${holder}`;
 
 async function connected(options: HolderOptions): Promise<Client> {
   const settings = [`idle_session_timeout=${silenceMsMax}`, "tcp_keepalives_idle=5", "tcp_keepalives_interval=2"];
-  const client = new Client(clientConfig(options.address, roleOf(options), settings));
+  const client = new Client(clientConfig(options.address, applicationNameOf(options), settings));
   // Without a listener, a connection that ends between two queries would end the process; the next query reports it.
   client.on("error", () => {});
   await client.connect();
@@ -152,11 +156,11 @@ async function tryLock(client: Client): Promise<boolean> {
 }
 
 /**
- * Waits for the session of a platform that was killed or has lost its machine. Rejects as soon as the holder's session
- * shows that it is alive.
+ * Waits up to 15 s for the session of a platform that was killed or has lost its machine. Rejects with WriteLockLost after
+ * that time, and earlier when the holder's session shows that it is alive.
  */
 async function lockAtStart(client: Client, { address, clock, logger }: HolderOptions): Promise<void> {
-  let seen: { readonly role: string; readonly activeMs: number } | null = null;
+  let seen: { readonly applicationName: string; readonly activeMs: number } | null = null;
   for (const untilNs = clock.monotonicNs() + lockWaitMsMax * 1e6; ;) {
     if (await tryLock(client)) return;
     const { rows } = await client.query<{
@@ -166,19 +170,19 @@ async function lockAtStart(client: Client, { address, clock, logger }: HolderOpt
     }>(lockHolderSql);
     const [holder] = rows;
     if (holder !== undefined) {
-      const [role, activeMs] = [holder.application_name, holder.state_change?.getTime() ?? 0];
-      const isAlive = seen !== null && seen.role === role && activeMs > seen.activeMs;
+      const [applicationName, activeMs] = [holder.application_name, holder.state_change?.getTime() ?? 0];
+      const isAlive = seen !== null && seen.applicationName === applicationName && activeMs > seen.activeMs;
       if (isAlive || clock.monotonicNs() > untilNs) throw taken(address, holder.address);
       if (seen === null) logger.info("waiting for the session of another platform to end", { records: address.shown });
-      seen ??= { role, activeMs };
+      seen ??= { applicationName, activeMs };
     }
     await delay(clock, lockTryEveryMs, null);
   }
 }
 
-function taken({ shown }: DatabaseAddress, address: string | null = null): RecordsTaken {
+function taken({ shown }: DatabaseAddress, address: string | null = null): WriteLockLost {
   const from = address === null ? "" : ` from ${address}`;
-  return new RecordsTaken(`another platform${from} uses the records in ${shown}; stop it, or use another database`);
+  return new WriteLockLost(`another platform${from} uses the records in ${shown}; stop it, or use another database`);
 }
 
 async function applyMigrations(client: Client, { address, migrations }: HolderOptions): Promise<void> {
@@ -204,7 +208,7 @@ interface TakenRow {
   readonly batch: string;
   readonly results: readonly WriteOutcome[];
   readonly version: string;
-  readonly gone_count: string;
+  readonly tombstone_count: string;
 }
 
 async function take(client: Client, options: HolderOptions, fromAnyone: boolean): Promise<HolderSession> {
@@ -212,8 +216,8 @@ async function take(client: Client, options: HolderOptions, fromAnyone: boolean)
   const [row] = rows;
   if (row === undefined) throw taken(options.address);
   await client.query(`LISTEN ${changedChannel}`);
-  const { epoch, batch, results, version, gone_count } = row;
-  const state = { version: Number(version), goneCount: Number(gone_count), batch: Number(batch), results };
+  const { epoch, batch, results, version, tombstone_count } = row;
+  const state = { version: Number(version), tombstoneCount: Number(tombstone_count), batch: Number(batch), results };
   return { client, epoch, state };
 }
 

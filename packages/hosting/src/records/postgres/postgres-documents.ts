@@ -17,7 +17,13 @@ import type { DatabaseAddress } from "./database-address.ts";
 import { DatabaseUnavailable, queryFailure } from "./database-errors.ts";
 import { DocumentWriter } from "./document-writer.ts";
 import { clientConfig } from "./holder-session.ts";
-import { feedEndSql, forgottenSql, numbered, postgresMigrations, versionSql } from "./postgres-tables.ts";
+import {
+  feedEndSql,
+  forgottenSql,
+  withNumberedPlaceholders,
+  postgresMigrations,
+  versionSql,
+} from "./postgres-tables.ts";
 
 export interface PostgresDocumentsOptions {
   readonly address: DatabaseAddress;
@@ -101,7 +107,7 @@ class PooledDocuments implements PostgresDocuments {
   async list(query: DocumentQuery): Promise<DocumentPage> {
     const limit = Math.min(query.limit, documentsListedMax);
     const { sql, values } = listStatement({ ...query, limit });
-    return pageOfRows({ ...query, limit }, await this.#rows(numbered(sql), ...values));
+    return pageOfRows({ ...query, limit }, await this.#rows(withNumberedPlaceholders(sql), ...values));
   }
 
   write(changes: readonly DocumentChange[]): Promise<number> {
@@ -137,7 +143,7 @@ class PooledDocuments implements PostgresDocuments {
   async #batch(since: number): Promise<ChangeBatch> {
     const [end] = await this.#rows(feedEndSql, since, this.#options.batchMax - 1);
     const version = Math.max(since, Number(end?.["version"]));
-    const rows = version === since ? [] : await this.#rows(numbered(changesSql), since, version);
+    const rows = version === since ? [] : await this.#rows(withNumberedPlaceholders(changesSql), since, version);
     // Checked after the rows: deletions that were forgotten before the read are missing in them.
     if (since < (await this.#number(forgottenSql))) throw new ChangesForgotten(since);
     return { version, changes: rows.map(changedDocument) };

@@ -3,9 +3,9 @@ import { InMemoryMetricStore, type MetricStore } from "@galatea/base/metrics";
 import type { SqlValue, Statement, WriteResult } from "../statement.ts";
 import { StoredMetrics, storedMetricLimits, type MetricDatabase, type MetricsOptions } from "../stored-metrics.ts";
 import type { DatabaseAddress } from "./database-address.ts";
-import { RecordsTaken } from "./database-errors.ts";
+import { WriteLockLost } from "./database-errors.ts";
 import { clientConfig } from "./holder-session.ts";
-import { lockMetricsSql, numbered, takeMetricsSql } from "./postgres-tables.ts";
+import { lockMetricsSql, withNumberedPlaceholders, takeMetricsSql } from "./postgres-tables.ts";
 
 export interface PostgresMetricsOptions extends MetricsOptions {
   readonly address: DatabaseAddress;
@@ -17,7 +17,7 @@ export interface PostgresMetricsOptions extends MetricsOptions {
 const silenceMsMax = 3000;
 
 /**
- * Opens the metrics of a database whose documents this process holds. Rejects with RecordsTaken when another platform holds
+ * Opens the metrics of a database whose documents this process holds. Rejects with WriteLockLost when another platform holds
  * them. Disposal writes the rest; dispose of the metrics before the documents.
  */
 export async function openPostgresMetrics({
@@ -55,7 +55,7 @@ export async function openMetricDatabase(address: DatabaseAddress, holder: strin
   return new PooledMetrics(sessions, address, holder);
 }
 
-const taken = ({ shown }: DatabaseAddress) => new RecordsTaken(`another platform uses the metrics in ${shown}`);
+const taken = ({ shown }: DatabaseAddress) => new WriteLockLost(`another platform uses the metrics in ${shown}`);
 
 /** One session at a time, opened when it is needed: metrics are written once a minute. */
 class PooledMetrics implements MetricDatabase {
@@ -76,7 +76,7 @@ class PooledMetrics implements MetricDatabase {
       if ((await session.query(lockMetricsSql, [this.#holder])).rowCount === 0) throw taken(this.#address);
       const results: WriteResult[] = [];
       for (const { sql, values } of statements) {
-        const { rowCount } = await session.query(numbered(sql), [...values]);
+        const { rowCount } = await session.query(withNumberedPlaceholders(sql), [...values]);
         results.push({ changes: rowCount ?? 0 });
       }
       await session.query("COMMIT");
@@ -90,7 +90,7 @@ class PooledMetrics implements MetricDatabase {
   }
 
   async rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
-    return (await this.#sessions.query<Record<string, SqlValue>>(numbered(sql), values)).rows;
+    return (await this.#sessions.query<Record<string, SqlValue>>(withNumberedPlaceholders(sql), values)).rows;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -107,9 +107,9 @@ export const writeSql = "SELECT write_documents($1, $2, $3, $4) AS results";
 /** Makes a session the one that may write. `$2`: also when another holder was the last, whose last batch is forgotten. */
 export const takeSql = `UPDATE document_feed SET holder = $1, epoch = epoch + 1, batch = CASE WHEN $2 THEN 0 ELSE batch END
   WHERE $2 OR holder = $1
-  RETURNING epoch, batch, results, version, (SELECT count(*) FROM document_gone) AS gone_count`;
+  RETURNING epoch, batch, results, version, (SELECT count(*) FROM document_gone) AS tombstone_count`;
 
-/** Makes the holder of the documents the one that may write metrics. */
+/** Makes `$1` the holder of the metrics. No row: it is not the holder of the documents. */
 export const takeMetricsSql = `UPDATE metric_holder SET holder = $1
   WHERE $1 = (SELECT holder FROM document_feed FOR SHARE)`;
 
@@ -137,7 +137,7 @@ export const forgottenSql = "SELECT forgotten_version AS number FROM document_fe
 export const versionSql = "SELECT version AS number FROM document_feed";
 
 /** Replaces the placeholders of SQLite by those of PostgreSQL. */
-export function numbered(sql: string): string {
+export function withNumberedPlaceholders(sql: string): string {
   let count = 0;
   return sql.replace(/\?(\d*)/g, (_, number: string) => `$${number === "" ? (count += 1) : number}`);
 }
