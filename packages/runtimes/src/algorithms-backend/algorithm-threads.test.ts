@@ -62,7 +62,7 @@ async function asked(model: LoadedAlgorithm, text: string): Promise<string> {
   return `${answer.status} ${Buffer.from(answer.bytes).toString("utf8")}`;
 }
 
-test("models of a thread answer, refuse what they do not take, and are gone when they are disposed of", async () => {
+test("two models in one thread respond, reject a row with missing columns, and the second still responds after the first is disposed", async () => {
   await using threads = opened({});
   const first = await threads.load(await linear(), signal);
   const second = await threads.load(await linear(), signal);
@@ -73,7 +73,7 @@ test("models of a thread answer, refuse what they do not take, and are gone when
   await second[Symbol.asyncDispose]();
 });
 
-test("files that are no model fail their load with a sentence, and nobody else", async () => {
+test("a load of invalid files fails with an error that names the problem, and a loaded model still responds", async () => {
   await using threads = opened({});
   const good = await threads.load(await linear(), signal);
   const broken = { ...(await linear()), directory: await folderOf({ "model_algo-1": "nothing" }) };
@@ -86,7 +86,7 @@ test("files that are no model fail their load with a sentence, and nobody else",
   assert.match(await asked(good, "1,2,3,4"), /^200 /);
 });
 
-test("a request that does not end is ended with its thread, and the next one is answered in another", async () => {
+test("a request that exceeds the time limit fails and ends its thread; the model's next request runs in a new thread", async () => {
   const clock = new ManualTimersClock(orderMsMax);
   await using threads = opened({ clock });
   const model = await threads.load(await endless(), signal);
@@ -98,7 +98,7 @@ test("a request that does not end is ended with its thread, and the next one is 
   assert.equal(await asked(model, "ab"), "200 ab");
 });
 
-test("a model that takes long holds none of its siblings up: they are read again in another thread", async () => {
+test("while one model's request runs long, the other models of its thread are loaded again in a second thread and respond", async () => {
   await using threads = opened({ most: 2 });
   const slow = await threads.load(await endless(), signal);
   const siblings = [await threads.load(await linear(), signal), await threads.load(await linear(), signal)];
@@ -117,7 +117,7 @@ test("a model that takes long holds none of its siblings up: they are read again
   assert.match(await ended, /the model did not respond: its container is stopping/);
 });
 
-test("who waits for a thread when the container ends is refused", async () => {
+test("disposing the threads rejects running and queued requests with \"its container is stopping\"", async () => {
   await using threads = opened({});
   const slow = await threads.load(await endless(), signal);
   const sibling = await threads.load(await linear(), signal);
@@ -128,7 +128,7 @@ test("who waits for a thread when the container ends is refused", async () => {
   assert.equal(threads.threadCount, 0);
 });
 
-test("where all threads are slow a model waits for the first that is free, and is answered", async () => {
+test("when every thread is slow, a queued request runs as soon as a thread is free", async () => {
   const clock = new ManualTimersClock(orderMsMax);
   await using threads = opened({ clock, patienceMs: 1 });
   const slow = await threads.load(await endless(), signal);

@@ -11,18 +11,18 @@ const nothing = { take: "nothing yet" };
 const fresh = { take: "new" };
 const thread = (index: number) => ({ take: "thread", index });
 
-test("a model's own thread is taken where it is free, and waited for while its work is short", () => {
+test("chooseThread returns a model's own thread when it is free, and waits while that thread is busy", () => {
   assert.deepEqual(chooseThread([free(5), free(0)], 0, counts), thread(0));
   assert.deepEqual(chooseThread([busy(5), free(0)], 0, counts), nothing);
 });
 
-test("a model whose thread is slow goes to the free thread with the fewest models, to a new one, or waits", () => {
+test("chooseThread moves a model off a slow thread to the free thread with the fewest models, then to a new thread, or waits", () => {
   assert.deepEqual(chooseThread([slow(5), free(2), free(1)], 0, counts), thread(2));
   assert.deepEqual(chooseThread([slow(5), busy(1)], 0, counts), fresh);
   assert.deepEqual(chooseThread([slow(5), slow(1), busy(1)], 0, counts), nothing);
 });
 
-test("models without a thread are spread over so many, and then share them", () => {
+test("chooseThread starts new threads for new models up to the spread, and then shares the thread with the fewest models", () => {
   assert.deepEqual(chooseThread([], null, counts), fresh);
   assert.deepEqual(chooseThread([free(1)], null, counts), fresh);
   assert.deepEqual(chooseThread([free(0)], null, counts), thread(0));

@@ -7,7 +7,10 @@ import { AlgorithmRefusal, answerXgboost, readPickledBooster } from "../algorith
 import { InferenceError } from "@galatea/base";
 import { readXgboostServing } from "./xgboost-models.ts";
 
-/** Models that XGBoost 3.2.0 and 2.1.4 trained on random rows and saved or pickled, and what `Booster.predict` said of six rows. */
+/**
+ * Models that XGBoost 3.2.0 and 2.1.4 trained on random rows and saved or pickled, and the results of `Booster.predict`
+ * for six rows.
+ */
 interface XgboostVectors {
   readonly rows: readonly (readonly (number | null)[])[];
   readonly models: readonly {
@@ -78,7 +81,7 @@ function assertClose(text: string, expected: XgboostVectors["models"][number]["p
 }
 
 for (const { objective, booster, version, predictions, files } of vectors.models) {
-  test(`${booster}, ${objective} of XGBoost ${version} predicts as its library does: ${Object.keys(files).join(", ")}`, () => {
+  test(`a ${booster} model with objective ${objective} of XGBoost ${version} gets the predictions of the library: ${Object.keys(files).join(", ")}`, () => {
     for (const [form, bytes] of Object.entries(files)) {
       const answer = ask({ "xgboost-model": Buffer.from(bytes, "base64"), ".hidden": Buffer.from("x") });
       assert.equal(answer.contentType, "text/csv");
@@ -90,7 +93,7 @@ for (const { objective, booster, version, predictions, files } of vectors.models
 const logistic = { "xgboost-model": fileOf("binary:logistic") };
 const pickled = { "xgboost-model": fileOf("binary:logistic", "pickle4") };
 
-test("the same rows are answered alike from CSV with other delimiters, libsvm counted from 1 and from 0", () => {
+test("equal rows get equal predictions from CSV with any delimiter and from libsvm with columns counted from 0 or 1", () => {
   const expected = ask(logistic).text;
   const libsvm = (shift: number) =>
     vectors.rows
@@ -105,7 +108,7 @@ test("the same rows are answered alike from CSV with other delimiters, libsvm co
   assert.equal(ask(logistic, { body: libsvm(0), contentType: "" }).text, expected);
 });
 
-test("accepted types, transform jobs and selected outputs have the container's forms", () => {
+test("responses for every accepted type, transform jobs and SAGEMAKER_INFERENCE_OUTPUT have the formats of SageMaker's container", () => {
   const whole = { body: csv.split("\n")[0] as string };
   const score = ask(logistic, whole).text.trim();
   const softprob = { "xgboost-model": fileOf("multi:softprob") };
@@ -124,7 +127,7 @@ test("accepted types, transform jobs and selected outputs have the container's f
   assert.equal(ask(logistic, { ...whole, settings }).text, `${label},"[0, 1]",${score},nan`);
 });
 
-test("with many models the forms are those of the model server, as its handler was seen to answer", () => {
+test("a multi-model container responds in the formats recorded from SageMaker's multi-model server", () => {
   const many = (accept: string, objective = "binary:logistic", more: Settings = {}) => {
     const settings = { SAGEMAKER_MULTI_MODEL: "true", ...more };
     const files = { "xgboost-model": fileOf(objective) };
@@ -152,12 +155,12 @@ test("with many models the forms are those of the model server, as its handler w
   );
 });
 
-test("columns that are not there are missing", () => {
+test("columns that a CSV row lacks are missing values; a pickled model rejects such a row with status 400", () => {
   assert.equal(ask(logistic, { body: "1,2" }).text, ask(logistic, { body: "1,2,," }).text);
   assert.equal(refused(pickled, { body: "1,2" })[0], 400);
 });
 
-test("several models are an ensemble: the mean of their scores, the label that most have", () => {
+test("an archive with several models returns the mean of their scores, or the most frequent label", () => {
   const old = fileOf("binary:logistic", "binary");
   const of = (files: Readonly<Record<string, Buffer>>, settings: Settings = {}) =>
     ask(files, { settings }).text.trim().split("\n").map(Number);
@@ -171,7 +174,7 @@ test("several models are an ensemble: the mean of their scores, the label that m
   assert.throws(() => servingOf({ a: softmax, b: old }), /different objectives/);
 });
 
-test("what the container does not take is refused with 415, 406, 400 and 204", () => {
+test("invalid types and rows get the statuses 415, 406, 400 and 204 and the texts of SageMaker's container", () => {
   assert.equal(ask(logistic, { body: "" }).status, 204);
   assert.deepEqual(refused(logistic, { contentType: "image/png" }), [
     415,
@@ -203,7 +206,7 @@ test("what the container does not take is refused with 415, 406, 400 and 204", (
   }
 });
 
-test("a pickle is read and not run: one that names anything but a Booster is refused, and a cut or damaged one, too", () => {
+test("a pickle is parsed without running code: pickles of anything but a Booster and damaged pickles are rejected", () => {
   const evil = Buffer.from("\x80\x02cposix\nsystem\nX\x02\x00\x00\x00id\x85R.", "latin1");
   assert.throws(
     () => servingOf({ m: evil }),

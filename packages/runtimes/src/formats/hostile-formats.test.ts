@@ -13,19 +13,19 @@ const read = (text: string, classes: readonly string[] = []) =>
     persistent: () => null,
   });
 
-test("a pickle of few bytes that asks for much memory is refused", () => {
+test("a small pickle that would need much memory is rejected", () => {
   const lists = `\x80\x04${"]\x940".repeat(2 ** 20 + 1)}N.`;
   assert.throws(() => read(lists), { name: "PickleError", message: "has more than 1048576 lists", isForeign: true });
   assert.throws(() => read(`\x80\x04${"]".repeat(100_001)}.`), new PickleError("is too deep"));
   assert.throws(() => read("\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f"), new PickleError("was cut short"));
 });
 
-test("a name is a text: what is nested without end is not printed to find that out", () => {
+test("a pickled name that is not a string is rejected without printing the value, which may be nested without end", () => {
   const nested = `${"]".repeat(50_000)}${"a".repeat(49_999)}`;
   assert.throws(() => read(`\x80\x04${nested}\x8c\x01x\x93.`), new PickleError("has a name that is not a string"));
 });
 
-test("objects are made of the classes that are read, and hold their state and nothing else", () => {
+test("readPickle creates only objects of the classes that the caller names, and keeps only their state", () => {
   const made = read("\x80\x02cown\nThing\n)\x81}X\x01\x00\x00\x00aK\x07sb.", ["own.Thing"]);
   assert.ok(made instanceof PickledObject);
   assert.deepEqual([made.className, [...made.state]], ["own.Thing", [["a", 7]]]);
@@ -42,7 +42,7 @@ test("objects are made of the classes that are read, and hold their state and no
   assert.equal(read("\x80\x02cos\nfsencode\nX\x01\x00\x00\x00a\x85R."), "a");
 });
 
-test("a zip's directory is believed where the file holds what it says", () => {
+test("a zip directory entry is rejected when the file's content does not match it", () => {
   const zip = zipOf({ a: Buffer.from("stored"), b: Buffer.from("deflated".repeat(100)) });
   const archive = new ZipArchive(zip);
   assert.deepEqual(archive.names, ["a", "b"]);
@@ -59,6 +59,6 @@ test("a zip's directory is believed where the file holds what it says", () => {
   assert.throws(changed(42, 0xffff_fff0), new ZipError("has no 'a' at the position in its directory"));
   assert.throws(changed(16, 1), new ZipError("has a 'a' that is damaged"));
   assert.throws(changed(0, 0), new ZipError("has a broken directory"));
-  // Sizes that stand in a field of 64 bits, which is not there.
+  // Sizes that should be in a 64-bit extra field, which this file does not have.
   assert.throws(changed(24, 0xffff_ffff), ZipError);
 });

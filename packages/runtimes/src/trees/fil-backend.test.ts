@@ -69,7 +69,10 @@ async function load(source: ModelSource, parameters: Readonly<Record<string, str
 
 const bytesOf = async (model: LoadedModel) => (await model.memoryBytes()).get("machine") ?? 0;
 
-/** Answers of requests with so many rows each, which are one batch; features are 0 in the first, 1 in the second and so on. */
+/**
+ * Returns the responses of requests with these numbers of rows, in one batch; features are 0 in the first request, 1 in
+ * the second and so on.
+ */
 async function answers(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
   const [instance] = model.instances;
   const batch = rowCounts.map((rowCount, index): InferenceRequest => {
@@ -96,7 +99,7 @@ const emptyRequest = newInferenceRequest({
   inputs: [],
 });
 
-/** A chain of splits: what is at most 0, 1, 2 and so on. */
+/** Returns a LightGBM model with a chain of splits at 0, 1, 2 and so on. */
 function chain(splitCount: number): string {
   const splits = Array.from({ length: splitCount }, (_, index) => index);
   return text.replace(
@@ -115,7 +118,7 @@ function chain(splitCount: number): string {
   );
 }
 
-test("small batches are answered, and large ones, which threads share", async () => {
+test("small batches and large ones, which several threads share, get correct responses", async () => {
   await using one = await load(await written("a"));
   assert.deepEqual(await answers(one, 1, 3), [[2], [2, 2, 2]]);
   await using deep = await load(await written("b", chain(500)), { cpu_nthread: "2" });
@@ -128,7 +131,7 @@ test("small batches are answered, and large ones, which threads share", async ()
   assert.equal(arena.usedBytes, before);
 });
 
-test("a batch that nobody waits for any more ends, and the next is answered", async () => {
+test("a batch ends when all its callers have cancelled, and the next batch is evaluated", async () => {
   await using deep = await load(await written("b", chain(500)));
   const [instance] = deep.instances;
   const block = arena.allocate(8 * 20_000);
@@ -142,7 +145,7 @@ test("a batch that nobody waits for any more ends, and the next is answered", as
   assert.deepEqual(await answers(deep, 1), [[10]]);
 });
 
-test("a run that takes longer than its deadline ends with a sentence, and the next is answered", async () => {
+test("a run that exceeds its deadline fails with an error, and the next run succeeds", async () => {
   await backend[Symbol.asyncDispose]();
   const runDeadlineMs = 5000;
   const clock = new ManualTimersClock(runDeadlineMs);
@@ -157,7 +160,7 @@ test("a run that takes longer than its deadline ends with a sentence, and the ne
   assert.equal(clock.pendingTimerCount, 0);
 });
 
-test("models that share a file share its trees, which one of them is charged for", async () => {
+test("models with the same file share its trees, and only one of them is charged for the memory", async () => {
   const first = await written("a");
   const second = await sourceOf("b");
   await link(join(first.versionDirectory, "model.txt"), join(second.versionDirectory, "model.txt"));
@@ -173,7 +176,7 @@ test("models that share a file share its trees, which one of them is charged for
   await free[Symbol.asyncDispose]();
 });
 
-test("a load that fails leaves nothing behind, and its file can be loaded once it is put right", async () => {
+test("a failed load releases everything, and the repaired file can be loaded", async () => {
   const source = await written("a", text.replace("leaf_value=2", "leaf_value=two"));
   await assert.rejects(load(source), {
     code: "INVALID_ARG",

@@ -21,11 +21,11 @@ function treeOf(children: readonly (readonly [number, number] | null)[], feature
   return tree;
 }
 
-test("nodes come in order, and those that nothing leads to do not", () => {
+test("nodesInOrder lists parents before children and omits unreachable nodes", () => {
   assert.deepEqual([...nodesInOrder(treeOf([[3, 1], null, null, [4, 5], null, null]), forest, "it")], [0, 3, 4, 5, 1]);
 });
 
-test("what is no tree is refused with what is wrong", () => {
+test("the error for an invalid tree says what is wrong", () => {
   const refused = (tree: Tree, message: string) =>
     assert.throws(() => nodesInOrder(tree, forest, "tree 7"), { code: "INVALID_ARG", message: `tree 7 ${message}` });
   refused(treeOf([[1, 0], null]), "reaches node 0 by two paths");
@@ -36,7 +36,7 @@ test("what is no tree is refused with what is wrong", () => {
   refused(newTree(0, 0), "has no nodes");
 });
 
-test("a tree that is deeper than ONNX Runtime may read is refused", () => {
+test("a tree deeper than 1,024 nodes is rejected", () => {
   const chain = (depth: number) =>
     treeOf(
       Array.from({ length: 2 * depth + 1 }, (_, node) =>

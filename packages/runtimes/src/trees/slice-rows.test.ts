@@ -6,7 +6,7 @@ import { type RequestRows, sliceRows, sliceStepsMax } from "./slice-rows.ts";
 
 const [rowBytes, answerBytes, contributionBytes] = [12, 8, 32];
 
-test("each row is in one slice, in its place, and no slice is longer than its time", () => {
+test("sliceRows puts each row into exactly one slice, and no slice exceeds the limit of steps", () => {
   const counts = fc.array(fc.nat(3000), { maxLength: 20 });
   fc.assert(
     fc.property(counts, fc.integer({ min: 1, max: 2 ** 22 }), (rowCounts, rowSteps) => {

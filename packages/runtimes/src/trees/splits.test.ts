@@ -12,7 +12,7 @@ const comparisons: Readonly<Record<Comparison, (value: number, threshold: number
   "==": (value, threshold) => value === threshold,
 };
 
-/** The child that a value goes to: 1 where the comparison is true, 2 where it is not. */
+/** Returns the child that a value goes to: 1 if the comparison is true, else 2. */
 function decided(comparison: Comparison, threshold: number, value: number): number {
   const tree = newTree(3, 0);
   splitByThreshold(tree, 0, { feature: 0, whenTrue: 1, whenFalse: 2, missingTrue: true, comparison, threshold });
@@ -23,7 +23,7 @@ function decided(comparison: Comparison, threshold: number, value: number): numb
   return (isLeft ? tree.left[0] : tree.right[0]) as number;
 }
 
-test("a threshold of double precision decides every float32 as it did", () => {
+test("a float64 threshold decides every float32 value as the original comparison does", () => {
   const float = fc.float({ noNaN: true });
   const doubles = fc.oneof(fc.double({ noNaN: true }), float);
   fc.assert(
@@ -32,7 +32,7 @@ test("a threshold of double precision decides every float32 as it did", () => {
       fc.constantFrom(...(Object.keys(comparisons) as Comparison[])),
       float,
       (threshold, comparison, other) => {
-        // What lies next to the threshold tells more than what lies anywhere.
+        // Values next to the threshold are more likely to reveal an error than random ones.
         for (const value of [
           Math.fround(threshold),
           Math.fround(threshold * (1 + 1e-7)),
@@ -47,7 +47,7 @@ test("a threshold of double precision decides every float32 as it did", () => {
   );
 });
 
-test("missing values go where the split says, whichever way round it is written", () => {
+test("missing values take the declared branch for every comparison operator", () => {
   for (const comparison of Object.keys(comparisons) as Comparison[]) {
     for (const missingTrue of [true, false]) {
       const tree = newTree(3, 0);
@@ -57,7 +57,7 @@ test("missing values go where the split says, whichever way round it is written"
   }
 });
 
-test("categories that follow one another are one range, and category 0 begins at 0 or above -1", () => {
+test("consecutive categories are one range, and the range of category 0 begins at 0 or just above -1", () => {
   const bounds = (zeroReachesDown: boolean) => [
     ...categoryBounds([0, 1, 4, 4, 7, 8], { about: "it", zeroReachesDown }),
   ];
@@ -65,7 +65,7 @@ test("categories that follow one another are one range, and category 0 begins at
   assert.deepEqual(bounds(true), [Math.fround(-1 + 2 ** -24), 2, 4, 5, 7, 9]);
 });
 
-test("a set of too many ranges is refused by name", () => {
+test("the error for a category set with too many ranges names the node", () => {
   const odd = Array.from({ length: 4097 }, (_, index) => 2 * index);
   assert.throws(() => categoryBounds(odd, { about: "node 3 of tree 5", zeroReachesDown: false }), {
     code: "UNSUPPORTED",

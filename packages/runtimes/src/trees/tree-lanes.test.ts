@@ -22,7 +22,7 @@ afterEach(async () => {
   arena[Symbol.dispose]();
 });
 
-/** One tree, which gives `value` to every row of its one feature. */
+/** Returns a model of one tree that returns `value` for every row of its one feature. */
 function modelOf(value: number): TreeModel {
   const tree = newTree(3, 0);
   [tree.left[0], tree.right[0]] = [1, 2];
@@ -45,7 +45,7 @@ interface Asked {
   readonly signal?: AbortSignal;
 }
 
-/** Runs slices of as many rows each, and gives the answers. */
+/** Runs slices of as many rows each, and returns the results. */
 async function run({ id, model, sliceCount = 1, signal = new AbortController().signal }: Asked): Promise<number[]> {
   const block = arena.allocate(8 * rowCount * sliceCount);
   block.bytes.fill(0);
@@ -65,7 +65,7 @@ async function run({ id, model, sliceCount = 1, signal = new AbortController().s
   }
 }
 
-test("jobs of several models are answered, each by its own", async () => {
+test("concurrent jobs of several models each get the results of their own model", async () => {
   const models = [1, 2, 3].map(modelOf);
   const answers = await Promise.all(models.map((model, id) => run({ id, model, sliceCount: 20 })));
   for (const [index, values] of answers.entries())
@@ -75,7 +75,7 @@ test("jobs of several models are answered, each by its own", async () => {
     );
 });
 
-test("a long job does not hold up a short one behind it", async () => {
+test("a short job ends before a long job that started earlier", async () => {
   await run({ id: 1, model: modelOf(1), sliceCount: 4 });
   const ended: string[] = [];
   const long = run({ id: 1, model: modelOf(1), sliceCount: 2000 }).then(() => ended.push("long"));
@@ -84,7 +84,7 @@ test("a long job does not hold up a short one behind it", async () => {
   assert.deepEqual(ended, ["short", "long"]);
 });
 
-test("a job that is given up ends with the reason, and the next goes on", async () => {
+test("a cancelled job rejects with the signal's reason, and the next job runs", async () => {
   const controller = new AbortController();
   const job = run({ id: 1, model: modelOf(1), sliceCount: 2000, signal: controller.signal });
   controller.abort(new Error("nobody waits"));
@@ -93,9 +93,9 @@ test("a job that is given up ends with the reason, and the next goes on", async 
   assert.equal((await run({ id: 2, model: modelOf(2) }))[0], 2);
 });
 
-test("a model that its threads die of fails its own jobs, and others are answered by new threads", async () => {
+test("a model that crashes its threads fails only its own jobs; other models' jobs run in new threads", async () => {
   const model = modelOf(1);
-  // The columns that it names lie behind its memory.
+  // The columns of this model are outside of its memory.
   const broken = { ...model, forest: { ...model.forest, columnsAt: 2 ** 30 } };
   await assert.rejects(run({ id: 1, model: broken, sliceCount: 50 }), {
     code: "INTERNAL",
@@ -104,7 +104,7 @@ test("a model that its threads die of fails its own jobs, and others are answere
   assert.equal((await run({ id: 2, model: modelOf(2), sliceCount: 8 }))[0], 2);
 });
 
-test("models and arenas that are forgotten can come again", async () => {
+test("disposed models and arenas can be used again", async () => {
   for (let round = 0; round < 3; round += 1) {
     assert.equal((await run({ id: 1, model: modelOf(round), sliceCount: 4 }))[0], round);
     lanes.forgetModel(1);

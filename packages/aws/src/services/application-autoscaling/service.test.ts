@@ -161,7 +161,7 @@ async function served(memory = new DocumentMemory()) {
   };
 }
 
-test("target tracking follows the load from one instance to five and back, within its cooldowns", async () => {
+test("a target tracking policy scales out from one instance to five and back in, with its cooldowns", async () => {
   await using at = await served();
   await at.register();
   const put = await at.track();
@@ -198,7 +198,7 @@ test("target tracking follows the load from one instance to five and back, withi
   assert.ok(reasons.includes("AlreadyAtMaxCapacity"), JSON.stringify(reasons));
 });
 
-test("a customised metric is followed as it is said: GPUUtilization by endpoint and variant", async () => {
+test("a target tracking policy on a customized metric (GPUUtilization of a variant) scales out, and with DisableScaleIn never in", async () => {
   await using at = await served();
   await at.register();
   await at.track({
@@ -229,7 +229,7 @@ test("a customised metric is followed as it is said: GPUUtilization by endpoint 
   assert.deepEqual(at.instances.wanted, [2]);
 });
 
-test("several policies: the most counts, and who does not know its metric keeps the others from taking away, where it may take away itself", async () => {
+test("of several policies the largest capacity applies; a policy without data prevents a scale-in unless its own scale-in is disabled", async () => {
   await using at = await served();
   at.instances.found = { desired: 4, running: 4, isMoving: false };
   await at.register();
@@ -254,7 +254,7 @@ test("several policies: the most counts, and who does not know its metric keeps 
   assert.deepEqual(at.instances.wanted, [1]);
 });
 
-test("a step policy moves by how far a user's alarm is beyond its threshold", async () => {
+test("a step policy adds the instances of the step in which the alarm's metric lies, measured from the alarm's threshold", async () => {
   await using at = await served();
   await at.register({ MaxCapacity: 10 });
   const policy = (more: object): PutScalingPolicyCommandInput => ({
@@ -305,7 +305,7 @@ test("a step policy moves by how far a user's alarm is beyond its threshold", as
   });
 });
 
-test("a capacity outside the bounds is corrected when they are set, and a suspended direction is left alone", async () => {
+test("RegisterScalableTarget corrects an instance count outside of the bounds, and a suspended direction is not scaled", async () => {
   await using at = await served();
   await at.register({ MinCapacity: 3 });
   assert.deepEqual(at.instances.wanted, [3]);
@@ -322,7 +322,7 @@ test("a capacity outside the bounds is corrected when they are set, and a suspen
   assert.deepEqual([MinCapacity, MaxCapacity, SuspendedState?.DynamicScalingOutSuspended], [1, 5, true]);
 });
 
-test("a change that fails is told as failed, and an endpoint that moves is left alone", async () => {
+test("a scaling activity whose change is rejected has the status Failed, and an endpoint in transition is not scaled", async () => {
   await using at = await served();
   await at.register();
   await at.track();
@@ -339,7 +339,7 @@ test("a change that fails is told as failed, and an endpoint that moves is left 
   assert.deepEqual(at.instances.wanted, [3]);
 });
 
-test("targets, policies, cooldowns and activities outlive the platform; what is gone takes its policies and alarms along", async () => {
+test("scalable targets, policies, cooldowns and activities survive a restart; deleting a target deletes its policies and alarms", async () => {
   const memory = new DocumentMemory();
   {
     await using at = await served(memory);
@@ -358,7 +358,7 @@ test("targets, policies, cooldowns and activities outlive the platform; what is 
   assert.deepEqual([ScalableTargets, await alarmCount()], [[], 0]);
 });
 
-test("tags are a target's own, and what is not there or not scaled here is refused in the service's words", async () => {
+test("each scalable target has its own tags, and unknown targets and policies get the service's errors", async () => {
   await using at = await served();
   const { ScalableTargetARN: ResourceARN = "" } = await at.register({ Tags: { a: "1" } });
   await at.client.send(new TagResourceCommand({ ResourceARN, Tags: { b: "2" } }));
@@ -401,7 +401,7 @@ test("tags are a target's own, and what is not there or not scaled here is refus
   );
 });
 
-test("scheduled actions set bounds when their time comes, once for all times that have passed; a single time is gone afterwards", async () => {
+test("a scheduled action sets its bounds at its time, once after several missed times; an at() action is deleted afterwards", async () => {
   await using at = await served();
   await at.register();
   const hour = 60 * minute;
@@ -434,7 +434,7 @@ test("scheduled actions set bounds when their time comes, once for all times tha
   assert.deepEqual(await at.scheduled(), []);
 });
 
-test("scheduled actions outlive the platform, and what it has missed is made up for once", async () => {
+test("scheduled actions survive a restart, and an action whose times passed meanwhile runs once", async () => {
   const memory = new DocumentMemory();
   let begin: number;
   {
@@ -450,7 +450,7 @@ test("scheduled actions outlive the platform, and what it has missed is made up 
   assert.deepEqual([Schedule, Timezone, ScalableTargetAction], ["rate(5 minutes)", "UTC", { MinCapacity: 3 }]);
 });
 
-test("a scheduled action whose time cannot be is refused", async () => {
+test("PutScheduledAction rejects schedules that are invalid or entirely in the past", async () => {
   await using at = await served();
   await at.register();
   const bounds = { ScalableTargetAction: { MinCapacity: 1 } };

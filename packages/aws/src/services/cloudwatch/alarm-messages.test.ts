@@ -38,7 +38,7 @@ function event(definition: AlarmEvent["definition"]): AlarmEvent {
   return { definition, status, before: "OK", atMs: 1000 };
 }
 
-test("an alarm is told in CloudWatch's subject and JSON", () => {
+test("an alarm's notification has CloudWatch's subject and JSON body", () => {
   assert.equal(alarmSubject(event(alarm)), 'ALARM: "busy" in EU (Ireland)');
   assert.deepEqual(JSON.parse(alarmMessageText(event(alarm))), {
     AlarmName: "busy",
@@ -72,7 +72,7 @@ test("an alarm is told in CloudWatch's subject and JSON", () => {
   });
 });
 
-test("percentiles, queries and composite alarms are told in their own members", () => {
+test("notifications of percentile, metric math and composite alarms have CloudWatch's additional members", () => {
   const percentile = { ...alarm, watched: { ...alarm.watched, statistic: "p99" } } as MetricAlarm;
   const queries: MetricAlarm = { ...alarm, watched: { kind: "queries", queries: [{ Id: "q" }], periodMs: 60_000 } };
   const { kind, name, arn, description, actionsEnabled, actions, configuredMs, tags } = alarm;

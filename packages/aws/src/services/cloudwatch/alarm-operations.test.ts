@@ -125,7 +125,7 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
   };
 }
 
-test("an alarm follows its metric, says why, acts once a change, and tells its history", async () => {
+test("an alarm changes state with its metric, gives a StateReason, runs its actions once for each change, and records its history", async () => {
   await using at = await served();
   await at.put();
   assert.equal((await at.alarm()).StateReason, "Insufficient Data: 3 datapoints were unknown.");
@@ -166,7 +166,7 @@ test("an alarm follows its metric, says why, acts once a change, and tells its h
     assert.ok(told.includes(line), `${line} in ${JSON.stringify(told)}`);
 });
 
-test("a scaling policy is asked once a minute for as long as its alarm's state lasts", async () => {
+test("a scaling policy is called once a minute while its alarm stays in ALARM and its actions are enabled", async () => {
   await using at = await served();
   await at.put({ AlarmActions: [policy, topic], OKActions: [] });
   await at.minutes(5, 5, 5);
@@ -181,7 +181,7 @@ test("a scaling policy is asked once a minute for as long as its alarm's state l
   assert.equal(at.repeated.length, 4);
 });
 
-test("an alarm of metric math follows its expression, and says what of it cannot be computed", async () => {
+test("an alarm on a metric math expression changes state with its result, and reports errors of the expression", async () => {
   await using at = await served();
   const stat = {
     Metric: {
@@ -212,7 +212,7 @@ test("an alarm of metric math follows its expression, and says what of it cannot
   assert.match((await at.alarm()).StateReason ?? "", /^Evaluation error: .*other/);
 });
 
-test("a composite alarm follows the alarms it reads, which cannot be deleted under it", async () => {
+test("a composite alarm follows the alarms in its rule, and those alarms cannot be deleted while it exists", async () => {
   await using at = await served();
   const composite = (AlarmName: string, AlarmRule: string) =>
     at.client.send(new PutCompositeAlarmCommand({ AlarmName, AlarmRule }));
@@ -247,7 +247,7 @@ test("a composite alarm follows the alarms it reads, which cannot be deleted und
   assert.deepEqual((await at.client.send(new DescribeAlarmsCommand({}))).MetricAlarms, []);
 });
 
-test("alarms outlive the platform with state and history", async () => {
+test("alarms keep their state and history after a restart", async () => {
   const memory = new DocumentMemory();
   {
     await using at = await served(new MemoryDocuments(memory));
@@ -259,7 +259,7 @@ test("alarms outlive the platform with state and history", async () => {
   assert.deepEqual(await at.history(), ['Alarm "errors" created', "Alarm updated from INSUFFICIENT_DATA to ALARM"]);
 });
 
-test("SetAlarmState acts and lasts until the alarm is looked at again", async () => {
+test("SetAlarmState runs the actions, and the state lasts until the next evaluation", async () => {
   await using at = await served();
   await at.put();
   await at.minutes(0, 0, 0);
@@ -275,7 +275,7 @@ test("SetAlarmState acts and lasts until the alarm is looked at again", async ()
   });
 });
 
-test("alarms are found by metric, state, prefix and action, in pages; tags are theirs", async () => {
+test("DescribeAlarms filters by metric, state, prefix and action and returns pages; alarms have tags", async () => {
   await using at = await served();
   for (let number = 0; number < 5; number += 1) await at.put({ AlarmName: `a${number}`, Threshold: number });
   const names: (string | undefined)[] = [];
@@ -318,7 +318,7 @@ test("alarms are found by metric, state, prefix and action, in pages; tags are t
   assert.deepEqual(Tags, [{ Key: "k", Value: "v" }]);
 });
 
-test("an alarm that could not be looked at is refused with the reason", async () => {
+test("PutMetricAlarm rejects an alarm that cannot be evaluated, with the reason", async () => {
   await using at = await served();
   for (const [more, told] of [
     [{ DatapointsToAlarm: 4 }, /DatapointsToAlarm must be less than or equal to EvaluationPeriods/],
@@ -341,7 +341,7 @@ test("an alarm that could not be looked at is refused with the reason", async ()
   assert.deepEqual(await at.alarm(), {});
 });
 
-test("dashboards are kept as they were given, and what is no JSON is refused", async () => {
+test("a dashboard body is returned unchanged, and a body that is not JSON is rejected", async () => {
   await using at = await served();
   const DashboardBody = '{ "widgets": [] }';
   const put = (DashboardName: string, body = DashboardBody) =>
@@ -368,7 +368,7 @@ test("dashboards are kept as they were given, and what is no JSON is refused", a
   await assert.rejects(at.client.send(new GetDashboardCommand({ DashboardName: "d" })), { name: "ResourceNotFound" });
 });
 
-test("a disk that is full for a while costs an alarm its change until the next look, and nothing after", async () => {
+test("while the disk is full, alarms keep their state; the first evaluation afterwards records the change", async () => {
   const documents = new FullDisk();
   await using at = await served(documents);
   await at.put({ AlarmActions: [], OKActions: [] });
@@ -389,7 +389,7 @@ class FullDisk extends MemoryDocuments {
   }
 }
 
-test("a composite alarm's actions wait for its suppressor, and are told where they run and why they do not", async () => {
+test("a composite alarm's actions wait for its suppressor; DescribeAlarms and the history give the reason", async () => {
   const memory = new DocumentMemory();
   const periods = { ActionsSuppressorWaitPeriod: 60, ActionsSuppressorExtensionPeriod: 60 };
   const rule = { AlarmName: "main", AlarmRule: "ALARM(errors)", AlarmActions: [topic] };
@@ -433,7 +433,7 @@ test("a composite alarm's actions wait for its suppressor, and are told where th
   );
 });
 
-test("what was told of a deleted alarm is found for two weeks, in the next run of the platform too, and with another of its name", async () => {
+test("the history of a deleted alarm remains for two weeks, across restarts and a new alarm of the same name", async () => {
   const memory = new DocumentMemory();
   {
     await using at = await served(new MemoryDocuments(memory));
@@ -452,7 +452,7 @@ test("what was told of a deleted alarm is found for two weeks, in the next run o
   assert.deepEqual(await at.history(), []);
 });
 
-test("an alarm on a percentile keeps its state where too few samples say something", async () => {
+test("an alarm on a percentile with EvaluateLowSampleCountPercentile=ignore keeps its state while samples are few", async () => {
   await using at = await served();
   await assert.rejects(at.put({ EvaluateLowSampleCountPercentile: "ignore" }), /is for alarms on a percentile/);
   const percentile = { Statistic: undefined, ExtendedStatistic: "p90", EvaluationPeriods: 1, DatapointsToAlarm: 1 };

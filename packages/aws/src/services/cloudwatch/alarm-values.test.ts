@@ -34,7 +34,7 @@ function opened(namespace: string) {
   return { clock, values, run };
 }
 
-test("an alarm with a period of ten seconds on a metric of minutes gets values of ten seconds from the next minute on", async () => {
+test("an alarm with a period of 10 s on a one-minute metric gets values every 10 s, from the next minute on", async () => {
   const { clock, values, run } = opened("AWS/SageMaker");
   await run(90, 10_000);
   assert.deepEqual(await values(10_000, startMs), [
@@ -55,7 +55,7 @@ test("an alarm with a period of ten seconds on a metric of minutes gets values o
   assert.deepEqual(await values(10_000, lateMs), []);
 });
 
-test("a client's metric keeps the resolution that it was put with", async () => {
+test("a metric that a client puts with one-minute resolution keeps that resolution", async () => {
   const { values, run } = opened("mine");
   await run(180, 10_000);
   assert.deepEqual(await values(10_000, startMs), []);

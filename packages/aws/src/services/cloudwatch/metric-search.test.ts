@@ -17,7 +17,7 @@ const metrics = [
   metric("mine", "Latency", {}),
 ];
 
-test("searches by namespace and dimensions, whole values, words, and what is put together of them", () => {
+test("SEARCH finds metrics by namespace, dimensions, exact values and words, and by combinations of these", () => {
   for (const [text, expected] of [
     ["", [0, 1, 2, 3, 4]],
     ["{AWS/SageMaker,EndpointName,VariantName}", [0, 1]],
@@ -46,7 +46,7 @@ test("searches by namespace and dimensions, whole values, words, and what is put
   }
 });
 
-test("a search that is none is refused with why", () => {
+test("the error for an invalid SEARCH expression says what is wrong", () => {
   for (const [text, message] of [
     ["(a", /an unmatched \(/],
     ["a)", /an unmatched \)/],
@@ -62,7 +62,7 @@ test("a search that is none is refused with why", () => {
   }
 });
 
-test("property: any text is a search or is refused as one; a metric is found by all that it is", () => {
+test("property: any text is parsed as a search or rejected, and a metric is found by its namespace, name and dimensions", () => {
   const grammar = fc.array(fc.constantFrom("{", "}", "(", ")", "a", "=", '"', " ", "AND ", "OR ", "NOT ", ","), {
     maxLength: 15,
   });

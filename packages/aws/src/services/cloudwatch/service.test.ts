@@ -65,7 +65,7 @@ async function served() {
   };
 }
 
-test("GetMetricStatistics answers each period with the asked statistics, percentiles and the unit", async () => {
+test("GetMetricStatistics returns the requested statistics, percentiles and unit for each period", async () => {
   await using at = await served();
   for (let value = 1; value <= 100; value++) at.series.recorder(latency).record(value);
   const reply = await at.statistics({ ExtendedStatistics: ["p99"] });
@@ -84,7 +84,7 @@ test("GetMetricStatistics answers each period with the asked statistics, percent
   assert.ok(Math.abs((ExtendedStatistics?.["p99"] ?? 0) - 99) < 1.5);
 });
 
-test("an exact set of dimensions identifies a metric: fewer or more find nothing", async () => {
+test("a metric is identified by its exact set of dimensions: queries with fewer or more dimensions return nothing", async () => {
   await using at = await served();
   at.series.recorder(latency).record(1);
   const withConfig = [...asked, { Name: "EndpointConfigName", Value: "c" }];
@@ -94,7 +94,7 @@ test("an exact set of dimensions identifies a metric: fewer or more find nothing
   assert.deepEqual((await at.statistics({ Unit: "Seconds" })).Datapoints, []);
 });
 
-test("GetMetricStatistics refuses with the service's codes and texts", async () => {
+test("GetMetricStatistics rejects invalid input with CloudWatch's codes and texts", async () => {
   await using at = await served();
   await assert.rejects(at.statistics({ StartTime: new Date(at.clock.nowMs - 10 * 24 * 60 * minute) }), {
     name: "InvalidParameterCombinationException",
@@ -109,7 +109,7 @@ test("GetMetricStatistics refuses with the service's codes and texts", async () 
   await assert.rejects(at.statistics({ Statistics: undefined }), { name: "InvalidParameterCombinationException" });
 });
 
-test("PutMetricData stores values, arrays with counts and statistic sets; all of it is checked first", async () => {
+test("PutMetricData stores values, arrays with counts and statistic sets, and stores nothing if one of them is invalid", async () => {
   await using at = await served();
   const put = (MetricData: object[]) =>
     at.client.send(new PutMetricDataCommand({ Namespace: "Mine", MetricData: MetricData as never }));
@@ -140,7 +140,7 @@ test("PutMetricData stores values, arrays with counts and statistic sets; all of
   );
 });
 
-test("PutMetricData refuses values that are none or out of CloudWatch's range, too many values and too many data", async () => {
+test("PutMetricData rejects invalid and out-of-range values, and too many values or data", async () => {
   await using at = await served();
   const refused = async (data: object[], message: RegExp) => {
     const command = new PutMetricDataCommand({ Namespace: "Mine", MetricData: data as never });
@@ -166,7 +166,7 @@ test("PutMetricData refuses values that are none or out of CloudWatch's range, t
   );
 });
 
-test("ListMetrics finds by namespace, name and contained dimensions, in pages", async () => {
+test("ListMetrics filters by namespace, name and a subset of dimensions, in pages", async () => {
   await using at = await served();
   at.series.recorder(latency).record(1);
   at.series.recorder({ ...latency, unit: "None" }).record(1);
@@ -181,7 +181,7 @@ test("ListMetrics finds by namespace, name and contained dimensions, in pages", 
   assert.deepEqual([first.Metrics?.length, second.Metrics?.length, second.NextToken], [500, 101, undefined]);
 });
 
-test("GetMetricData answers metrics and expressions, newest first, one after another over pages", async () => {
+test("GetMetricData returns metrics and expressions in pages, newest values first", async () => {
   await using at = await served();
   const errors = { ...latency, metricName: "Errors", unit: "None" };
   at.clock.nowMs -= 2 * minute;
@@ -228,7 +228,7 @@ test("GetMetricData answers metrics and expressions, newest first, one after ano
   assert.deepEqual([next.MetricDataResults?.[0]?.Values, next.NextToken], [[300], undefined]);
 });
 
-test("SEARCH gives a series for each metric that it finds, with what tells it apart, and functions take them", async () => {
+test("SEARCH returns one labelled series for each matching metric, and functions accept its result", async () => {
   await using at = await served();
   at.clock.nowMs -= minute;
   for (const [endpoint, values] of [
@@ -254,7 +254,7 @@ test("SEARCH gives a series for each metric that it finds, with what tells it ap
   );
 });
 
-test("expressions that are wrong, circular, nested too deeply or unsupported are refused by name", async () => {
+test("the error for an invalid, circular, too deeply nested or unsupported expression says what is wrong", async () => {
   await using at = await served();
   for (const [text, reason] of [
     ["SUM(", /it ends too early/],
@@ -271,7 +271,7 @@ test("expressions that are wrong, circular, nested too deeply or unsupported are
   }
 });
 
-/** The longest that this thread computed without a turn of the event loop while a promise was under way, whoever else works on the processor. */
+/** Returns the longest processor time, in milliseconds, that this thread used between two event loop ticks while a promise was pending. */
 async function longestTurnMs(work: Promise<unknown>): Promise<number> {
   let [longestMs, beforeMs] = [0, threadCpuMs()];
   const over = new AbortController();
@@ -285,7 +285,7 @@ async function longestTurnMs(work: Promise<unknown>): Promise<number> {
   return longestMs;
 }
 
-test("200 expressions over all of 200 metrics leave the event loop its turns", async () => {
+test("200 expressions over 200 metrics never block the event loop for 500 ms", async () => {
   await using place = await served();
   const { series, clock } = place;
   for (let metric = 0; metric < 200; metric += 1) {
@@ -318,7 +318,7 @@ test("200 expressions over all of 200 metrics leave the event loop its turns", a
   assert.ok(turnMs < 500, `the event loop was held for ${turnMs} ms`);
 });
 
-test("expressions that compute without end are refused with what to do", async () => {
+test("an expression that would compute too many values is rejected with advice", async () => {
   await using place = await served();
   const nested = Array.from({ length: 90 }, (_, index) => ({ Id: `e${index}`, Expression: "FILL(m, 0)", Period: 60 }));
   const metric = {
@@ -334,7 +334,7 @@ test("expressions that compute without end are refused with what to do", async (
   );
 });
 
-test("ListMetrics of 100,000 metrics gives pages in their order, and nobody waits long for one", async () => {
+test("ListMetrics of 100,000 metrics returns ordered pages and yields to the event loop at least 90 times", async () => {
   const clock = new ManualClock();
   const series = new InMemoryMetricStore({ clock, seriesMax: 200_000, bytesMax: 1e9 });
   const count = 100_000;
@@ -369,7 +369,7 @@ test("ListMetrics of 100,000 metrics gives pages in their order, and nobody wait
   assert.deepEqual([valuesOf(last), last.NextToken], [numbered(99_500), undefined]);
 });
 
-test("PutMetricData records a hundred data a turn, those of entities too, and none where one of them is wrong", async () => {
+test("PutMetricData records at most 100 data in each event loop tick, and none if one is invalid, including data of entities", async () => {
   const clock = new ManualClock();
   const series = new InMemoryMetricStore({ clock, seriesMax: 1000, bytesMax: 1e8 });
   const { handle } = cloudwatchService({ series, clock, ...unasked }).operations.PutMetricData;

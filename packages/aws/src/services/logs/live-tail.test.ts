@@ -41,7 +41,7 @@ async function first(updates: AsyncIterable<TailUpdate>): Promise<TailUpdate> {
   throw new Error("no update came");
 }
 
-test("a session tells what is written to its groups and streams since it was opened, and what matches of that", async () => {
+test("a live tail session receives the matching events that are written to its groups and streams after its start", async () => {
   const { live, write, followers } = tails();
   const tailed = {
     ...all,
@@ -61,10 +61,10 @@ test("a session tells what is written to its groups and streams since it was ope
     ],
   );
   assert.equal(update.isSampled, false);
-  assert.equal(followers.size, 0, "a session that nobody reads any more follows nothing");
+  assert.equal(followers.size, 0, "a session whose client stopped reading must not follow any group");
 });
 
-test("an update has 500 events and a mebibyte at most, and says where there was more", async () => {
+test("an update has at most 500 events and 1 MiB, and isSampled is true when events were left out", async () => {
   const { live, write } = tails();
   const updates = live.open(all, new AbortController().signal)[Symbol.asyncIterator]();
   write("g", "s", ...Array.from({ length: 501 }, String));
@@ -85,7 +85,7 @@ test("an update has 500 events and a mebibyte at most, and says where there was 
   assert.deepEqual([few.events.length, few.isSampled], [1, false]);
 });
 
-test("what a session compares with its pattern in a second is bounded", async () => {
+test("a live tail session compares at most about 4 MiB of text with its pattern each second", async () => {
   const { live, write } = tails();
   let comparedLength = 0;
   const matches = (text: string) => {
@@ -98,7 +98,7 @@ test("what a session compares with its pattern in a second is bounded", async ()
   assert(comparedLength <= 4.25 * 1024 * 1024, `${comparedLength}`);
 });
 
-test("fifteen sessions are open at a time; one that is given up before it was read makes room", async () => {
+test("at most 15 live tail sessions are open; an aborted session frees its slot even if it was never read", async () => {
   const { live, followers } = tails();
   const gone = new AbortController();
   live.open(all, gone.signal);
@@ -112,7 +112,7 @@ test("fifteen sessions are open at a time; one that is given up before it was re
   live.open(all, new AbortController().signal);
 });
 
-test("a session ends after three hours, and when the platform stops, each with its exception", async () => {
+test("a live tail session ends with SessionTimeoutException after three hours, and with another exception when the platform stops", async () => {
   const stopping = new AbortController();
   const { live, clock } = tails(stopping.signal);
   const code = (error: unknown) => error instanceof AwsError && error.code;

@@ -65,7 +65,7 @@ async function served(stopping = new AbortController().signal) {
   };
 }
 
-test("a container's lines are found by group and stream, and pages are read until the token repeats", async () => {
+test("GetLogEvents returns a container's lines by group and stream; the token repeats at the end", async () => {
   await using at = await served();
   at.store.writer(group, "AllTraffic/i-1")(Buffer.from("one\ntwo\nthree\n"));
   await at.store[Symbol.asyncDispose]();
@@ -101,7 +101,7 @@ test("a container's lines are found by group and stream, and pages are read unti
   assert.equal(end.nextForwardToken, second.nextForwardToken);
 });
 
-test("FilterLogEvents merges streams by time and pages through all of them without loss or repetition", async () => {
+test("FilterLogEvents merges streams by time and returns every event once over all pages", async () => {
   await using at = await served();
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   const from = at.clock.nowMs - 1000;
@@ -143,7 +143,7 @@ test("FilterLogEvents merges streams by time and pages through all of them witho
   );
 });
 
-test("what is absent or wrong has the service's codes and texts", async () => {
+test("missing groups and streams and invalid input get the codes and texts of CloudWatch Logs", async () => {
   await using at = await served();
   const absent = { name: "ResourceNotFoundException", message: "The specified log group does not exist." };
   await assert.rejects(at.client.send(new DescribeLogStreamsCommand({ logGroupName: group })), absent);
@@ -158,7 +158,7 @@ test("what is absent or wrong has the service's codes and texts", async () => {
   });
 });
 
-test("a log group that should be encrypted, kept from deletion, tagged or of another class is refused", async () => {
+test("CreateLogGroup rejects encryption, deletion protection, tags and other log classes", async () => {
   await using at = await served();
   for (const [member, asked] of [
     ["kmsKeyId k", { kmsKeyId: "k" }],
@@ -175,7 +175,7 @@ test("a log group that should be encrypted, kept from deletion, tagged or of ano
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group, ...plain }));
 });
 
-test("log groups are listed by prefix, pattern, name or class, and what is no such filter is refused", async () => {
+test("DescribeLogGroups filters by prefix, pattern, name or class, and rejects invalid filters", async () => {
   await using at = await served();
   for (const logGroupName of ["/a/one", "/a/two", "/b/one"])
     await at.client.send(new CreateLogGroupCommand({ logGroupName }));
@@ -198,7 +198,7 @@ test("log groups are listed by prefix, pattern, name or class, and what is no su
     });
 });
 
-test("events that are too old, expired or too new are told of and not written; the others are", async () => {
+test("PutLogEvents reports events that are too old, expired or too new, and writes the others", async () => {
   await using at = await served();
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
@@ -223,7 +223,7 @@ test("events that are too old, expired or too new are told of and not written; t
   assert.equal((await put([event(now, "whole")])).rejectedLogEventsInfo, undefined);
 });
 
-test("a call's events are bounded in bytes and in the time that they span, and ascend", async () => {
+test("PutLogEvents rejects too many bytes, a time span over 24 hours, and events out of order", async () => {
   await using at = await served();
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
@@ -252,7 +252,7 @@ test("a call's events are bounded in bytes and in the time that they span, and a
   }
 });
 
-test("a group's retention is set to the days that there are, told, and taken back", async () => {
+test("a group's retention can be set to the allowed numbers of days, is listed, and can be deleted", async () => {
   await using at = await served();
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   const retention = async () =>
@@ -268,7 +268,7 @@ test("a group's retention is set to the days that there are, told, and taken bac
   assert.equal(await retention(), undefined);
 });
 
-test("FilterLogEvents takes each kind of pattern, and refuses what is none", async () => {
+test("FilterLogEvents accepts every kind of pattern and rejects invalid ones", async () => {
   await using at = await served();
   await at.client.send(new CreateLogGroupCommand({ logGroupName: group }));
   await at.client.send(new CreateLogStreamCommand({ logGroupName: group, logStreamName: "s" }));
@@ -289,7 +289,7 @@ test("FilterLogEvents takes each kind of pattern, and refuses what is none", asy
   });
 });
 
-test("metric filters make metrics of what is written, by value and dimensions, until they or their group are deleted", async () => {
+test("metric filters record metrics with values and dimensions from written events until the filter or its group is deleted", async () => {
   await using at = await served();
   const put = (filterName: string, filterPattern: string, transformation: object) =>
     at.client.send(
@@ -353,7 +353,7 @@ test("metric filters make metrics of what is written, by value and dimensions, u
   assert.deepEqual((await at.client.send(new DescribeMetricFiltersCommand({}))).metricFilters, []);
 });
 
-test("TestMetricFilter tells what matches and what is found in it; filters that cannot be are refused", async () => {
+test("TestMetricFilter returns matching messages with the extracted values, and invalid filters are rejected", async () => {
   await using at = await served();
   const tried = async (filterPattern: string, ...logEventMessages: string[]) => {
     const { matches } = await at.client.send(new TestMetricFilterCommand({ filterPattern, logEventMessages }));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freeChunk } from "./incoming-bytes.ts";
 
-test("a chunk that has its memory for itself is freed; one that shares it is left alone", () => {
+test("a chunk that owns its memory is freed; a chunk that shares its memory is not", () => {
   const own = Buffer.allocUnsafeSlow(2 ** 16);
   freeChunk(own);
   assert.equal(own.byteLength, 0);

@@ -64,7 +64,7 @@ async function opened(keys: readonly string[]) {
 
 const keys = ["a", "b/hidden/1", "b/hidden/2", "b/hidden/3", "c/hidden", "c/shown", "d-hidden", "e"];
 
-test("pages and their tokens name only objects that the caller sees, and every page but the last is full", async () => {
+test("pages and continuation tokens name only objects that the caller may see, and every page but the last is full", async () => {
   await using bucket = await opened(keys);
   const { s3 } = bucket;
   const listed: string[] = [];
@@ -81,7 +81,7 @@ test("pages and their tokens name only objects that the caller sees, and every p
   assert.deepEqual([old.CommonPrefixes, old.NextMarker], [[{ Prefix: "c/" }], "c/"]);
 });
 
-test("a common prefix is shown where one of its objects is, whatever the delimiter", async () => {
+test("a common prefix is listed if the caller may see one of its objects, for every delimiter", async () => {
   await using bucket = await opened(keys);
   const prefixes = async (Delimiter: string) => {
     const page = await bucket.s3.send(new ListObjectsV2Command({ Bucket, Delimiter }));

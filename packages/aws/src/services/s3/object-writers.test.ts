@@ -80,7 +80,7 @@ const put = (client: S3Client, Key: string, byteLength: number) =>
 const isFull = (error: Error & { $metadata?: { httpStatusCode?: number } }) =>
   error.name === "InsufficientStorage" && error.$metadata?.httpStatusCode === 507;
 
-test("the code of an endpoint keeps no more than it may; the owner and other endpoints have their own room", async (context) => {
+test("an endpoint's code cannot store more bytes than its quota; the owner and other endpoints are unaffected", async (context) => {
   await using s3 = await opened(await folderOf(context), 100_000);
   await s3.owner.send(new CreateBucketCommand({ Bucket }));
   await put(s3.one, "a", 60_000);
@@ -95,7 +95,7 @@ test("the code of an endpoint keeps no more than it may; the owner and other end
   await put(s3.one, "b", 40_000);
 });
 
-test("what is deleted, or written by somebody else, is no longer the writer's; a copy never was", async (context) => {
+test("an object stops counting against its writer's quota when it is deleted or overwritten by another; copies never count", async (context) => {
   await using s3 = await opened(await folderOf(context), 100_000);
   await s3.owner.send(new CreateBucketCommand({ Bucket }));
   await put(s3.one, "a", 90_000);
@@ -108,7 +108,7 @@ test("what is deleted, or written by somebody else, is no longer the writer's; a
   await assert.rejects(put(s3.one, "c", 90_000), isFull);
 });
 
-test("who wrote an object is told to nobody, and is known after a restart", async (context) => {
+test("the writer of an object is not visible to clients and is still known after a restart", async (context) => {
   const folder = await folderOf(context);
   {
     await using s3 = await opened(folder, 100_000);
@@ -136,7 +136,7 @@ test("who wrote an object is told to nobody, and is known after a restart", asyn
   await put(s3.two, "b", 90_000);
 });
 
-test("of writes at once no more get through than there is room for, and one that fails gives its room back", async (context) => {
+test("concurrent writes cannot exceed the quota, and a failed write releases its bytes", async (context) => {
   await using s3 = await opened(await folderOf(context), 100_000);
   await s3.owner.send(new CreateBucketCommand({ Bucket }));
   const wrong = new PutObjectCommand({ Bucket, Key: "wrong", Body: Buffer.alloc(90_000), ChecksumCRC32: "AAAAAA==" });
@@ -146,7 +146,7 @@ test("of writes at once no more get through than there is room for, and one that
   for (const each of outcomes) assert.ok(each.status === "fulfilled" || isFull(each.reason as Error));
 });
 
-test("an unfinished upload is its writer's, with every part, until it is given up", async (context) => {
+test("the parts of an unfinished upload count against the writer's quota until the upload is completed or aborted", async (context) => {
   const mebi = 2 ** 20;
   await using s3 = await opened(await folderOf(context), 12 * mebi);
   await s3.owner.send(new CreateBucketCommand({ Bucket }));
@@ -169,12 +169,12 @@ test("an unfinished upload is its writer's, with every part, until it is given u
   await put(s3.one, "b", 3 * mebi);
 });
 
-test("a writer whose room is bounded says how long a body is before it sends it", async () => {
+test("a writer with a quota must declare the length of a body before it sends the body", async () => {
   const writers = new WriterQuotas({ store: { kept: () => [] }, writerOf: String, bytesMax: 1, clock: systemClock });
   await assert.rejects(writers.reserve("ONE", null), { code: "MissingContentLength", statusFallback: 411 });
 });
 
-test("objects are counted again for who has no room left, for a twentieth of the time at most", async () => {
+test("the objects of a writer whose quota is full are counted again, which takes at most a twentieth of the time", async () => {
   let [nowNs, countings] = [0, 0];
   const clock = { ...systemClock, monotonicNs: () => nowNs };
   const kept = () => {

@@ -17,7 +17,7 @@ const owner = { accountId: "000000000000", region: "us-east-1" };
 const count = 10_000;
 const name = (number: number) => `model-${String(number).padStart(5, "0")}`;
 
-test("ListModels of 10,000 models, by ten clients at once, looks at a thousand rows between two turns of others", async () => {
+test("ListModels of 10,000 models by ten concurrent clients reads at most a thousand rows between two event loop ticks", async () => {
   const path = join(root, "records.db");
   let touched = 0;
   await using documents = await openDocuments({ path, logger });

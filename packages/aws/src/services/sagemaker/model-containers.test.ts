@@ -13,7 +13,7 @@ const refused = (input: Input, message: string | RegExp) =>
   assert.throws(() => checked(input), { code: "ValidationException", message });
 const direct = { InferenceExecutionConfig: { Mode: "Direct" } } as const;
 
-test("a pipeline's containers are taken in their order, with all that they say", () => {
+test("a pipeline's containers keep their order and all of their members", () => {
   const containers = [
     named("a", { ModelDataUrl: "s3://b/a.tar.gz", Environment: { A: "1" } }),
     named("b", { Mode: "MultiModel", ModelDataUrl: "s3://b/many/" }),
@@ -27,7 +27,7 @@ test("a pipeline's containers are taken in their order, with all that they say",
   assert.deepEqual(checked({ PrimaryContainer: { Image }, Containers: [] }), [{ Image }]);
 });
 
-test("exactly one of PrimaryContainer and Containers is given", () => {
+test("CreateModel requires exactly one of PrimaryContainer and Containers", () => {
   refused({}, "Either PrimaryContainer or Containers must be given.");
   refused({ Containers: [] }, "Either PrimaryContainer or Containers must be given.");
   refused(
@@ -36,7 +36,7 @@ test("exactly one of PrimaryContainer and Containers is given", () => {
   );
 });
 
-test("all containers are named or none is, and no two alike; in Direct mode all are", () => {
+test("either all containers of a pipeline have distinct names or none has; Direct mode requires names", () => {
   const some = "ContainerHostname must be given for every container of a pipeline, or for none of them.";
   refused({ Containers: [named("a"), { Image }] }, some);
   refused({ Containers: [{ Image }, named("b")] }, some);
@@ -50,7 +50,7 @@ test("all containers are named or none is, and no two alike; in Direct mode all 
   );
 });
 
-test("a pipeline has one container with many models at most; in Direct mode each may have", () => {
+test("a pipeline may have one multi-model container; in Direct mode every container may be one", () => {
   const many = { Mode: "MultiModel", ModelDataUrl: "s3://b/many/" } as const;
   const containers = [named("a", many), named("b", many)];
   refused(
@@ -60,7 +60,7 @@ test("a pipeline has one container with many models at most; in Direct mode each
   assert.equal(checked({ Containers: containers, ...direct }).length, 2);
 });
 
-test("each container is looked at, and told apart by its number", () => {
+test("every container is validated, and the error names the container by its number", () => {
   refused({ Containers: [{ Image }, {}] }, "Image must be given for the container 2.");
   refused({ PrimaryContainer: {} }, "Image must be given for the container.");
   refused({ Containers: [{ Image }, { Image: "mine:1" }] }, /^The image mine:1 cannot be run here/);
@@ -72,7 +72,7 @@ test("each container is looked at, and told apart by its number", () => {
   );
 });
 
-test("the variables of all containers are bounded together", () => {
+test("the variables of all containers together are limited to 32,768 bytes", () => {
   const half = {
     Environment: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`A${i + 10}`, "x".repeat(1000)])),
   };

@@ -4,7 +4,7 @@ import sagemaker from "../../spec/gen/sagemaker.json" with { type: "json" };
 import { adviceFor } from "../../wire/index.ts";
 import { unsupportedOperations } from "./refused-operations.ts";
 
-test("every operation of SageMaker that is not built has a row with what to do instead, and each row has operations", () => {
+test("every operation of SageMaker that is not implemented has a row with advice, and every row has operations", () => {
   const without = sagemaker.otherOperations.filter((name) => adviceFor(name, unsupportedOperations) === null);
   assert.deepEqual(without, []);
   const used = new Set(
@@ -13,7 +13,7 @@ test("every operation of SageMaker that is not built has a row with what to do i
   for (const row of unsupportedOperations) assert.ok(used.has(row), row.area);
 });
 
-test("an operation is in the row of what it is about", () => {
+test("an unsupported operation is assigned to the area that it belongs to", () => {
   const areaOf = (name: string) => unsupportedOperations.find(({ named }) => named.test(name))?.area;
   assert.equal(areaOf("CreateTrainingJob"), "training");
   assert.equal(areaOf("CreateHyperParameterTuningJob"), "tuning of hyperparameters");

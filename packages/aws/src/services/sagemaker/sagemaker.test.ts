@@ -214,7 +214,7 @@ const failure = (asked: Promise<unknown>) =>
     (thrown: Error & Record<string, unknown>) => thrown,
   );
 
-test("the life of a multi-model endpoint, through the real client", async () => {
+test("a multi-model endpoint is created, invoked, updated and deleted with the AWS SDK", async () => {
   await using platform = await openPlatform(join(root, "multi"));
   await platform.store.createBucket("models");
   await platform.put("tenants/a.tar.gz", { answer: "A" });
@@ -269,7 +269,7 @@ test("the life of a multi-model endpoint, through the real client", async () => 
   assert.equal(wait[0]?.unit, "Microseconds");
 });
 
-test("a single-model endpoint: errors, a crash, updates, deletion", async () => {
+test("a single-model endpoint reports model errors, recovers from a crash, and can be updated and deleted", async () => {
   await using platform = await openPlatform(join(root, "single"));
   const { sagemaker } = platform;
   await platform.store.createBucket("models");
@@ -348,7 +348,7 @@ test("a single-model endpoint: errors, a crash, updates, deletion", async () => 
   await eventually(() => left().length === 0);
 });
 
-test("duplicates, absences and what is not built are told in the service's words", async () => {
+test("errors for existing, missing and unsupported resources have SageMaker's texts", async () => {
   await using platform = await openPlatform(join(root, "words"));
   const { sagemaker } = platform;
   const create = (PrimaryContainer: object, ModelName = "M") =>
@@ -378,7 +378,7 @@ test("duplicates, absences and what is not built are told in the service's words
   }
 });
 
-test("what would change what runs, or promises protection, is refused by its name; what asks for nothing is not", async () => {
+test("parameters that would change behaviour or promise protection are rejected by name; the same parameters set to their defaults are accepted", async () => {
   await using platform = await openPlatform(join(root, "members"));
   const { sagemaker } = platform;
   const post = async (operation: string, input: object): Promise<string> => {
@@ -447,11 +447,11 @@ test("what would change what runs, or promises protection, is refused by its nam
   );
   const harmless = { DataCaptureConfig: { ...capture, EnableCapture: false }, EnableNetworkIsolation: false };
   assert.equal(await config(harmless, { EnableSSMAccess: false }), "taken");
-  // It gets as far as the configuration that is not there.
+  // Validation passes, so the missing endpoint configuration is the first error.
   assert.match(await endpoint(traffic({ Type: "ALL_AT_ONCE" })), /Could not find endpoint configuration/);
 });
 
-test("a listing goes on behind the page before, also when all of that page has been deleted", async () => {
+test("a listing continues after the previous page even when all rows of that page have been deleted", async () => {
   await using platform = await openPlatform(join(root, "listing"));
   const { sagemaker } = platform;
   const names = Array.from({ length: 25 }, (_, index) => `page-${String(index).padStart(2, "0")}`);
@@ -472,7 +472,7 @@ test("a listing goes on behind the page before, also when all of that page has b
   await assert.rejects(sagemaker.send(new ListModelsCommand({ NextToken: "bm9uZQ" })), /Invalid NextToken/);
 });
 
-test("a platform that is started again has its endpoints in service again", async () => {
+test("after a restart of the platform its endpoints return to service", async () => {
   const directory = join(root, "again");
   {
     await using platform = await openPlatform(directory);

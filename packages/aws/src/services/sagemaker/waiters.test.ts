@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { delayWaiter } from "./waiters.ts";
 
-/** User-Agent headers of SDKs, shortened, and for how long their Describe calls may be held. */
+/** User-Agent headers of SDKs, shortened, and the maximum delay of their Describe calls in milliseconds. */
 const callers: readonly (readonly [userAgent: string, heldMsMax: number | null])[] = [
   ["Boto3/1.44.5 md/Botocore#1.44.5 lang/python#3.11.7 m/Z,e,E,B,b,N cfg/retry-mode#standard", 20_000],
   ["aws-cli/1.46.3 md/Botocore#1.43.62 m/D,g,Z,N,b,B botocore/1.43.62", 20_000],
@@ -17,7 +17,7 @@ const callers: readonly (readonly [userAgent: string, heldMsMax: number | null])
 ];
 
 for (const [userAgent, heldMsMax] of callers) {
-  test(`a Describe call of ${JSON.stringify(userAgent)} is held for ${heldMsMax ?? 0} ms at most`, async () => {
+  test(`a Describe call of ${JSON.stringify(userAgent)} is delayed by at most ${heldMsMax ?? 0} ms`, async () => {
     const { signal } = new AbortController();
     let wait: object | null = null;
     await delayWaiter({ userAgent, signal }, (given) => {

@@ -56,7 +56,7 @@ async function served(sessionsMax = 10) {
   };
 }
 
-test("the caller is an assumed role that IAM knows, as get_execution_role() needs it", async () => {
+test("GetCallerIdentity returns an assumed role that IAM knows, as the SDK's get_execution_role() requires", async () => {
   await using at = await served();
   const { Arn, Account, UserId } = await at.sts.send(new GetCallerIdentityCommand({}));
   assert.deepEqual([Arn, Account], ["arn:aws:sts::111122223333:assumed-role/GalateaRole/galatea", "111122223333"]);
@@ -66,7 +66,7 @@ test("the caller is an assumed role that IAM knows, as get_execution_role() need
   assert.match(Role?.RoleId ?? "", /^AROA[A-Z2-7]{17}$/);
 });
 
-test("AssumeRole lends credentials that sign requests, name the role and expire; an unknown role is denied", async () => {
+test("AssumeRole returns credentials that sign requests, name the role and expire; an unknown role is denied", async () => {
   await using at = await served();
   const role = { RoleName: "tenant", Path: "/teams/", AssumeRolePolicyDocument: trust };
   const { Role } = await at.iam.send(new CreateRoleCommand(role));
@@ -89,7 +89,7 @@ test("AssumeRole lends credentials that sign requests, name the role and expire;
   });
 });
 
-test("a session or a role that should be allowed less is refused, never given more", async () => {
+test("session policies and permissions boundaries are rejected, because they cannot be enforced", async () => {
   await using at = await served();
   const asked = { RoleArn: "arn:aws:iam::111122223333:role/GalateaRole", RoleSessionName: "session" };
   const wanted = (member: string) => ({ message: `${member} is not supported by this platform yet.` });
@@ -103,7 +103,7 @@ test("a session or a role that should be allowed less is refused, never given mo
   await assert.rejects(at.iam.send(new GetRoleCommand({ RoleName: "bounded" })), { name: "NoSuchEntityException" });
 });
 
-test("sessions are bounded: the one that ends first gives way", async () => {
+test("when the limit of sessions is reached, a new session replaces the one that expires first", async () => {
   await using at = await served(2);
   const arn = "arn:aws:iam::111122223333:role/GalateaRole";
   const given = [];
@@ -132,7 +132,7 @@ test("sessions are bounded: the one that ends first gives way", async () => {
   assert.deepEqual(works, [true, false, true]);
 });
 
-test("a simulation for a role says what its sessions may do: everything, page by page", async () => {
+test("SimulatePrincipalPolicy returns \"allowed\" for every action and resource, in pages", async () => {
   await using at = await served();
   const { Role } = await at.iam.send(new CreateRoleCommand({ RoleName: "builder", AssumeRolePolicyDocument: trust }));
   const asked = {
@@ -153,7 +153,7 @@ test("a simulation for a role says what its sessions may do: everything, page by
   await assert.rejects(at.iam.send(new SimulatePrincipalPolicyCommand(other)), { name: "NoSuchEntityException" });
 });
 
-test("roles and policies live and die by IAM's rules, with its codes and texts", async () => {
+test("roles and policies are created, changed and deleted with IAM's rules, codes and texts", async () => {
   await using at = await served();
   const { iam } = at;
   const RoleName = "r";

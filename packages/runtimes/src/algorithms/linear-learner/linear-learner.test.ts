@@ -43,14 +43,14 @@ function refused(payload: { readonly text: string; readonly contentType?: string
 }
 
 for (const [name, saved] of Object.entries(savedLinearModels)) {
-  test(`a ${name} that MXNet saved scores rows as MXNet does`, () => {
+  test(`a ${name} that MXNet saved gets the scores of MXNet`, () => {
     const predictions = readLinearModel(linearLearnerArtifact(saved)).predict(rowsOf(saved));
     assert.equal(predictions.length, saved.rows.length);
     for (const [row, { scores }] of predictions.entries()) close(scores, saved.scores[row] as readonly number[]);
   });
 }
 
-test("labels are those of the highest score, or of a score above a half; a regressor has none", () => {
+test("a label is the class of the highest score, or 1 for a score above 0.5; a regressor returns no label", () => {
   const labels = (saved: SavedLinearModel) =>
     readLinearModel(linearLearnerArtifact(saved))
       .predict(rowsOf(saved))
@@ -66,7 +66,7 @@ test("labels are those of the highest score, or of a score above a half; a regre
   );
 });
 
-test("the same rows are answered alike from CSV, JSON, JSON lines, dense and sparse, and RecordIO", () => {
+test("equal rows get equal responses from CSV, JSON, JSON lines (dense and sparse) and RecordIO", () => {
   const { rows } = multiclass;
   const sparse = (row: readonly number[]) => ({ data: { features: { keys: [0, 1, 2, 3], shape: [4], values: row } } });
   const csv = answerText(multiclass, { text: `${rows.map((row) => row.join(",")).join("\n")}\n` });
@@ -97,7 +97,7 @@ function recordOf(row: readonly number[]): Buffer {
   return Buffer.concat([header, record, Buffer.alloc(-record.length & 3)]);
 }
 
-test("answers are JSON unless another type is accepted", () => {
+test("a response is JSON unless the client accepts another type", () => {
   const text = binary.rows[0].join(",");
   const [[score]] = binary.scores;
   const label = score > 0.5 ? 1 : 0;
@@ -112,7 +112,7 @@ test("answers are JSON unless another type is accepted", () => {
   assert.match(record, /score[^]*predicted_label/);
 });
 
-test("what the container does not take is refused with 415, 406 and 400", () => {
+test("invalid types and rows get the statuses 415, 406 and 400 and the texts of SageMaker's container", () => {
   assert.deepEqual(refused({ text: "1", contentType: "image/png" }), {
     status: 415,
     message:
@@ -134,7 +134,7 @@ test("what the container does not take is refused with 415, 406 and 400", () => 
   assert.equal(message("xxxxxxxx", "application/x-recordio-protobuf"), "there is no RecordIO header at byte 0");
 });
 
-test("a sparse row cannot make a table larger than its bytes allow", () => {
+test("a sparse row with a huge column index is rejected before a table is allocated", () => {
   const far = { instances: [{ data: { features: { keys: [2 ** 40], shape: [2 ** 41], values: [1] } } }] };
   assert.throws(
     () => answerText(regressor, { text: JSON.stringify(far), contentType: "application/json" }),
@@ -142,7 +142,7 @@ test("a sparse row cannot make a table larger than its bytes allow", () => {
   );
 });
 
-test("a model whose file is cut anywhere, or has a bit turned, fails with a sentence or is the model that it was", () => {
+test("a truncated or bit-flipped model file is rejected with InferenceError or predicts as the intact file does", () => {
   const whole = linearLearnerArtifact(multiclass);
   const outcome = (bytes: Buffer): string => {
     try {
@@ -165,7 +165,7 @@ test("a model whose file is cut anywhere, or has a bit turned, fails with a sent
   }
 });
 
-test("parameters and symbols with anything in them fail with a sentence and take no memory that their bytes do not have", () => {
+test("corrupt parameters are rejected with InferenceError, and no memory is allocated for elements that the file lacks", () => {
   const files = linearLearnerFiles(multiclass);
   const parameters = files["mx-mod-0000.params"];
   fc.assert(
@@ -183,7 +183,7 @@ test("parameters and symbols with anything in them fail with a sentence and take
 });
 
 const refusedSymbols: Readonly<Record<string, readonly [symbol: unknown, message: RegExp]>> = {
-  "that go in a circle": [
+  "whose nodes form a cycle": [
     { nodes: [{ op: "FullyConnected", name: "fc0", inputs: [[0, 0, 0]] }], heads: [[0, 0, 0]] },
     /does not come after its inputs/,
   ],
@@ -212,7 +212,7 @@ const refusedSymbols: Readonly<Record<string, readonly [symbol: unknown, message
   "without weights": [{ nodes: [{ op: "null", name: "data", inputs: [] }], heads: [[0, 0, 0]] }, /has no weights/],
 };
 for (const [name, [symbol, message]] of Object.entries(refusedSymbols)) {
-  test(`steps ${name} are refused`, () => {
+  test(`a symbol ${name} is rejected`, () => {
     assert.throws(
       () => readLinearModel(linearLearnerArtifact({ ...multiclass, symbol: JSON.stringify(symbol) as never })),
       message,
@@ -220,7 +220,7 @@ for (const [name, [symbol, message]] of Object.entries(refusedSymbols)) {
   });
 }
 
-test("a zip bomb is inflated no further than its directory says, and no directory may say more than a gibibyte", () => {
+test("a zip bomb is inflated only up to its declared size, and a declared size above 1 GiB is rejected", () => {
   const files = linearLearnerFiles(multiclass);
   const bomb = zipOf({ ...files, "mx-mod-0000.params": Buffer.alloc(64 * 2 ** 20) });
   const sizeAt = bomb.lastIndexOf("mx-mod-0000.params") - 46 + 24;

@@ -2,7 +2,7 @@ import { zipOf } from "../../formats/zip-fixture.ts";
 
 /**
  * Models as MXNet 1.9.1 saved them (`Module.save_checkpoint` of a FullyConnected of four features with random weights, and an output operator), rows
- * of random features, and what `Module.predict` said of them.
+ * of random features, and the results of `Module.predict` for them.
  */
 export const savedLinearModels = {
   regressor: {

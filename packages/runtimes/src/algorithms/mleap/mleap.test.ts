@@ -12,8 +12,8 @@ import { readSparkModel } from "./spark-model.ts";
 import { columnValue } from "./spark-values.ts";
 
 /**
- * Bundles that MLeap 0.20.0 wrote, rows, and what it answered: `conformance/mleap` says how they are made. Numbers that JSON has none for are
- * strings.
+ * Bundles written by MLeap 0.20.0, rows, and MLeap's results for them; `conformance/mleap` documents how to create
+ * them. Numbers that JSON cannot represent are strings.
  */
 interface BundleVector {
   readonly name: string;
@@ -82,7 +82,7 @@ function assertClose(actual: unknown, expected: unknown, about: string): void {
 }
 
 for (const bundle of vectors) {
-  test(`the bundle '${bundle.name}' answers each row as MLeap does`, () => {
+  test(`the bundle '${bundle.name}' transforms each row as MLeap does`, () => {
     const model = modelOf(bundle.files);
     assert.ok(bundle.answers.some(Array.isArray), "some row is answered");
     for (const [at, answer] of bundle.answers.entries()) {
@@ -119,7 +119,7 @@ function outcome(files: Readonly<Record<string, string>>, bundle: BundleVector):
   }
 }
 
-test("bundles with files that are cut, missing, or have other characters in them fail with a sentence", () => {
+test("a bundle with truncated, missing or corrupt files is rejected with an InferenceError", () => {
   const names = ["abalone", "buckets", "scalers", "words", "trees", "forest-classifier", "multinomial"];
   fc.assert(
     fc.property(
@@ -157,7 +157,7 @@ const withRoot = (model: string, more: Readonly<Record<string, string>> = {}) =>
   ...more,
 });
 
-test("a pipeline that names itself, or leads out of the bundle, is refused", () => {
+test("a pipeline that contains itself or names a folder outside of the bundle is rejected", () => {
   for (const name of ["..", "../root", "a/b", "", "x\0y", "y".repeat(300)]) {
     assert.throws(() => modelOf(withRoot(pipelineOf([name]))), /the bundle has (a step with the name|no)/, name);
   }
@@ -171,7 +171,7 @@ test("a pipeline that names itself, or leads out of the bundle, is refused", () 
   });
 });
 
-test("a transformer that is not built is refused by name, and so is a bundle of another format", () => {
+test("the error for an unsupported transformer or bundle format names it", () => {
   assert.throws(
     () => modelOf(withRoot('{"op":"word_to_vector"}')),
     /'root' of the bundle is a 'word_to_vector', which is not supported; supported are: pipeline, string_indexer,/,
@@ -182,7 +182,7 @@ test("a transformer that is not built is refused by name, and so is a bundle of 
   );
 });
 
-test("a row's vectors have a bound, whatever a model says of their sizes", () => {
+test("a row fails when its vectors would exceed 16,777,216 elements, whatever sizes the model declares", () => {
   const shape = JSON.stringify({
     name: "x",
     shape: { inputs: [{ port: "input0", name: "a" }], outputs: [{ port: "output0", name: "b" }] },
@@ -201,7 +201,7 @@ test("a row's vectors have a bound, whatever a model says of their sizes", () =>
   assert.throws(() => model(row), /a row's vectors have more than 16777216 elements/);
 });
 
-test("patterns of Java are run where JavaScript means the same by them, and refused elsewhere", () => {
+test("a Java pattern runs only if it has the same meaning in JavaScript; others are rejected", () => {
   const tokens = (regex: string, text: string) => {
     const shape = { inputs: [{ port: "input", name: "t" }], outputs: [{ port: "output", name: "w" }] };
     const attributes = {

@@ -5,7 +5,7 @@ import type { LeapStep } from "./leap-step.ts";
 import { asDouble, asText, asTexts, doubleValue, textsValue, vectorValue } from "./leap-values.ts";
 import { answerSpark } from "./spark-payloads.ts";
 
-/** Doubles a number, makes a vector of it, and splits a text: enough to be answered in each structure. */
+/** Doubles a number, makes a vector of it, and splits a text: its columns cover every structure of a response. */
 const model: LeapStep = (row) => {
   const number = asDouble(row.get("number"));
   row.set("twice", doubleValue(2 * number));
@@ -45,13 +45,13 @@ function refusal(asked: Asked) {
   return assert.fail("it was answered");
 }
 
-test("a number is answered as Java prints it, whatever is accepted", () => {
+test("a number is printed as Java prints it, for every accepted type", () => {
   assert.deepEqual(ask({ body: { data: [19, "a b"] }, schema: twice }), ["text/csv", "38.0"]);
   const accept = "application/jsonlines";
   assert.deepEqual(ask({ body: { data: [5e6, "a"] }, schema: twice, accept }), [accept, "1.0E7"]);
 });
 
-test("vectors and arrays are CSV, features of a line of JSON, or a text", () => {
+test("a vector or an array is returned as CSV, as features of a JSON line, or as text", () => {
   const body = { data: [1.5, "a b"] };
   const lines = "application/jsonlines";
   const text = "application/jsonlines;data=text";
@@ -62,7 +62,7 @@ test("vectors and arrays are CSV, features of a line of JSON, or a text", () => 
   assert.deepEqual(ask({ body, schema: words, accept: lines }), [lines, '{"features":["a","b"]}']);
 });
 
-test("the schema of a request comes before that of the container", () => {
+test("the schema of a request takes precedence over the schema of the container", () => {
   assert.deepEqual(ask({ body: { schema: twice, data: [1, ""] }, schema: vector }), ["text/csv", "2.0"]);
   assert.deepEqual(refusal({ body: { data: [1, ""] } }), [
     400,
@@ -70,14 +70,14 @@ test("the schema of a request comes before that of the container", () => {
   ]);
 });
 
-test("of a CSV the first record is answered, with quotes or without", () => {
+test("a CSV request gets a response for its first record only, quoted or not", () => {
   const csv = (body: string) => ask({ body, contentType: "text/csv", schema: words })[1];
   assert.equal(csv("1,a b\n2,c"), "a,b");
   assert.equal(csv('"1","say ""x"", y"\r\n'), 'say,"x",,y');
   assert.equal(ask({ body: "3,x", contentType: "text/csv; charset=utf-8", schema: twice })[1], "6.0");
 });
 
-test("lines of JSON hold a row each, or a list of rows, and the first may bring the schema", () => {
+test("a line of a JSON lines request contains one row or a list of rows, and the first line may contain the schema", () => {
   const contentType = "application/jsonlines";
   const lines = [
     { schema: twice, data: [1, "a"] },
@@ -91,7 +91,7 @@ test("lines of JSON hold a row each, or a list of rows, and the first may bring 
   assert.deepEqual(ask({ body: lines.join("\n"), contentType }), ["text/csv", "[[2.0], [4.0], [6.0]]"]);
 });
 
-test("types of columns are kept: what is none is refused with Java's words", () => {
+test("a value that does not match the declared type of its column is rejected with Java's error text", () => {
   const column = (type: string, value: unknown, struct?: string) =>
     refusal({ body: { schema: { input: [{ name: "x", type, struct }], output: twice.output }, data: [value] } });
   assert.deepEqual(column("double", "C"), [400, 'For input string: "C"']);
@@ -103,7 +103,7 @@ test("types of columns are kept: what is none is refused with Java's words", () 
   assert.deepEqual(column("string", "y"), [400, "Field number does not exist"]);
 });
 
-test("what the container does not take is refused with 415 and 400", () => {
+test("invalid types and bodies get the statuses 415 and 400 and the texts of SageMaker's container", () => {
   assert.equal(refusal({ body: "x", contentType: "application/x-npy", schema: twice })[0], 415);
   assert.equal(refusal({ body: "", contentType: "text/csv", schema: twice })[0], 400);
   assert.equal(refusal({ body: "{", schema: twice })[0], 400);
@@ -115,7 +115,7 @@ test("what the container does not take is refused with 415 and 400", () => {
   assert.deepEqual(refusal({ body: { data: [1, ""] }, schema: schema("words", "double") })[0], 400);
 });
 
-test("a list of texts has every value that its column has", () => {
+test("asTexts converts every element of a list to text", () => {
   assert.deepEqual(asTexts({ kind: "list", base: "double", values: [1, 0.5] }), ["1.0", "0.5"]);
   assert.deepEqual(asTexts({ kind: "list", base: "float", values: [Math.fround(0.1)] }), ["0.1"]);
 });

@@ -5,14 +5,14 @@ import { recordIoExamples } from "./record-io.ts";
 
 const examplesOf = (record: string) => recordIoExamples(recordIoFrame(Buffer.from(record, "hex")));
 
-test("features of a record are read packed or one by one, with keys and a shape or without", () => {
+test("a RecordIO record's features are read from packed and unpacked fields, with and without keys and a shape", () => {
   const sparse = "0a220a0676616c756573121812160a0c0000803f000000400000404012030105091a0114";
   assert.deepEqual(examplesOf(sparse), [{ kind: "sparse", values: [1, 2, 3], keys: [1, 5, 9], columnCount: 20 }]);
   const integers = "0a1c0a0676616c75657312123a100a0c0102ffffffffffffffffff010805";
   assert.deepEqual(examplesOf(integers), [{ kind: "dense", values: [1, 2, -1, 5] }]);
 });
 
-test("a record whose fields are no message, or have other wire types than theirs, is refused", () => {
+test("a RecordIO record that is not a valid protobuf message is rejected", () => {
   for (const record of [
     "0a220a0676616c756573121810160a0c0000803f000000400000404012030105091a0114",
     "0a1c0a0676616c756573121212100a0c0150ffffffffffffffffff010805",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parseRequirements, readRequirements } from "./requirements.ts";
 
-test("packages with extras, versions and markers are taken, comments are not", () => {
+test("a requirements.txt may contain package names with extras, versions and markers; comments are ignored", () => {
   const text =
     "# what it needs\nscipy>=1.16,<2  # newer\n\nuvicorn[standard] ~= 0.30\r\nfoo==1.0; python_version < '3.12'\n";
   assert.deepEqual(parseRequirements(text), [
@@ -30,16 +30,16 @@ for (const line of [
   "pkg --config-settings=x",
   "pkg\t-r x",
 ])
-  test(`what pip would do beyond packages is refused: ${line}`, () => {
+  test(`a requirements.txt line other than a package with its versions is rejected: ${line}`, () => {
     assert.throws(() => parseRequirements(`numpy\n${line}\n`), /requirements\.txt cannot be installed: line 2, /);
   });
 
-test("a shape is decided in time that grows with its line", () => {
+test("parsing a requirements.txt line takes time linear in its length", () => {
   const line = `a${"-".repeat(60_000)}[${" ".repeat(3000)}`;
   assert.throws(() => parseRequirements(line), /line 1/);
 });
 
-test("a file that is too long or has no end is refused, and none is none", async (t) => {
+test("a requirements.txt that is too long or a link to a device is rejected; a missing one means no packages", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "requirements-"));
   t.after(() => rm(directory, { recursive: true }));
   assert.deepEqual(await readRequirements([directory]), []);

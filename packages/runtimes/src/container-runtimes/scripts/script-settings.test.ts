@@ -10,13 +10,13 @@ import { scriptSettings } from "./script-settings.ts";
 const settings = (environment: Readonly<Record<string, string>>, isMultiModel = false) =>
   scriptSettings({ environment, isMultiModel, mlRoot: "/opt/ml" });
 
-test("without variables a model has a worker for each processor, one of many models has one, and a call as long as its invocation", () => {
+test("without variables, a model has one worker for each processor (one in a multi-model container) and no time limit of its own", () => {
   const { workerCount, batchSizeMax, callMsMax, notes } = settings({});
   assert.deepEqual([workerCount, batchSizeMax, callMsMax, notes], [availableParallelism(), 1, null, []]);
   assert.equal(settings({}, true).workerCount, 1);
 });
 
-test("variables of the toolkit and of its model servers are heeded", () => {
+test("the variables of SageMaker's inference toolkit and model servers set workers, time-outs, batches and body limits", () => {
   assert.equal(settings({ SAGEMAKER_MODEL_SERVER_WORKERS: "3" }).workerCount, 3);
   assert.equal(settings({ SAGEMAKER_TS_MAX_WORKERS: "4" }).workerCount, 4);
   assert.equal(settings({ SAGEMAKER_NUM_MODEL_WORKERS: "5" }, true).workerCount, 5);
@@ -34,11 +34,11 @@ test("variables of the toolkit and of its model servers are heeded", () => {
 });
 
 for (const value of ["0", "-1", "many", "1.5", "257", "99999999999"])
-  test(`a number of workers that is none ends the start: ${value}`, () => {
+  test(`an invalid number of workers makes the container's start fail: ${value}`, () => {
     assert.throws(() => settings({ SAGEMAKER_MODEL_SERVER_WORKERS: value }), ContainerRefusal);
   });
 
-test("code that lies in S3 is where the platform brought it, and its absence ends the start", async (t) => {
+test("a script from S3 is read from the directory to which the platform downloaded it; without that directory the start fails", async (t) => {
   const mlRoot = await mkdtemp(join(tmpdir(), "script-container-"));
   t.after(() => rm(mlRoot, { recursive: true }));
   const environment = { SAGEMAKER_SUBMIT_DIRECTORY: "s3://bucket/sourcedir.tar.gz" };
@@ -47,7 +47,7 @@ test("code that lies in S3 is where the platform brought it, and its absence end
   await mkdir(join(mlRoot, "code"));
   const opened = open();
   assert.deepEqual(opened.readPaths, [join(mlRoot, "code")]);
-  const [model] = await opened.modelsIn(join(mlRoot, "model"), () => assert.fail("nothing is asked for"));
+  const [model] = await opened.modelsIn(join(mlRoot, "model"), () => assert.fail("no package must be installed"));
   const { parameters } = model.config as { parameters: Record<string, { string_value: string }> };
   assert.equal(parameters["code_dir"]?.string_value, join(mlRoot, "code"));
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { mayStream } from "./script-streams.ts";
 
-test("a script may stream where its text says so, and no other file is looked at", async (t) => {
+test("a script may stream if its text contains `yield` or `stream`; only files inside the archive's code directory are read", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "streams-"));
   t.after(() => rm(directory, { recursive: true }));
   const code = join(directory, "code");

@@ -10,12 +10,12 @@ import { servingSettings } from "./serving-settings.ts";
 const settings = (environment: Readonly<Record<string, string>>) =>
   servingSettings({ environment, isMultiModel: false, mlRoot: "/opt/ml" });
 
-test("without variables an archive has one process, requests are run one by one, and each has as long as its invocation", () => {
+test("without variables, an archive has one process, no batching and no time limit of its own", () => {
   const { instanceCount, batching, callMsMax, notes } = settings({});
   assert.deepEqual([instanceCount, batching, callMsMax, notes], [1, null, null, []]);
 });
 
-test("batching has the container's defaults, and heeds what is said of it", () => {
+test("SAGEMAKER_TFS_ENABLE_BATCHING enables batching with the defaults of SageMaker's container, which further variables replace", () => {
   const on = { SAGEMAKER_TFS_ENABLE_BATCHING: "True" };
   assert.deepEqual(settings(on).batching, { rowsMax: 8, delayUs: 1000, queuedMax: 8 * availableParallelism() });
   const said = {
@@ -30,7 +30,7 @@ test("batching has the container's defaults, and heeds what is said of it", () =
   assert.throws(() => settings({ SAGEMAKER_TFS_ENABLE_BATCHING: "yes" }), /must be 'true' or 'false'/);
 });
 
-test("processes, threads and times are heeded; what has nothing to act on is noted", () => {
+test("variables set processes, threads and time-outs; the log notes variables without effect", () => {
   const found = settings({
     SAGEMAKER_TFS_INSTANCE_COUNT: "2",
     SAGEMAKER_GUNICORN_WORKERS: "3",
@@ -55,11 +55,11 @@ for (const [name, value] of [
   ["SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS", "-1"],
   ["SAGEMAKER_MULTI_MODEL_UNIVERSAL_BUCKET", "a-bucket"],
 ] as const)
-  test(`a value that is none, or cannot be heeded, ends the start: ${name}=${value}`, () => {
+  test(`an invalid or unsupported value makes the container's start fail: ${name}=${value}`, () => {
     assert.throws(() => settings({ [name]: value }), ContainerRefusal);
   });
 
-test("requirements are asked for where there is a script, and code/lib does not bring them", async (t) => {
+test("packages of requirements.txt are installed if the archive has a script and no code/lib directory", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "serving-container-"));
   t.after(() => rm(directory, { recursive: true }));
   const asked: (readonly string[])[] = [];

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expFloat, logFloat } from "./c-library.ts";
 
-// What glibc's expf and logf gave; the first four, and the first three logarithms, are not the true values rounded to float32.
+// Results of glibc's expf and logf; the first four, and the first three logarithms, are not the true values rounded to
+// float32.
 const exponentials: readonly (readonly [number, number])[] = [
   [-4.381235122680664, 0.012509898282587528],
   [-16.669580459594727, 5.7609380377243724e-8],
@@ -26,7 +27,7 @@ const logarithms: readonly (readonly [number, number])[] = [
   [0, -Infinity],
 ];
 
-test("exponentials and logarithms of float32 are the C library's to the last bit", () => {
+test("expFloat and logFloat equal glibc's expf and logf to the last bit", () => {
   for (const [x, expected] of exponentials) assert.equal(expFloat(x), expected, `exp ${x}`);
   for (const [x, expected] of logarithms) assert.equal(logFloat(x), expected, `log ${x}`);
   assert.ok(Number.isNaN(expFloat(Number.NaN)) && Number.isNaN(logFloat(-1)));

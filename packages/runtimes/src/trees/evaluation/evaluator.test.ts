@@ -7,10 +7,10 @@ import { compileTraversal, Evaluator } from "./evaluator.ts";
 
 const walk = compileTraversal();
 const featureCount = 3;
-/** Rows and thresholds are of these, so that they meet. */
+/** Rows and thresholds are drawn from these values, so that many are equal. */
 const values = [-Infinity, -3.5, -(2 ** -149), -0, 0, 2 ** -149, 1, 2.5, 2 ** 127, Infinity, Number.NaN];
 
-/** Plants a tree that takes its splits from `next`, which gives numbers below what it is given. */
+/** Generates a random tree; `next` returns a number below its argument. */
 function plant(next: (below: number) => number, outputCount: number): Tree {
   const splitCount = next(40);
   const hasSteps = next(2) === 0;
@@ -45,7 +45,7 @@ function plant(next: (below: number) => number, outputCount: number): Tree {
   return hasVectors || next(3) > 0 ? tree : { ...tree, linear: plantTerms(tree, next) };
 }
 
-/** Up to five terms at each leaf, all of numbers that add up without rounding. */
+/** Generates up to five terms at each leaf, from numbers that add up without rounding. */
 function plantTerms({ left }: Tree, next: (below: number) => number): LinearLeaves {
   const features: number[] = [];
   const begins = Int32Array.of(
@@ -60,7 +60,7 @@ function plantTerms({ left }: Tree, next: (below: number) => number): LinearLeav
   return { constants, begins, features: Int32Array.from(features), coefficients };
 }
 
-/** Node by node, as forest.ts says. */
+/** Returns a row's leaf by the definition in forest.ts, node by node. */
 function leafOf(tree: Tree, row: readonly number[]): number {
   let node = 0;
   while (tree.left[node] !== -1) {
@@ -74,7 +74,7 @@ function leafOf(tree: Tree, row: readonly number[]): number {
   return node;
 }
 
-/** The numbers that a leaf adds one after the other: of sizes so different that their order matters. */
+/** Returns the numbers that a leaf adds in order; their sizes differ so much that the order matters. */
 function termsOf({ linear, leafWeights, right }: Tree, leaf: number, row: readonly number[]): readonly number[] {
   if (linear === null) return [leafWeights[right[leaf] as number] as number];
   const { constants, begins, features, coefficients } = linear;
@@ -85,12 +85,12 @@ function termsOf({ linear, leafWeights, right }: Tree, leaf: number, row: readon
   return isMissing ? [leafWeights[right[leaf] as number] as number] : terms;
 }
 
-/** With weights whose sums are rounded, so that their order counts. */
+/** Replaces weights by ones whose sums are rounded, so that their order matters. */
 function withThirds(tree: Tree): Tree {
   return { ...tree, linear: null, leafWeights: tree.leafWeights.map((weight) => Math.fround(weight / 3)) };
 }
 
-/** Sums of float32 from the base scores on, tree by tree. */
+/** Adds float32 numbers tree by tree, beginning with the base scores. */
 function expectedFloats({ trees, baseScores }: Forest, row: readonly number[]): readonly number[] {
   const scores = [...baseScores];
   for (const tree of trees) {
@@ -117,7 +117,7 @@ function expected(forest: Forest, row: readonly number[]): readonly number[] {
   return scores.map((score, output) => Math.fround(score + (baseScores[output] as number)));
 }
 
-test("any trees give what going through them node by node gives, for any number of rows", () => {
+test("random forests get the results of a node-by-node evaluation, for any number of rows", () => {
   const draws = fc.array(fc.nat(1 << 20), { minLength: 400, maxLength: 400 });
   const cases = fc.tuple(
     draws,
@@ -155,7 +155,7 @@ test("any trees give what going through them node by node gives, for any number 
   );
 });
 
-test("what a row costs counts all that is done for it: a batch of few trees may have many numbers", () => {
+test("rowSteps counts outputs besides tree steps: a forest of one tree with 5,000 outputs costs more than 5,000 steps", () => {
   const stump = newTree(3, 0);
   [stump.left[0], stump.right[0]] = [1, 2];
   const forest: Forest = {
@@ -169,7 +169,7 @@ test("what a row costs counts all that is done for it: a batch of few trees may 
   assert.ok(compactForest(forest, { deskCount: 1 }).rowSteps > 5000);
 });
 
-test("searches within searches do not make a tree larger than its bounds", () => {
+test("nested range splits do not multiply the memory of a tree", () => {
   const splitCount = 20;
   const tree = newTree(2 * splitCount + 1, 0);
   for (let split = 0; split < splitCount; split += 1) {

@@ -8,7 +8,10 @@ import { compileTraversal, Evaluator } from "./evaluator.ts";
 const walk = compileTraversal();
 const featureCount = 4;
 
-/** A tree whose nodes have the data of their children; `next` gives numbers below what it is given. */
+/**
+ * Generates a random tree whose nodes' covers are the sums of their children's; `next` returns a number below its
+ * argument.
+ */
 function plant(next: (below: number) => number, outputCount: number): Tree {
   const splitCount = next(10);
   const nodeCount = 2 * splitCount + 1;
@@ -40,7 +43,7 @@ function plant(next: (below: number) => number, outputCount: number): Tree {
   return { ...tree, covers };
 }
 
-/** What a tree gives on average where the features in `known` are the row's, and the others are as in training. */
+/** Returns a tree's average result when only the features in `known` have the row's values. */
 function average(tree: Tree, row: readonly number[], known: number, output: number, node = 0): number {
   const [left, right] = [tree.left[node] as number, tree.right[node] as number];
   if (left === -1) {
@@ -61,7 +64,7 @@ function average(tree: Tree, row: readonly number[], known: number, output: numb
 const bitsOf = (set: number) => set.toString(2).replaceAll("0", "").length;
 const factorial = (count: number): number => (count <= 1 ? 1 : count * factorial(count - 1));
 
-/** The definition, over all sets of features. */
+/** Computes Shapley values by their definition, over all sets of features. */
 function shapley({ trees, baseScores }: Forest, row: readonly number[], output: number): readonly number[] {
   const value = (known: number) => trees.reduce((sum, tree) => sum + average(tree, row, known, output), 0);
   const shares = Array.from({ length: featureCount }, (_, feature) => {
@@ -77,7 +80,7 @@ function shapley({ trees, baseScores }: Forest, row: readonly number[], output: 
   return [...shares, (baseScores[output] as number) + value(0)];
 }
 
-test("contributions are Shapley values of the trees' averages", () => {
+test("contributions equal Shapley values computed by their definition", () => {
   const draws = fc.array(fc.nat(1 << 20), { minLength: 300, maxLength: 300 });
   fc.assert(
     fc.property(
@@ -117,7 +120,7 @@ test("contributions are Shapley values of the trees' averages", () => {
   );
 });
 
-test("trees that split by steps, linear trees, and those that would take minutes, are refused", () => {
+test("contributions are rejected for trees with range splits, for linear leaves, and when a row would take minutes", () => {
   const forest = (tree: Tree): Forest => ({
     precision: "float64",
     featureCount,

@@ -16,7 +16,7 @@ function cases(pattern: string, expected: Readonly<Record<string, boolean>>): vo
   }
 }
 
-test("terms must occur, ?terms in part, -terms not at all, and regular expressions stand between percent signs", () => {
+test("a pattern's terms must all occur, of its ?terms at least one, of its -terms none; %text% is a regular expression", () => {
   cases("", { anything: true, "": true });
   cases("ERROR 500", { "500 is an ERROR": true, "ERROR 404": false, "error 500": false });
   cases('"is an"', { "500 is an ERROR": true, "an is": false });
@@ -27,14 +27,14 @@ test("terms must occur, ?terms in part, -terms not at all, and regular expressio
   cases("100% sure", { "100% sure": true, "100 sure": false });
 });
 
-test("regular expressions: classes, repetitions, anchors and alternatives, alone and as terms", () => {
+test("regular expressions support classes, repetitions, anchors and alternatives, alone and among terms", () => {
   cases("%AUTHORIZED%", { "[ERROR 401] UNAUTHORIZED REQUEST": true, "[ERROR 400] BAD": false });
   cases("%^[A-Z]+ \\d{3}$%", { "ERROR 404": true, "ERROR 4045": false, "an ERROR 404": false });
   cases("%4\\d\\d|5\\d\\d%", { "status 503": true, "status 302": false });
   cases("GET %10\\.0\\.\\d+%", { "GET 10.0.77": true, "PUT 10.0.77": false, "GET 10x0.77": false });
 });
 
-test("conditions on JSON messages", () => {
+test("a pattern in braces matches JSON messages by conditions on their fields", () => {
   const message = JSON.stringify({
     level: "ERROR",
     code: 404,
@@ -72,7 +72,7 @@ test("conditions on JSON messages", () => {
   cases("{ $.a = 1 }", { "a = 1": false, "[1]": false, '{"a":1': false, '  {"a":1}': true });
 });
 
-test("conditions on fields between spaces: as many as the pattern has, unless it has an ellipsis", () => {
+test("a pattern in brackets matches space-separated fields, exactly as many as it has unless it contains an ellipsis", () => {
   const line = '127.0.0.1 - alice [10/Oct/2000:13:25:15 -0700] "GET /apache_pb.gif HTTP/1.0" 404 2326';
   for (const [pattern, isMatch] of [
     ["[ip, user, username, timestamp, request, status_code, bytes]", true],
@@ -90,7 +90,7 @@ test("conditions on fields between spaces: as many as the pattern has, unless it
   }
 });
 
-test("a pattern that is none is refused with what is wrong, and where", () => {
+test("the error for an invalid pattern gives the reason and the position", () => {
   refused("{ $.a = }", /a value expected at character 9/);
   refused("{ $.a }", /a comparison, IS or NOT EXISTS expected/);
   refused("{ $.a = 1", /'}' expected at the end/);
@@ -110,7 +110,7 @@ test("a pattern that is none is refused with what is wrong, and where", () => {
   refused("{ $.* = 1 || $.a.* = 2 || $[*] = 3 || $.b[*] = 4 }", /3 wildcards at most/);
 });
 
-test("hostile messages and patterns take time in proportion to their length", () => {
+test("matching takes time linear in the length of hostile messages and patterns", () => {
   const long = "a".repeat(256 * 1024);
   assert.equal(compileFilterPattern(`%${"a*".repeat(63)}b%`)(long), false);
   assert.equal(compileFilterPattern("[...,x=1]")("[ ".repeat(128 * 1024)), false);
@@ -129,7 +129,7 @@ const alternative = fc
   .tuple(fc.constantFrom("", "^"), fc.array(piece, { minLength: 1, maxLength: 5 }), fc.constantFrom("", "$"))
   .map(([start, pieces, end]) => `${start}${pieces.join("")}${end}`);
 
-test("property: regular expressions match what JavaScript's match", () => {
+test("property: short regular expressions match exactly the messages that JavaScript's RegExp matches", () => {
   fc.assert(
     fc.property(fc.array(alternative, { minLength: 1, maxLength: 3 }), letters, (alternatives, message) => {
       const source = alternatives.join("|");
@@ -139,7 +139,7 @@ test("property: regular expressions match what JavaScript's match", () => {
   );
 });
 
-test("property: long regular expressions, of every kind of character, match what JavaScript's match", () => {
+test("property: long regular expressions over every kind of character match exactly the messages that JavaScript's RegExp matches", () => {
   const character = fc.constantFrom("a", "b", "\n", "\u00e9", "\u4e2d", "\uffff");
   const many = fc.tuple(
     fc.constantFrom("a", "[^b]", ".", "[a\u00e0-\u4fff]", "\\D", "[\\W]"),
@@ -173,7 +173,7 @@ test("property: long regular expressions, of every kind of character, match what
   );
 });
 
-test("property: wildcards match what they stand for", () => {
+test("property: wildcards match exactly the messages that the equivalent regular expression matches", () => {
   const pattern = fc.array(fc.constantFrom("a", "b", "*"), { maxLength: 8 }).map((all) => all.join(""));
   fc.assert(
     fc.property(pattern, letters, (given, message) => {
@@ -183,7 +183,7 @@ test("property: wildcards match what they stand for", () => {
   );
 });
 
-test("property: any text is a pattern or is refused as one, and a pattern of words is found in what holds them", () => {
+test("property: any text is parsed as a pattern or rejected, and a pattern of words matches messages that contain them", () => {
   const grammar = fc.array(
     fc.constantFrom(
       "{",

@@ -65,7 +65,7 @@ function world() {
   return { open, write: tell, recorded, kept, disk, groups };
 }
 
-test("a value that no metric can have is refused", async () => {
+test("PutMetricFilter rejects a metric value outside of CloudWatch's range", async () => {
   const at = world();
   using filters = await at.open();
   const { metric } = filter("a");
@@ -75,7 +75,7 @@ test("a value that no metric can have is refused", async () => {
   }
 });
 
-test("filters are at work in the next run of the platform too; one that cannot be read any more is left out", async () => {
+test("metric filters work after a restart, except for stored filters that are no longer valid", async () => {
   const at = world();
   {
     using filters = await at.open();
@@ -92,7 +92,7 @@ test("filters are at work in the next run of the platform too; one that cannot b
   );
 });
 
-test("a filter that could not be kept is not at work, and one that is put again replaces itself", async () => {
+test("a metric filter that could not be stored has no effect, and a second put of the same name replaces the first", async () => {
   const at = world();
   using filters = await at.open();
   at.disk.isFull = true;
@@ -106,7 +106,7 @@ test("a filter that could not be kept is not at work, and one that is put again 
   assert.deepEqual([at.recorded, filters.countOf("g")], [["a 3 7"], 1]);
 });
 
-test("filters are bounded for each group and in all", async () => {
+test("the numbers of metric filters of a group and of all groups are limited", async () => {
   const at = world();
   using filters = await at.open();
   const isRefused = (error: unknown) => error instanceof AwsError && error.code === "LimitExceededException";
@@ -119,7 +119,7 @@ test("filters are bounded for each group and in all", async () => {
   await filters.put(filter("f", "one more"));
 });
 
-test("a group's filters go with it, and where they did not, with the next deletion or creation of its name, or in the next run", async () => {
+test("metric filters that a full disk kept from being deleted with their group are deleted later, at the latest on restart", async () => {
   const at = world();
   using filters = await at.open();
   const [remove, create] = [async () => void at.groups.delete("g"), async () => void at.groups.add("g")];
@@ -147,7 +147,7 @@ test("a group's filters go with it, and where they did not, with the next deleti
   assert.deepEqual([again.countOf("g"), again.countOf("other"), at.kept.size], [0, 1, 1]);
 });
 
-test("a group that is there keeps its filters when it is made again, and one that is not gets none", async () => {
+test("a failed creation or deletion of a group keeps its metric filters, and a missing group accepts none", async () => {
   const at = world();
   using filters = await at.open();
   await filters.put(filter("a"));

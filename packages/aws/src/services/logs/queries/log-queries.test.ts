@@ -57,7 +57,7 @@ async function ended(queries: LogQueries, id: string) {
 const opened = (from: ReturnType<typeof store>, clock = new HandTimers()) =>
   new LogQueries({ store: from, clock, logger: silentLogger, newId: randomUUID });
 
-test("a query is scheduled, reads all pages of its time, and is complete with its rows and figures", async () => {
+test("a Logs Insights query goes from Scheduled to Complete, reads all pages of its time range, and has rows and statistics", async () => {
   const from = store(4500);
   await using queries = opened(from);
   const id = queries.start(asked);
@@ -69,7 +69,7 @@ test("a query is scheduled, reads all pages of its time, and is complete with it
   assert.equal(queries.stop(id), false);
 });
 
-test("a query that is stopped is cancelled and stays so, one that takes too long is timed out, and one that comes to a bound has failed", async () => {
+test("a stopped query is Cancelled, a query beyond its time limit is Timeout, and one beyond its row limit is Failed", async () => {
   const gate = Promise.withResolvers<void>();
   const clock = new HandTimers();
   await using queries = opened(store(10, gate.promise), clock);
@@ -85,7 +85,7 @@ test("a query that is stopped is cancelled and stays so, one that takes too long
   assert.equal(large?.state.at, "Failed");
 });
 
-test("thirty queries are under way at most, and of those that ended the newest hundred are kept", async () => {
+test("at most 30 queries run at a time, and the newest 100 ended queries are kept", async () => {
   const gate = Promise.withResolvers<void>();
   await using queries = opened(store(0, gate.promise));
   const ids = Array.from({ length: 30 }, () => queries.start(asked));
