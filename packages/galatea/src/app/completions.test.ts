@@ -26,7 +26,7 @@ async function typed(lines: readonly string[], cwd: string): Promise<string> {
   return await shown;
 }
 
-test("bash completes commands, flags and values, and files elsewhere", async () => {
+test("bash completes commands, flags and their values, and otherwise file names", async () => {
   const directory = await mkdtemp(join(tmpdir(), "gal-completions-"));
   try {
     const { stdout } = galatea("completions", "bash");
@@ -52,7 +52,7 @@ test("bash completes commands, flags and values, and files elsewhere", async () 
   }
 });
 
-test("each shell's script has every command, and the flags that have an effect", () => {
+test("each shell's completion script lists every command and every flag that has an effect", () => {
   for (const shell of ["bash", "zsh", "fish"]) {
     const { status, stdout } = galatea("completions", shell);
     assert.equal(status, 0);
@@ -62,7 +62,7 @@ test("each shell's script has every command, and the flags that have an effect",
   }
 });
 
-test("each shell's script has the letter of a flag beside its name", () => {
+test("each shell's completion script lists short flags next to their long forms", () => {
   const expected = {
     bash: /^ {4}logs\) flags="-f --follow /m,
     zsh: /^ {4}logs\) specs=\(\n {6}'\*-f\[also print [^']*'\n {6}'\*--follow\[also print /m,
@@ -71,7 +71,7 @@ test("each shell's script has the letter of a flag beside its name", () => {
   for (const [shell, pattern] of Object.entries(expected)) assert.match(galatea("completions", shell).stdout, pattern);
 });
 
-test("a shell without a script is refused with those that have one", () => {
+test("the error for an unknown shell names the supported ones", () => {
   const { status, stderr } = galatea("completions", "tcsh");
   const text = "galatea completions takes one of bash, zsh, fish\nTry `galatea completions --help`.\n";
   assert.deepEqual([status, stderr], [1, text]);

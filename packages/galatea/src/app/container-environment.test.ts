@@ -8,7 +8,7 @@ import { containerFrontEnd, containerPlan } from "./container-environment.ts";
 
 const unspecified = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
 
-test("the front end reads its variables whatever the flags were", () => {
+test("a Triton container's HTTP front end is configured by SAGEMAKER_TRITON_* variables, and invalid values are rejected", () => {
   assert.deepEqual(containerFrontEnd({}), {
     defaultModelName: unspecified,
     pingMode: "ready",
@@ -32,7 +32,7 @@ test("the front end reads its variables whatever the flags were", () => {
   }
 });
 
-test("a multi-model container starts with nothing and a live ping; a single one with the archive's only directory", async () => {
+test("a multi-model container starts without models and with ping mode live; a single-model one loads the archive's only directory", async () => {
   const multi = containerPlan("tritonserver", { SAGEMAKER_MULTI_MODEL: "true" }, "/nowhere");
   assert.deepEqual([multi.loadModels, multi.defaultModelName, multi.pingMode], [[], unspecified, "live"]);
   const typed = { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_INFERENCE_TYPE: "generate" };

@@ -25,7 +25,7 @@ async function checkpoint(name: string, config: Readonly<Record<string, unknown>
   return source;
 }
 
-test("an encoder becomes a model of a repository, with the configuration that fits it", async () => {
+test("galatea convert writes an encoder checkpoint into a repository as an ONNX model with a matching config.pbtxt", async () => {
   const source = await checkpoint("whole");
   const repository = join(directory, "models");
   const add = ["convert", source, "--repository", repository, "--name", "encoder", "--integers=int32", "--pooler"];
@@ -83,7 +83,7 @@ output [
   assert.deepEqual((await readdir(directory)).toSorted(), ["models", "whole"]);
 });
 
-test("what cannot be converted is refused by name, in one sentence", async () => {
+test("galatea convert rejects an unsupported checkpoint with one sentence that names the problem", async () => {
   const known = "bert, roberta, xlm-roberta, camembert, electra, distilbert, mpnet, albert";
   const target = join(directory, "refused.onnx");
   const cases: readonly (readonly [string, Record<string, unknown>, string])[] = [
@@ -124,7 +124,7 @@ test("what cannot be converted is refused by name, in one sentence", async () =>
   assert.match(galatea("convert", file, target).stderr, /is not a directory with config\.json and weights\n$/);
 });
 
-test("a command line that does not fit together is told", () => {
+test("galatea convert rejects flags that contradict each other", () => {
   const told = (...args: readonly string[]) => galatea("convert", ...args).stderr.split("\n")[0];
   assert.equal(told(), "galatea convert takes a directory with config.json and weights");
   const either = "galatea convert takes either a file to write or both --repository and --name";

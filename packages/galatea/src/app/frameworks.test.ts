@@ -31,7 +31,7 @@ function model(...args: readonly string[]): string {
   return done.stdout;
 }
 
-test("a framework of the machine is found from every data directory, and none is made below another", async () => {
+test("frameworks installed for the machine are found from every data directory, and no data directory gets its own copy", async () => {
   const directory = await made(join(root, "machine"));
   for (const data of ["one", "other"]) {
     assert.equal(model("add", "sklearn", `--data=${join(root, data)}`), `sklearn is set up in ${directory}\n`);
@@ -42,13 +42,13 @@ test("a framework of the machine is found from every data directory, and none is
   assert.match(model("list"), /^sklearn: .*; not set up: galatea model add sklearn$/m);
 });
 
-test("a data directory's own frameworks come before the machine's", async () => {
+test("frameworks in a data directory take precedence over those of the machine", async () => {
   await made(join(root, "machine"));
   const own = await made(join(root, "own/frameworks"));
   assert.match(model("list", `--data=${join(root, "own")}`), new RegExp(`^sklearn: .*; ${own}$`, "m"));
 });
 
-test("the machine's frameworks are root's for all users, another user's own, or where GALATEA_FRAMEWORKS says", async () => {
+test("the machine's frameworks are installed under root's, the user's or GALATEA_FRAMEWORKS' directory", async () => {
   const system = "/var/lib/galatea/frameworks";
   const ofUser = process.getuid?.() === 0 ? system : "/shared/galatea/frameworks";
   const env = { XDG_DATA_HOME: "/shared" };

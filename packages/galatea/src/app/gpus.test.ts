@@ -18,7 +18,7 @@ const reading = {
   ],
 };
 
-test("models have what was free of each GPU, and of one that does not tell as much as there is", () => {
+test("the memory for models is the free memory of each GPU, or all of it when the GPU does not report its use", () => {
   assert.deepEqual(
     [...freeBytes([reading, { ...reading, memoryUsedBytes: null }, reading])],
     [
@@ -28,13 +28,13 @@ test("models have what was free of each GPU, and of one that does not tell as mu
   );
 });
 
-test("a model is charged with what its own processes hold", () => {
+test("a model is charged with the GPU memory of its own processes", () => {
   const empty = { ...reading, processes: [] };
   assert.deepEqual([...usedDeviceBytes([empty, reading], [7, 9, 10])], [["gpu 1", 125]]);
   assert.deepEqual([...usedDeviceBytes([reading], [])], []);
 });
 
-test("CUDA numbers GPUs as the driver's library does, unless the operator says otherwise", () => {
+test("CUDA_DEVICE_ORDER is PCI_BUS_ID unless the operator sets the variable", () => {
   assert.deepEqual(withGpuOrder({ A: "b" }, 0), { A: "b" });
   assert.deepEqual(withGpuOrder({ A: "b" }, 1), { CUDA_DEVICE_ORDER: "PCI_BUS_ID", A: "b" });
   assert.deepEqual(withGpuOrder({ CUDA_DEVICE_ORDER: "FASTEST_FIRST" }, 1), { CUDA_DEVICE_ORDER: "FASTEST_FIRST" });

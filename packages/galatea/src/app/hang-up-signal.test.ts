@@ -71,7 +71,7 @@ async function writeKeys(path: string, ids: readonly string[]): Promise<void> {
   await writeFile(path, profiles.join(""));
 }
 
-test("SIGHUP, also through scripts/start.js, has the platform accept the keys of its file and no others", async () => {
+test("on SIGHUP, also through scripts/start.js, a platform accepts the keys that its file contains now, and no others", async () => {
   const keys = join(root, "keys");
   for (const launcher of [[], [await startScript()]]) {
     await writeKeys(keys, ["KEPT", "REMOVED"]);
@@ -128,7 +128,7 @@ async function shownCertificate(port: number): Promise<string> {
   return fingerprint256;
 }
 
-test("SIGHUP has a server show new connections the certificate that its files hold, and write its log file anew", async () => {
+test("on SIGHUP, a server presents its current certificate files to new connections and reopens its log file", async () => {
   const [cert, key, log] = ["cert.pem", "key.pem", "server.log"].map((name) => join(root, name)) as [
     string,
     string,
@@ -187,7 +187,7 @@ _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
 `;
 
-test("a platform ends with its terminal, and goes on without it where nohup started it", async () => {
+test("a platform stops when its terminal closes, and keeps running if nohup started it", async () => {
   const up = (data: string) => [process.execPath, main, "up", "--port=0", `--data=${join(root, data)}`];
   await using ending = started("python3", ["-c", inTerminal, ...up("ending")]);
   const [code] = (await once(ending.child, "close")) as [number];

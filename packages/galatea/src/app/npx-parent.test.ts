@@ -48,19 +48,19 @@ async function startPlatform(t: TestContext, command: string, args: readonly str
   return { child, ended, url: await url.promise };
 }
 
-test("a platform whose npx was ended ends too, in order", async (t) => {
+test("a platform shuts down cleanly when its npx process is terminated", async (t) => {
   const platform = await startPlatform(t, "npx", ["--no", "galatea", "up", "--port=0", "--data=DATA"]);
   platform.child.kill("SIGTERM");
   await platform.ended;
 });
 
-test("a platform whose npx was killed ends too", async (t) => {
+test("a platform shuts down when its npx process is killed", async (t) => {
   const platform = await startPlatform(t, "npx", ["--no", "galatea", "up", "--port=0", "--data=DATA"]);
   platform.child.kill("SIGKILL");
   await platform.ended;
 });
 
-test("a platform whose npx was killed while it started ends too", async (t) => {
+test("a platform shuts down when its npx process is killed during the start", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
   // The shell of npx kills npx before the program starts.
   const script = `kill -KILL $PPID; '${process.execPath}' '${main}' up --port=0 --data='${directory}/data'`;
@@ -80,7 +80,7 @@ test("a platform whose npx was killed while it started ends too", async (t) => {
   assert.equal(output, "");
 });
 
-test("a platform in the background of a shell goes on when the shell has ended", async (t) => {
+test("a platform that a shell started in the background keeps running when the shell has ended", async (t) => {
   const words = `'${process.execPath}' '${main}' up --port=0 --data=DATA`;
   const platform = await startPlatform(t, "env", ["npm_command=exec", "sh", "-c", `${words} & wait $!`]);
   const gone = once(platform.child, "exit");
@@ -89,7 +89,7 @@ test("a platform in the background of a shell goes on when the shell has ended",
   assert.ok((await fetch(`${platform.url}/health`)).status > 0);
 });
 
-test("npx and its shell are told from other programs by command line and npm's script", () => {
+test("npx and its shell are recognized by their command lines and npm's variables", () => {
   const at = (...command: string[]) => ({ pid: 2, parentPid: 1, command });
   const ofNpx = { npm_lifecycle_event: "npx", npm_lifecycle_script: "'galatea'" };
   const shell = at("sh", "-c", "'galatea' up");

@@ -23,22 +23,22 @@ const owners = {
   MODEL: "m",
 };
 
-test("in a platform's container installers have the operator's environment, whatever its owner says", () => {
+test("package installers in a platform's container run with the operator's environment, whatever variables its owner sets", () => {
   const container = platformContainerEnvironment(passedEnvironment(operators), owners);
   assert.deepEqual(installerEnvironment(container), operators);
 });
 
-test("model code has its owner's variables, and nothing of what installers are configured by", () => {
+test("model code gets its owner's variables and none that configure installers", () => {
   const container = platformContainerEnvironment(operators, owners);
   assert.deepEqual(modelEnvironment(container), { PATH: "/bin", ...owners });
   assert.deepEqual(runnerEnvironment(container), { PATH: "/bin", ...owners });
 });
 
-test("a variable of the owner's cannot say what installers run with", () => {
+test("an owner cannot replace the environment of installers with a variable of that name", () => {
   const container = platformContainerEnvironment(operators, { GALATEA_INSTALLER_ENVIRONMENT: '{"HOME":"/evil"}' });
   assert.equal(installerEnvironment(container)["HOME"], "/home/operator");
 });
 
-test("a server that no platform started gives installers its own environment", () => {
+test("a server outside of a platform gives installers its own environment without AWS credentials", () => {
   assert.deepEqual(installerEnvironment({ ...operators, AWS_SECRET_ACCESS_KEY: "s" }), operators);
 });

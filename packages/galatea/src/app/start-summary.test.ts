@@ -10,7 +10,7 @@ const facts = {
   confinementGaps: [],
 };
 
-test("the first line has the URL, the others data, authentication, confinement and the next command", () => {
+test("the start summary has the URL, the data directory, authentication, confinement and the next command", () => {
   assert.equal(
     startSummary({ ...facts, keys: { from: "file", path: "/data/credentials" } }),
     `Galatea is up at http://127.0.0.1:8770 (507 ms)
@@ -22,7 +22,7 @@ test("the first line has the URL, the others data, authentication, confinement a
   );
 });
 
-test("what is not isolated, and that nobody is authenticated, is said; a path is one word of a shell", () => {
+test("the start summary warns of missing isolation and disabled authentication, and quotes paths for a shell", () => {
   const text = startSummary({ ...facts, dataDirectory: "/it's here", keys: null, confinementGaps: ["users", "disk"] });
   assert.match(text, /authentication: disabled: any process that reaches this address has full access \(--open\)/);
   assert.match(text, /not isolated in: users, disk \(see/);

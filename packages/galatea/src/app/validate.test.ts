@@ -53,7 +53,7 @@ const batchable = encodeOnnx({
   outputs: [{ name: "y", type: "FLOAT", dims: ["batch", 4] }],
 });
 
-test("a good repository is told how many models were checked, and none of them is run", async (t) => {
+test("galatea validate prints the number of models of a valid repository and runs none of them", async (t) => {
   const { status, lines } = await validate(t, {
     "a/config.pbtxt": `backend: "python" ${io}`,
     "a/1/model.py": program,
@@ -63,14 +63,14 @@ test("a good repository is told how many models were checked, and none of them i
   assert.deepEqual({ status, lines }, { status: 0, lines: ["2 models checked: 0 errors, 0 warnings"] });
 });
 
-test("a repository without a model is an error", async (t) => {
+test("galatea validate fails for a repository without models", async (t) => {
   const { status, lines } = await validate(t, { "readme.txt": "" });
   assert.equal(status, 1);
   assert.match(lines[0]!, /error: this model repository contains no model directory$/);
   assert.equal(lines.at(-1), "0 models checked: 1 errors, 0 warnings");
 });
 
-test("what only a backend can tell is told: programs, ONNX files, environments, backends", async (t) => {
+test("galatea validate finds errors that only backends detect, in programs, model files and environments, with the texts of a load", async (t) => {
   const packed =
     'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }';
   const trees = ["model_type", "is_classifier"]
@@ -118,7 +118,7 @@ test("what only a backend can tell is told: programs, ONNX files, environments, 
   }
 });
 
-test("an ensemble over a step that does not load is refused with the step's error, in the words of a load", async (t) => {
+test("galatea validate reports an ensemble whose step does not load, with the text of a load", async (t) => {
   const ensemble = (step: string) =>
     `platform: "ensemble" ${io} ensemble_scheduling { step { model_name: "${step}" model_version: -1 input_map { key: "I" value: "I" } output_map { key: "O" value: "O" } } }`;
   const python = `backend: "python" ${io}`;
@@ -151,7 +151,7 @@ test("an ensemble over a step that does not load is refused with the step's erro
     assert.ok(serving.includes(JSON.stringify(message).slice(1, -1)), `${message}\n${serving}`);
 });
 
-test("a framework that is not set up is a note: the model is not to blame", async (t) => {
+test("galatea validate prints a note, not an error, for a framework that is not installed", async (t) => {
   const frameworks = await mkdtemp(join(tmpdir(), "frameworks-"));
   t.after(() => rm(frameworks, { recursive: true }));
   const files = { "a/config.pbtxt": `platform: "pytorch_libtorch" ${io}`, "a/1/model.pt": "" };
@@ -162,7 +162,7 @@ test("a framework that is not set up is a note: the model is not to blame", asyn
   assert.deepEqual(lines.slice(1), ["1 models checked: 0 errors, 0 warnings"]);
 });
 
-test("a python-based backend is known where its directory is given", async (t) => {
+test("galatea validate knows python-based backends in --backend-directory", async (t) => {
   const backends = await mkdtemp(join(tmpdir(), "backends-"));
   t.after(() => rm(backends, { recursive: true }));
   await mkdir(join(backends, "mine"));
@@ -174,16 +174,16 @@ test("a python-based backend is known where its directory is given", async (t) =
   assert.match(unknown.lines[0]!, /unable to find backend library for backend 'mine'/);
 });
 
-test("what a configuration names that is refused is not opened: libraries of operators run code", async (t) => {
+test("galatea validate does not open files that a rejected parameter names, because operator libraries run code", async (t) => {
   const named = 'backend: "onnxruntime" model_operations { op_library_filename: "absent.so" }';
   const { status, lines } = await validate(t, { "a/config.pbtxt": named, "a/1/model.onnx": "no model" });
   assert.equal(status, 1);
-  // Opened, it would be told that there is no such library, or no such model.
+  // If the files were opened, the error would be about the missing library or the invalid model.
   assert.equal(lines.length, 2, lines.join("\n"));
   assert.match(lines[0]!, /error: 'model_operations.op_library_filename' is not supported by this server yet/);
 });
 
-test("a warm-up sample whose file is absent, too small or outside is told, and one that can be read is not", async (t) => {
+test("galatea validate reports warm-up files that are missing, too small or outside of the model's directory", async (t) => {
   const sample = (file: string) =>
     `model_warmup { name: "s" batch_size: 1 inputs { key: "I" value { data_type: TYPE_FP32 dims: 1 input_data_file: "${file}" } } }`;
   const files: Record<string, string> = { "small/warmup/data": "123", "good/warmup/data": "1234" };
@@ -208,7 +208,7 @@ test("a warm-up sample whose file is absent, too small or outside is told, and o
   expected.forEach((pattern, at) => assert.match(lines[at]!, pattern));
 });
 
-test("what serve refuses of programs, warm-up samples and instance groups is an error in the same words", async (t) => {
+test("galatea validate reports errors of programs, warm-up samples and instance groups with the texts of galatea serve", async (t) => {
   const warmUp = (input: string, batch: number) =>
     `model_warmup { name: "s" batch_size: ${batch} inputs { key: "${input}" value { data_type: TYPE_FP32 dims: 1 zero_data: true } } }`;
   const configs = {
@@ -237,7 +237,7 @@ test("what serve refuses of programs, warm-up samples and instance groups is an 
   }
 });
 
-test("an ensemble is compared with its steps as a load completes them, and what serve refuses is an error in the same words", async (t) => {
+test("galatea validate compares an ensemble with its completed steps, and reports errors with the texts of galatea serve", async (t) => {
   const tensors = (input: string, output: string) =>
     `input { name: "${input}" data_type: TYPE_FP32 dims: 4 } output { name: "${output}" data_type: TYPE_FP32 dims: 4 }`;
   const over = (step: string, version: number, batch: number) =>
@@ -272,7 +272,7 @@ test("an ensemble is compared with its steps as a load completes them, and what 
   }
 });
 
-test("an ensemble over a program that completes its own configuration is told to be compared by a load only", async (t) => {
+test("galatea validate prints a note for an ensemble with a step whose program completes its own configuration", async (t) => {
   const { status, lines } = await validate(t, {
     "completes/config.pbtxt": 'backend: "python"',
     "completes/1/model.py":

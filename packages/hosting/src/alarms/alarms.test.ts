@@ -90,13 +90,13 @@ test("an alarm that is deleted while its history is written stays deleted", asyn
   );
 });
 
-test("what a disk does not take is no error of an evaluation, and changes no state", async () => {
+test("an evaluation whose write fails changes no state, and the next evaluation records the change", async () => {
   await using bench = await Bench.open();
   await bench.alarms.put(errors);
   assert.equal(bench.alarms.get("errors")?.status.state, "ALARM");
   bench.value = 1;
   let isRefused = true;
-  // There is room again when the next write comes.
+  // The disk is full for the first write only.
   bench.beforeWrite = () => {
     if (!isRefused) return Promise.resolve();
     isRefused = false;
@@ -112,7 +112,7 @@ test("what a disk does not take is no error of an evaluation, and changes no sta
   );
 });
 
-test("actions that repeat go on when the clock is set back", async () => {
+test("repeated actions continue when the clock is set back", async () => {
   await using bench = await Bench.open();
   await bench.alarms.put(errors);
   await bench.alarms.whenActionsEnd();
@@ -125,7 +125,7 @@ test("actions that repeat go on when the clock is set back", async () => {
   assert.equal(bench.ran.length, 3);
 });
 
-test("rules that read each other in many ways are checked in a moment", async () => {
+test("composite alarms with 20^7 paths to one alarm are validated and evaluated without visiting each path", async () => {
   await using bench = await Bench.open();
   await bench.alarms.put(errors);
   const width = 20;

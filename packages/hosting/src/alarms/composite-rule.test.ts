@@ -6,7 +6,7 @@ import { alarmNamesInRule, parseAlarmRule, isRuleTrue, AlarmRuleError } from "./
 const states: Readonly<Record<string, AlarmState>> = { a: "ALARM", b: "OK", c: "INSUFFICIENT_DATA", "a b": "ALARM" };
 const holds = (text: string) => isRuleTrue(parseAlarmRule(text), (name) => states[name] ?? "INSUFFICIENT_DATA");
 
-test("rules hold as their words say: NOT binds closest, then AND, then OR", () => {
+test("in a composite rule NOT binds closest, then AND, then OR", () => {
   for (const [text, expected] of [
     ["ALARM(a)", true],
     ["ALARM(b)", false],
@@ -24,11 +24,11 @@ test("rules hold as their words say: NOT binds closest, then AND, then OR", () =
     assert.equal(holds(text), expected, text);
 });
 
-test("the alarms of a rule are named once each", () => {
+test("alarmsIn returns each alarm of a rule once", () => {
   assert.deepEqual(alarmNamesInRule(parseAlarmRule('ALARM(a) OR NOT (OK(a) AND OK("x y"))')), ["a", "x y"]);
 });
 
-test("what is no rule is refused with the place, however deep or long it is", () => {
+test("the error for an invalid rule gives the position, however deep or long the rule is", () => {
   for (const [text, told] of [
     ["", /unexpected end/],
     ["ALARM(a", /unexpected end/],

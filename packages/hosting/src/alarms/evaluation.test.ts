@@ -17,8 +17,8 @@ const [OK, ALARM, UNKNOWN] = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
 const kept = "kept";
 type Expected = AlarmState | typeof kept;
 
-test("missing datapoints count as CloudWatch's tables of them say", () => {
-  // By missing, ignore, breaching, notBreaching.
+test("missing datapoints are treated as in the tables of CloudWatch's documentation", () => {
+  // Columns: missing, ignore, breaching, notBreaching.
   const rows: readonly (readonly [number, string, readonly [Expected, Expected, Expected, Expected]])[] = [
     [3, "0-X-X", [OK, OK, OK, OK]],
     [3, "----0", [OK, OK, OK, OK]],
@@ -30,7 +30,7 @@ test("missing datapoints count as CloudWatch's tables of them say", () => {
     [2, "0-X--", [OK, OK, ALARM, OK]],
     [2, "----0", [OK, OK, ALARM, OK]],
     [2, "---X-", [ALARM, kept, ALARM, OK]],
-    // One that breaches and is too young decides nothing by itself.
+    // A single breaching datapoint that is the newest does not decide the state.
     [3, "----X", [kept, kept, ALARM, OK]],
   ];
   for (const [datapoints, text, expected] of rows) {
@@ -44,7 +44,7 @@ test("missing datapoints count as CloudWatch's tables of them say", () => {
   }
 });
 
-test("without missing datapoints an alarm is off exactly when enough of the last ones breach, whatever it was", () => {
+test("property: without missing datapoints an alarm is in ALARM exactly when enough of the last datapoints breach", () => {
   const value = fc.double({ min: -5, max: 5, noNaN: true });
   const comparisons = {
     GreaterThanOrEqualToThreshold: (a: number, b: number) => a >= b,
@@ -74,7 +74,7 @@ test("without missing datapoints an alarm is off exactly when enough of the last
   );
 });
 
-test("what is missing is never worse than if it breached, nor better than if it did not", () => {
+test("property: treating data as missing gives a state between those of notBreaching and breaching", () => {
   const sign = fc.constantFrom(null, 0, 2);
   fc.assert(
     fc.property(
@@ -92,6 +92,6 @@ test("what is missing is never worse than if it breached, nor better than if it 
   );
 });
 
-test("a percentile takes ten samples beyond it on its shorter side", () => {
+test("percentileSamplesMin requires ten samples beyond the percentile on its shorter side", () => {
   assert.deepEqual([50, 90, 99, 10, 1, 99.9].map(percentileSamplesMin), [20, 100, 1000, 100, 1000, 10_000]);
 });

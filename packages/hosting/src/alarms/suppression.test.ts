@@ -23,7 +23,7 @@ function story(
   });
 }
 
-test("a suppressor that does not go off in time suppresses nothing", () => {
+test("actions run after the wait period when the suppressor does not go into ALARM", () => {
   assert.deepEqual(
     story([
       [0, "OK", false],
@@ -36,7 +36,7 @@ test("a suppressor that does not go off in time suppresses nothing", () => {
   );
 });
 
-test("a suppressor that goes off while it is waited for suppresses until its extension is over", () => {
+test("a suppressor that goes into ALARM during the wait period suppresses actions until the extension period ends", () => {
   assert.deepEqual(
     story([
       [10, "ALARM", false],
@@ -51,7 +51,7 @@ test("a suppressor that goes off while it is waited for suppresses until its ext
   );
 });
 
-test("states that come and go while they are suppressed are never told", () => {
+test("a state that begins and ends while actions are suppressed runs no action", () => {
   assert.deepEqual(
     story([
       [0, "OK", true],
@@ -72,7 +72,7 @@ test("states that come and go while they are suppressed are never told", () => {
   );
 });
 
-test("a state that comes during the extension waits for its end", () => {
+test("a state that begins during the extension period runs its actions when the period ends", () => {
   assert.deepEqual(
     story([
       [0, "OK", true],
@@ -84,7 +84,7 @@ test("a state that comes during the extension waits for its end", () => {
   );
 });
 
-test("without periods an alarm acts at once, and again when its suppressor has left", () => {
+test("without periods an alarm's actions run at once, and again when its suppressor leaves ALARM", () => {
   const none = { waitMs: 0, extensionMs: 0 };
   assert.deepEqual(
     story(
@@ -99,7 +99,7 @@ test("without periods an alarm acts at once, and again when its suppressor has l
   );
 });
 
-test("property: never acts while the suppressor is in ALARM, never twice on one state, and in the end has acted on the state that lasts", () => {
+test("property: actions never run while the suppressor is in ALARM nor twice for one state, and finally run for the last state", () => {
   const look = fc.record({
     state: fc.constantFrom<AlarmState>("OK", "ALARM"),
     isSuppressing: fc.boolean(),

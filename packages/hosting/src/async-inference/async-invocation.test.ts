@@ -27,7 +27,7 @@ const moves: readonly { readonly from: AsyncState["at"]; readonly event: AsyncEv
 ];
 
 for (const { from, event, to } of moves) {
-  test(`a request that is ${from} and ${event.kind} is ${to.at}; no other is`, () => {
+  test(`the event ${event.kind} takes a request from ${from} to ${to.at}, and is an error in other states`, () => {
     for (const life of lives) {
       if (life.at === from) assert.deepEqual(nextAsyncState(life, event), to);
       else assert.throws(() => nextAsyncState(life, event), /^Error: bug: /);
@@ -35,7 +35,7 @@ for (const { from, event, to } of moves) {
   });
 }
 
-test("a request that is lost too often fails, and one of an endpoint that is gone", () => {
+test("an asynchronous request fails after too many lost containers, and when its endpoint is deleted", () => {
   const last: AsyncState = { at: "running", lostCount: containerLossesMax - 1, sinceMs: 5 };
   assert.deepEqual(nextAsyncState(last, { kind: "lost", failure }), { at: "failed", failure });
   assert.equal(nextAsyncState(waiting, { kind: "orphaned" }).at, "failed");

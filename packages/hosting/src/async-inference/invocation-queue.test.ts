@@ -13,7 +13,7 @@ const step = oneof(
   record({ do: constant("expire" as const), nowMs: integer({ min: 0, max: 100 }) }),
 );
 
-test("a queue gives what came first, what was put back before it, and counts what it holds, as a plain list would", () => {
+test("property: an InvocationQueue returns requeued requests first, then the oldest, with the counts of a plain list", () => {
   check(
     property(array(step, { maxLength: 300 }), (steps) => {
       const queue = new InvocationQueue();
@@ -57,7 +57,7 @@ test("a queue gives what came first, what was put back before it, and counts wha
   );
 });
 
-test("a long queue is cut where it was worked off", () => {
+test("an InvocationQueue works after 5,000 dequeued requests, when it drops the consumed part of its array", () => {
   const queue = new InvocationQueue();
   for (let index = 0; index < 5000; index += 1) queue.push(entry(index, 1e9));
   for (let index = 0; index < 5000; index += 1) assert.equal(queue.dequeue()?.key, String(index));

@@ -26,7 +26,7 @@ async function move(clock: SteppedClock, byMs: number): Promise<void> {
   await settled();
 }
 
-test("instances that an update removes drain long after those of a deletion are cut off", async () => {
+test("instances of an update may drain longer than instances of a deletion", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const [updated, deleted, quick] = [held(), held(), held()];
@@ -43,7 +43,7 @@ test("instances that an update removes drain long after those of a deletion are 
   assert.equal(updated.state(), "answered");
 });
 
-test("a drain is cut off at the bound, and with the platform", async () => {
+test("a drain ends at its time limit, and when the platform shuts down", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const closing = new AbortController();
@@ -57,7 +57,7 @@ test("a drain is cut off at the bound, and with the platform", async () => {
   assert.deepEqual([late.state(), closed.state()], ["cut", "cut"]);
 });
 
-test("a deletion cuts off drains of updates of the same endpoint, and of no other", async () => {
+test("a deletion shortens the drains of updates of the same endpoint, and of no other", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const [own, other, deleted] = [held(), held(), held()];
@@ -70,7 +70,7 @@ test("a deletion cuts off drains of updates of the same endpoint, and of no othe
   await all[1];
 });
 
-test("the oldest of many drains have as long as those of a deletion", async () => {
+test("when too many instances drain, the oldest ones get the time limit of a deletion", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const each = Array.from({ length: 5 }, held);

@@ -39,7 +39,7 @@ function modelOf(containers: readonly ContainerDefinition[], createdMs = 1): Mod
   return { name: "Model", createdMs, containers, ...more };
 }
 
-test("a model that never ran is expected to take what its data weigh, whatever they are; many models nothing", async () => {
+test("a model that never ran is expected to take the size of its data; a multi-model container is expected to take nothing", async () => {
   const { store, memories } = await opened({ "a.tar.gz": 7, "w/1": 1, "w/2": 2, "w/3": 4, "w/4": 8, "w/5": 16 });
   await using _store = store;
   await using _memories = memories;
@@ -57,7 +57,7 @@ test("a model that never ran is expected to take what its data weigh, whatever t
   assert.deepEqual(await memories.expectedBytes(model), [7, 31, 4, 7, 0, 0, 0]);
 });
 
-test("what a container was seen to take is remembered, also by the next run; another model of the name begins anew", async () => {
+test("measured memory is stored, survives a restart, and does not apply to a new model of the same name", async () => {
   const { store, memories } = await opened({ "a.tar.gz": 7 });
   await using _store = store;
   await using _memories = memories;
@@ -67,7 +67,7 @@ test("what a container was seen to take is remembered, also by the next run; ano
   const known = async () => (await memories.expectedBytes(model)).map((bytes) => bytes / mebi);
   memories.recordMeasured(model, [500 * mebi, 0]);
   await eventually(async () => (await known())[0] === 372);
-  // Less, or a little more, is no reason to write.
+  // A smaller or slightly larger measurement is not written.
   const before = await modelMemories.find("model");
   memories.recordMeasured(model, [400 * mebi, 0]);
   await eventually(async () => {
@@ -89,7 +89,7 @@ test("what a container was seen to take is remembered, also by the next run; ano
   assert.deepEqual(await memories.expectedBytes({ ...model, createdMs: 2 }), [7, 0]);
 });
 
-test("what is known to be written is not looked up again, and what could not be written is tried again", async () => {
+test("a measurement that is already stored is not read again, and a failed write is retried", async () => {
   const { store, memories } = await opened({});
   await using _store = store;
   await using _memories = memories;
@@ -116,7 +116,7 @@ test("what is known to be written is not looked up again, and what could not be 
   assert.equal(readCount, before);
 });
 
-test("nothing is written of a model that is gone meanwhile", async () => {
+test("no measurement is stored for a deleted model", async () => {
   const { store, memories } = await opened({});
   await using _store = store;
   memories.recordMeasured(modelOf([{}]), [mebi]);
@@ -124,7 +124,7 @@ test("nothing is written of a model that is gone meanwhile", async () => {
   assert.equal((await store.kinds.modelMemories.find("model")).at, "absent");
 });
 
-test("only what is a good part more than before is worth a write", () => {
+test("significantGrowth ignores growth of less than about 6 % or 8 MiB", () => {
   assert.deepEqual(significantGrowth([], [5]), [5]);
   assert.equal(significantGrowth([], [0]), null);
   assert.equal(significantGrowth([100 * mebi], [107 * mebi]), null);

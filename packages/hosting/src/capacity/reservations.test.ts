@@ -63,13 +63,13 @@ const asked = fc.record({
   hasShadow: fc.boolean(),
 });
 const step = fc.oneof(
-  // Written at once, or while the next ones are asked for.
+  // Written at once, or only reserved while further endpoints are created.
   fc.record({ do: fc.constant("create" as const), asked, isHeld: fc.boolean() }),
   fc.record({ do: fc.constant("delete" as const), which: fc.nat(9) }),
   fc.record({ do: fc.constant("take" as const), beyondMebi: fc.nat(500) }),
 );
 
-test("property: whatever is created, held, deleted or taken beyond, an endpoint is accepted exactly where all of it fits in the node's memory, and else told what is missing", async () => {
+test("property: an endpoint is accepted exactly if its memory fits in the node, and a rejection states the missing memory", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const options = { clock: systemClock, logger: silentLogger };
@@ -116,7 +116,7 @@ test("property: whatever is created, held, deleted or taken beyond, an endpoint 
   );
 });
 
-test("property: after each write the view has the sum over all records, and the nodes the sum over records and draining instances", async () => {
+test("property: after each write the view has the sum of all records, and the nodes have the sum of records and draining instances", async () => {
   const write = fc.record({ which: fc.nat(5), asked: fc.option(asked, { nil: null }), drainingMebi: fc.nat(600) });
   await fc.assert(
     fc.asyncProperty(fc.array(write, { maxLength: 25 }), async (writes) => {
@@ -176,7 +176,7 @@ test("property: after each write the view has the sum over all records, and the 
   );
 });
 
-test("what needs nothing more is not refused while more is taken than there is; draining memory is named with the time at which it is free at the latest", async () => {
+test("a request that needs no more memory is accepted on a full node, and a rejection says when draining memory is free", async () => {
   const options = { clock: systemClock, logger: silentLogger };
   await using store = await HostingStore.open(new MemoryDocuments(new DocumentMemory()), options);
   const reservations = reservationsOf(store, 1024);

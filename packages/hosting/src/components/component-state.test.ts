@@ -52,12 +52,12 @@ function instancesWith({ copies, specs }: ComponentRecord, instanceCount: number
   });
 }
 
-/** A node with memory for so many more copies. */
+/** Returns a node with memory for `moreCount` more copies. */
 const nodeFor = (record: ComponentRecord, moreCount: number): CopyNode => {
   return { id: nodeWith().id, has, freeBytes: moreCount * copyBytes(record) };
 };
 
-/** All moves until there is none; `look` sees each record. Everything that is recorded comes into service. */
+/** Performs all transitions; `look` receives each record. Every recorded copy comes into service. */
 function run(
   from: ComponentRecord,
   instanceCount: number,
@@ -95,7 +95,7 @@ function run(
         throw new Error("no such action");
     }
   }
-  throw new Error("it does not come to an end");
+  throw new Error("the transitions do not end");
 }
 
 const sizes = fc.option(
@@ -106,7 +106,7 @@ const sizes = fc.option(
   { nil: null },
 );
 
-test("a creation comes to all its copies, or fails with none where there is no room for them", () => {
+test("property: a created component has all of its copies, or is Failed without copies if they do not fit", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 120 }),
@@ -123,7 +123,7 @@ test("a creation comes to all its copies, or fails with none where there is no r
   );
 });
 
-test("an update comes to its goal, or back to what was there with the reason; a copy answers throughout, and batches are kept to", () => {
+test("property: an update reaches its goal or is rolled back with the reason, keeps a copy in service and respects batches", () => {
   const counts = fc.tuple(fc.nat(6), fc.nat(6), fc.integer({ min: 1, max: 4 }));
   fc.assert(
     fc.property(
@@ -136,17 +136,17 @@ test("an update comes to its goal, or back to what was there with the reason; a 
         fc.pre(first.state.at === "InService");
         const next = spec(2, memory);
         const update = { kind: "update", spec: next, goal: goalOf(2, wanted, batch, waitMs) } as const;
-        // With room for the new ones beside all of the old ones nothing can go wrong.
+        // If new and old copies fit at the same time, the update cannot fail.
         const isSpacious = memory <= 20 && before <= instanceCount * 2 && wanted <= instanceCount * 2;
         const share = batch?.Type === "CAPACITY_PERCENT" ? Math.max(1, Math.floor((batch.Value * wanted) / 100)) : null;
         const batchMax = share ?? batch?.Value ?? Infinity;
         let newCount = 0;
         const record = run(applyComponentEvent(first, update), instanceCount, (now) => {
-          if (before > 0 && wanted > 0) assert.ok(now.copies.length > 0, "nobody answers");
+          if (before > 0 && wanted > 0) assert.ok(now.copies.length > 0, "no copy is in service");
           const counted = now.copies.filter((copy) => copy.spec === 2).length;
           assert.ok(counted - newCount <= batchMax, "more at once than a batch");
           newCount = counted;
-          // Old ones are there until a new one is.
+          // Old copies stay until a new copy exists.
           if (isSpacious && wanted > 0 && newCount === 0) assert.equal(now.copies.length, before);
           return null;
         });
@@ -164,7 +164,7 @@ test("an update comes to its goal, or back to what was there with the reason; a 
   );
 });
 
-test("an update whose copies do not start at any of its moves goes back to what was there", () => {
+test("property: an update whose copies fail to start at any transition is rolled back", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), sizes, fc.nat(20), (copyCount, batch, failsAt) => {
       const first = run(created(20, copyCount), 2);
@@ -183,7 +183,7 @@ test("an update whose copies do not start at any of its moves goes back to what 
   );
 });
 
-test("a roll-back that fails keeps what answers, and can be updated", () => {
+test("a failed roll-back keeps the copies in service, and the component can be updated", () => {
   const first = run(created(20, 2), 1);
   const updating = applyComponentEvent(first, { kind: "update", spec: spec(2, 20), goal: goalOf(2, 2) });
   const undoing = applyComponentEvent(updating, {
@@ -202,7 +202,7 @@ test("a roll-back that fails keeps what answers, and can be updated", () => {
   assert.deepEqual(left.specs, first.specs);
 });
 
-test("an event out of turn is a bug", () => {
+test("an event that the state does not allow throws an error", () => {
   const serving = run(created(20, 1), 1);
   const events = [
     { kind: "settled" },
@@ -216,7 +216,7 @@ test("an event out of turn is a bug", () => {
   );
 });
 
-test("where no node has memory for a copy beside those there are, what leaves is waited for, or else an old one makes room, but not the last one", () => {
+test("without memory for another copy an update waits for draining ones, or replaces an old copy, but never the last one", () => {
   const inService = run(created(10, 3), 3);
   const updating = applyComponentEvent(inService, { kind: "update", spec: spec(2, 10), goal: goalOf(2, 3) });
   const next = (record: ComponentRecord, moreCount: number, isDraining: boolean) => {

@@ -26,7 +26,7 @@ const sizes = fc.record({
   memoryBytes: fc.nat(400),
 });
 
-/** Nodes with what an instance has on each, and instances on them, of which a part is taken. */
+/** Nodes with their free capacity, and instances on them that are partly in use. */
 const rooms = fc
   .record({
     nodes: fc.array(fc.record({ has: sizes, freeBytes: fc.nat(300) }), { minLength: 1, maxLength: 3 }),
@@ -36,7 +36,7 @@ const rooms = fc
     const nodes = described.map((node, index): CopyNode => ({ ...node, id: parseNodeId(`node-${index}`) }));
     const instances = shares.map(([position, share]): SharedInstance => {
       const node = nodes[position % nodes.length];
-      // Nothing is on it yet.
+      // The instance is empty and on no node yet.
       if (node === undefined || share === 0) return { node: null, taken: noClaim, ownCount: 0 };
       const part = (value: number) => Math.floor((value * share) / 4);
       const { cpuCores, acceleratorCount, memoryBytes } = node.has;
@@ -73,7 +73,7 @@ function after(
   return { instances, nodes };
 }
 
-test("neither an instance nor a node is over-committed, instances stay on their nodes, and a copy is left without a place only where none has room", () => {
+test("property: placeCopies over-commits no instance or node, moves no instance, and omits a copy only if it fits nowhere", () => {
   fc.assert(
     fc.property(
       rooms,
@@ -103,7 +103,7 @@ test("neither an instance nor a node is over-committed, instances stay on their 
   );
 });
 
-test("copies that are spread are on no instance two more than on another that has room", () => {
+test("property: with SPREAD the copy counts of empty instances differ by at most one, and with BINPACK at most one instance is partly filled", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 6 }), fc.nat(20), claims, (instanceCount, copyCount, claim) => {
       const has = { cpuCores: 16, acceleratorCount: 8, memoryBytes: 400 };
@@ -120,13 +120,13 @@ test("copies that are spread are on no instance two more than on another that ha
         placeCopies(instances, nodes, { ...request, strategy: "BINPACK" }),
       ).instances;
       const hasRoom = packed.map(({ taken }) => claimFits({ has, taken }, claim));
-      // All that are not full but one are empty.
+      // Of the instances that are not full, at most one has copies.
       assert.ok(packed.filter(({ ownCount }, index) => hasRoom[index] === true && ownCount > 0).length <= 1);
     }),
   );
 });
 
-test("of equal instances and nodes the first is chosen, and of equal instances the one on the node with most memory", () => {
+test("placeCopies prefers the node with the most free memory, and the first of equal instances and nodes", () => {
   const has = { cpuCores: 4, acceleratorCount: 0, memoryBytes: 100 };
   const claim = { cpuCores: 1, acceleratorCount: 0, memoryBytes: 10 };
   const [a, b] = [parseNodeId("a"), parseNodeId("b")];
@@ -152,7 +152,7 @@ test("of equal instances and nodes the first is chosen, and of equal instances t
   ]);
 });
 
-test("those that end leave the others where they are, and spread as evenly as they were", () => {
+test("property: chooseSurplusCopies removes copies so that the remaining ones stay evenly spread", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(4), { maxLength: 20 }), fc.nat(25), (instanceOf, surplusCount) => {
       const surplus = chooseSurplusCopies(instanceOf, surplusCount);
@@ -161,7 +161,7 @@ test("those that end leave the others where they are, and spread as evenly as th
       const count = (of: readonly number[], instance: number) => of.filter((each) => each === instance).length;
       for (const position of surplus) {
         const ended = instanceOf[position] ?? -1;
-        // None that stays is on an instance with two more copies than one that lost some.
+        // An instance that lost a copy has at most one copy fewer than any other instance.
         for (const other of left) assert.ok(count(left, other) <= count(left, ended) + 1);
       }
     }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { environmentVariableError } from "./refused-variables.ts";
 
-test("what acts on the server's own process is refused by its name, with the reason", () => {
+test("a variable that acts on the server's own process is rejected by name, with the reason", () => {
   for (const name of [
     "NODE_OPTIONS",
     "NODE_EXTRA_CA_CERTS",
@@ -26,7 +26,7 @@ test("what acts on the server's own process is refused by its name, with the rea
     );
 });
 
-test("what models are configured with is theirs", () => {
+test("variables that configure models are allowed", () => {
   for (const [name, value] of Object.entries({
     PYTHONPATH: "/opt/ml/model/code",
     PYTHONUNBUFFERED: "1",
@@ -46,7 +46,7 @@ test("what models are configured with is theirs", () => {
     assert.equal(environmentVariableError(name, value), null, name);
 });
 
-test("no variable opens a listener", () => {
+test("a variable that would open a listener is rejected", () => {
   assert.match(environmentVariableError("SAGEMAKER_TRITON_ALLOW_METRICS", "true") ?? "", /own socket only/);
   for (const args of [
     "--http-port=9000",
@@ -58,7 +58,7 @@ test("no variable opens a listener", () => {
     assert.match(environmentVariableError("SAGEMAKER_TRITON_ADDITIONAL_ARGS", args) ?? "", /^Argument -/, args);
 });
 
-test("no argument chooses programs, files or repositories, or loosens what keeps models apart, by its whole name or its beginning", () => {
+test("an argument that chooses programs, files or repositories or weakens isolation is rejected, also by an abbreviated name", () => {
   for (const argument of [
     "--python=/opt/ml/model/python",
     "--pyth=/opt/ml/model/python",

@@ -11,7 +11,7 @@ const rolling = (MaximumBatchSize: CapacitySize, RollbackMaximumBatchSize = half
   RollingUpdatePolicy: { MaximumBatchSize, WaitIntervalInSeconds: 0, RollbackMaximumBatchSize },
 });
 
-test("what an update of two instances may be, and why it may not be something else", () => {
+test("deploymentConfigError accepts valid deployments of two instances and explains why others are invalid", () => {
   for (const [config, text] of [
     [{}, null],
     [traffic({ Type: "ALL_AT_ONCE" }), null],

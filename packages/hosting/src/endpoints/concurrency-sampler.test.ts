@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { TaskGroup, type Clock } from "@galatea/base";
 import { ConcurrencySampler, concurrencySampleMs } from "./concurrency-sampler.ts";
 
-test("requests in flight are looked at while there are any, a little longer, and again when one comes", async () => {
+test("a ConcurrencySampler samples while requests are in flight and a few times afterwards, and restarts with the next request", async () => {
   const timers = new Set<() => void>();
   const clock: Clock = {
     epochMs: () => 0,
@@ -23,7 +23,7 @@ test("requests in flight are looked at while there are any, a little longer, and
     for (const fire of timers) fire();
     await turn();
   };
-  assert.equal(timers.size, 0, "nobody looks before a request");
+  assert.equal(timers.size, 0, "no sample is due before the first request");
   count = 2;
   sampler.touch();
   sampler.touch();

@@ -57,7 +57,7 @@ function updated(record: EndpointRecord, next: Generation, config: DeploymentCon
   return applyEndpointEvent(record, { kind: "update", next, change, deploymentConfig: config });
 }
 
-/** The move that follows when all goes well; null at the end. */
+/** Returns the record after the next successful transition; null at the end. */
 function goOn(record: EndpointRecord): EndpointRecord | null {
   const { state } = record;
   if (state.at === "Creating") return applyEndpointEvent(record, { kind: "ready" });
@@ -131,7 +131,10 @@ function instancesAtOnce(record: EndpointRecord): number {
   return groups.reduce((sum, each) => sum + each, 0);
 }
 
-/** No more is ever there at once than an update reserved, and it never comes to need more than it said. */
+/**
+ * Asserts that no more instances run at once than were reserved, and that the planned number never exceeds the
+ * reservation.
+ */
 function assertWithin(reserved: number): (record: EndpointRecord) => void {
   return (record) => {
     assertServes(record);
@@ -142,7 +145,7 @@ function assertWithin(reserved: number): (record: EndpointRecord) => void {
   };
 }
 
-test("every update comes to the new configuration and has instances for all requests at each step; none needs more than was reserved", () => {
+test("property: every update reaches the new configuration, always has instances for all requests, and stays within its reservation", () => {
   fc.assert(
     fc.property(counts, counts, configs, (from, to, config) => {
       const begun = updated(serving(from), generation(2, to), config);
@@ -154,7 +157,7 @@ test("every update comes to the new configuration and has instances for all requ
   );
 });
 
-test("a rolling update with batches both ways reserves what it updates and one batch, a blue/green one both fleets, and one that goes back at once what that takes", () => {
+test("property: a rolling update with a rollback batch reserves its instances and one batch; other updates reserve both fleets", () => {
   const size = (Value: number) => ({ Type: "INSTANCE_COUNT", Value }) as const;
   const rolling = (batch: number, back?: number): DeploymentConfig => ({
     RollingUpdatePolicy: {
@@ -183,7 +186,7 @@ test("a rolling update with batches both ways reserves what it updates and one b
   assert.deepEqual([reservedBy([4, 2], [4, 2], rolling(1, 1)), reservedBy([2], [10], rolling(1, 1))], [8, 11]);
 });
 
-test("an update that fails at any move goes back to what was there, and one that is superseded at any move comes to what superseded it", () => {
+test("property: an update that fails at any transition is rolled back, and one that is superseded reaches the newer configuration", () => {
   fc.assert(
     fc.property(counts, counts, configs, fc.nat(60), fc.boolean(), (from, to, config, moveCount, isSuperseded) => {
       const begun = updated(serving(from), generation(2, to), config);
@@ -205,7 +208,7 @@ test("an update that fails at any move goes back to what was there, and one that
   );
 });
 
-test("a roll-back that fails leaves what it has come to, which answers and can be updated", () => {
+test("a failed roll-back keeps the instances in service, and the endpoint can be updated", () => {
   const rolling = {
     RollingUpdatePolicy: { MaximumBatchSize: { Type: "INSTANCE_COUNT", Value: 1 }, WaitIntervalInSeconds: 0 },
   };
@@ -221,7 +224,7 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
   );
   assertWithin(reserved)(record);
   assert.equal(isTransientState(record.state), false);
-  // The generation that could not be gone back to is not tried again.
+  // The generation whose roll-back failed is not started again.
   const left = observedCounts(record);
   const again = updated(record, generation(3, [2]), rolling as DeploymentConfig);
   assert.deepEqual(
@@ -241,7 +244,7 @@ test("a roll-back that fails leaves what it has come to, which answers and can b
   }
 });
 
-test("a long reason is cut to what FailureReason may be, and an event out of turn is a bug", () => {
+test("a long reason is truncated to 1,024 characters, and an event that the state does not allow throws an error", () => {
   const creating: EndpointRecord = { ...serving([1]), state: { at: "Creating" } };
   const failed = applyEndpointEvent(creating, { kind: "failed", reason: "r".repeat(2000) });
   assert.deepEqual([failed.state.at, failureReason(failed.state)?.length], ["Failed", 1024]);

@@ -9,7 +9,7 @@ const told = (lastLines: readonly string[], containerName = "primary") =>
   instanceFailureReason(new InstanceFailure("it exited", { containerName, lastLines }), "v");
 const error = (text: string) => `E1123 03:25:34.950000 27833 galatea] ${JSON.stringify(text)}`;
 
-test("the first error of a log is the cause, with where a traceback was raised; what follows from it is left out", () => {
+test("the first error of the log is the failure's cause, with the line that raised it; later errors are omitted", () => {
   const cause =
     "failed to load 'm' version 1: Internal: ValueError: no\n\nAt:\n  /opt/m.py(3): initialize\n  /opt/w.py(9): run\n";
   assert.equal(
@@ -24,18 +24,18 @@ test("the first error of a log is the cause, with where a traceback was raised; 
   assert.equal(told(["E1123 03:25:34.950000 1 m.cc:1] as Triton has it"]), `${begin}(it exited: as Triton has it)`);
 });
 
-test("without an error the last lines are told, and without lines nothing", () => {
+test("a failure reason without an error in the log ends with the last lines of the log", () => {
   const lines = Array.from({ length: 20 }, (_, index) => `line ${index}`);
   assert.equal(told(lines), `${begin}(it exited; last lines:\n${lines.slice(12).join("\n")})`);
   assert.equal(told([]), `${begin}(it exited)`);
 });
 
-test("a container's own files have the paths that it knows them by", () => {
+test("paths of a container's own files are shown as the container sees them", () => {
   const line = "cannot read /srv/data/instances/i-d5c747760151f894/ml/model/m/1/model.py";
   assert.equal(told([line]), `${begin}(it exited; last lines:\ncannot read /opt/ml/model/m/1/model.py)`);
 });
 
-test("containers of a pipeline are called by their names, and what could not be brought says so itself", () => {
+test("a failure reason names the pipeline's container, and an error of the model data is the whole reason", () => {
   assert.match(told([], "featurize"), /^The featurize for production variant v did not pass/);
   assert.equal(instanceFailureReason(new ModelDataError("Failed to download"), "v"), "Failed to download");
   assert.equal(instanceFailureReason(new Error("no room"), "v"), "Production variant v could not be started: no room");

@@ -19,7 +19,7 @@ async function sampled(usages: readonly (readonly [string, InstanceUsage | null]
   return told.filter((each) => each.includes("GPU"));
 }
 
-test("GPUs are told of where there are some, 100 for each whole one; containers share a GPU's time and add up its memory", async () => {
+test("GPU metrics exist only for instances with GPUs, with 100 for each whole GPU, and sum up memory over containers", async () => {
   assert.deepEqual(await sampled([["a", used]]), []);
   assert.deepEqual(await sampled([["a", { ...used, gpus: { busy: 1.5, memory: 0.25 } }]]), [
     "GPUUtilization 150",
@@ -40,7 +40,7 @@ test("GPUs are told of where there are some, 100 for each whole one; containers 
   ]);
 });
 
-test("what is known of instances that are gone is forgotten", async () => {
+test("the samples of instances that are gone are dropped", async () => {
   const sampler = new InstanceSampler(systemClock);
   const told: string[] = [];
   const to = {

@@ -22,7 +22,7 @@ function planOf(containers: readonly ContainerDefinition[], expectedBytes: reado
 
 const using = (memoryBytes: number): InstanceUsage => ({ cpuNs: 0, memoryBytes, diskShare: 0, gpus: null });
 
-test("a single model is reserved what it is expected to take or what its variables say, whichever is more; many models only the latter", () => {
+test("a single model reserves the larger of its expected memory and GALATEA_MODEL_MEMORY_BYTES, a multi-model container only the latter", () => {
   const saying = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });
   const containers = [
     { ContainerHostname: "a" },
@@ -41,7 +41,7 @@ test("a single model is reserved what it is expected to take or what its variabl
   assert.deepEqual([...reservedBytesByContainer(planOf([{}], []), budget, 1024 * mebi).values()], [1152 * mebi]);
 });
 
-test("property: what is reserved and what is taken beyond it are never less than what containers take", () => {
+test("property: the reserved bytes and the excess together are at least what the containers use", () => {
   const bytes = fc.nat(10_000);
   fc.assert(
     fc.property(fc.array(fc.tuple(bytes, bytes), { maxLength: 6 }), (each) => {
@@ -55,7 +55,7 @@ test("property: what is reserved and what is taken beyond it are never less than
   );
 });
 
-test("a container that does not run takes nothing; the most that was seen is kept", () => {
+test("a stopped container has no excess, and the highest measurement is kept", () => {
   const memory = new MeasuredMemory();
   const reserved = new Map([["a", 100]]);
   assert.equal(

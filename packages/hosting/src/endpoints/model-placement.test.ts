@@ -59,7 +59,7 @@ const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 
   ),
 ) as unknown as fc.Arbitrary<Candidates>;
 
-test("an instance that comes or goes moves about its share of the models, and no other", () => {
+test("adding an instance moves only its share of the models, and all of them to the new instance", () => {
   for (const count of [2, 3, 4, 9, 33]) {
     const candidates = candidatesOf(count);
     const moved = targets.filter((target) => {
@@ -74,7 +74,7 @@ test("an instance that comes or goes moves about its share of the models, and no
   }
 });
 
-test("models are spread evenly, whatever they and the instances are called", () => {
+test("models are spread evenly over the instances, whatever their names are", () => {
   for (const names of [
     targets,
     targets.map((_, index) => String(index)),
@@ -89,7 +89,7 @@ test("models are spread evenly, whatever they and the instances are called", () 
   }
 });
 
-test("an instance is given more than its part only where no other one that has the model is free, and none may have it", () => {
+test("property: an instance over its busy threshold gets a request only if no free instance has the model or may load it", () => {
   fc.assert(
     fc.property(anyCandidates, fc.string(), (candidates, target) => {
       const { serve, bring } = place(candidates, target);
@@ -124,7 +124,7 @@ test("an instance is given more than its part only where no other one that has t
   );
 });
 
-test("the same state has the same answer, in whatever order the instances are told", () => {
+test("property: routing does not depend on the order of the instances", () => {
   fc.assert(
     fc.property(anyCandidates, fc.string(), fc.nat(100), (candidates, target, turn) => {
       const from = turn % candidates.length;
@@ -137,7 +137,7 @@ test("the same state has the same answer, in whatever order the instances are to
   );
 });
 
-/** Models of which each request is under way for a while, with loads that take no time. */
+/** Simulates requests that stay in flight for a while, with loads that take no time. */
 class Simulated {
   readonly #instances: readonly {
     readonly ordinal: number;
@@ -206,7 +206,7 @@ class Simulated {
     while (this.#underWay.length > keeping) this.#underWay.shift()?.();
   }
 
-  /** Copies beside the first that have not been used since. */
+  /** Drops the copies besides the first that have not been used since. */
   dropCold(sinceTick: number, target: string): void {
     const having = this.#instances.filter(({ models }) => models.has(target));
     const [first, ...more] = having;
@@ -217,7 +217,7 @@ class Simulated {
   }
 }
 
-test("a model that is asked for alone stays on one instance; a hot one gets copies, no more than it may, and loses them when it is cold", () => {
+test("a model with few requests stays on one instance; a busy one gets copies up to its limit, which are dropped when it is idle", () => {
   const simulated = new Simulated(6);
   for (let index = 0; index < 200; index += 1) {
     simulated.ask("hot");
@@ -229,7 +229,7 @@ test("a model that is asked for alone stays on one instance; a hot one gets copi
     simulated.answer(100);
   }
   assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [3, 3]);
-  // The instances that have it share what there is.
+  // The instances with a copy share the requests evenly.
   const busy = simulated.inFlight.filter((count) => count > 0).toSorted((a, b) => a - b);
   assert.deepEqual(busy, [33, 33, 34]);
   simulated.answer(0);
@@ -241,7 +241,7 @@ test("a model that is asked for alone stays on one instance; a hot one gets copi
   assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [1, 3]);
 });
 
-test("of many models' requests only so many are given to an instance beyond its bound as there are copies made for it, while a model may have more", () => {
+test("property: requests exceed an instance's busy threshold at most once for each copy that is made", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 8 }),

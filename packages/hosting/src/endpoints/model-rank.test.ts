@@ -41,7 +41,7 @@ function halfSipHash(key: Buffer, bytes: Buffer): bigint {
   return ((v1 ^ v3) << 32n) | low;
 }
 
-test("the hash that ranks are checked against is HalfSipHash: the vectors of its authors", () => {
+test("the hash function of this test gives HalfSipHash's published test vectors", () => {
   const key = Buffer.from("0001020304050607", "hex");
   const answers = ["218d1f59b9b83cc8", "be552412f8387315", "064f39ef7c50eb57", "ce0f1a45f7060679", "d5e78a175be52ea1"];
   for (const [length, answer] of answers.entries()) {
@@ -52,7 +52,7 @@ test("the hash that ranks are checked against is HalfSipHash: the vectors of its
   }
 });
 
-test("property: an ordinal's score is that hash of the name in whole words, its length and the ordinal", () => {
+test("property: an ordinal's score is the HalfSipHash of the padded name, its length and the ordinal", () => {
   const name = fc.string({ unit: "binary", maxLength: 300 });
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 8, maxLength: 8 }), name, fc.nat(2 ** 30), (keyBytes, target, ordinal) => {
@@ -70,7 +70,7 @@ test("property: an ordinal's score is that hash of the name in whole words, its 
   );
 });
 
-test("names that all prefer one instance of an endpoint are spread over the instances of another", () => {
+test("names that all prefer one instance of an endpoint are spread evenly over the instances of another endpoint", () => {
   const best = (key: string, target: string) => {
     const rank = new ModelRank(key, target);
     return [0, 1, 2, 3].toSorted((a, b) => rank.scoreOf(b) - rank.scoreOf(a))[0];

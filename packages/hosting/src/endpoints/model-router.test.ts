@@ -7,7 +7,7 @@ import { derivePlacementKey } from "./model-rank.ts";
 const copy = fc.record({ target: fc.constantFrom("a", "b", "c"), pinCount: fc.nat(1), usedNs: fc.nat(20) });
 const instances = fc.array(fc.uniqueArray(copy, { selector: ({ target }) => target, maxLength: 3 }), { maxLength: 5 });
 
-test("of copies those go that no request holds and nobody has used since, and one of each model stays", () => {
+test("property: unusedCopies returns copies that are neither pinned nor recently used, and leaves one copy of each model", () => {
   fc.assert(
     fc.property(instances, (models) => {
       const held = models.map((each, ordinal) => ({

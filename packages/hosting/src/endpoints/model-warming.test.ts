@@ -29,7 +29,7 @@ const places = fc
     ),
   );
 
-test("property: what is in use and nowhere yet is loaded once, where it is preferred, what was used last first; nothing else is", () => {
+test("property: modelsToPreload returns each model in use that no new instance has, most recently used first, for its preferred instance", () => {
   fc.assert(
     fc.property(sources, places, (from, to) => {
       const warmings = modelsToPreload(from, to, { sinceNs: 10, key });

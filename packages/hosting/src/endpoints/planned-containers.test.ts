@@ -19,7 +19,7 @@ function planned(containers: readonly ContainerDefinition[], executionMode: "Ser
   return planContainers(plan, { vcpuCount: 2, memoryBytes: 10 * gibi });
 }
 
-test("shares are equal, and what one does not want goes to the others", () => {
+test("divideFairly gives equal shares and distributes what a limited container leaves", () => {
   assert.deepEqual(divideFairly(90, [Infinity, Infinity, Infinity]), [30, 30, 30]);
   assert.deepEqual(divideFairly(90, [Infinity, 10, Infinity]), [40, 10, 40]);
   assert.deepEqual(divideFairly(90, [50, 50]), [45, 45]);
@@ -27,7 +27,7 @@ test("shares are equal, and what one does not want goes to the others", () => {
   assert.deepEqual(divideFairly(90, [0, Infinity, 0]), [0, 90, 0]);
 });
 
-test("containers share the instance's memory, and those with many models its disk", () => {
+test("containers share the instance's memory, and multi-model containers its disk", () => {
   const many = { Mode: "MultiModel" } as const;
   const bytes = (containers: readonly ContainerDefinition[]) =>
     planned(containers).map(({ modelMemoryBytes, modelDiskBytes }) => [modelMemoryBytes / gibi, modelDiskBytes / gibi]);
@@ -49,7 +49,7 @@ test("containers share the instance's memory, and those with many models its dis
   ]);
 });
 
-test("containers are called by their names, or by their positions, or primary", () => {
+test("a container's name is its ContainerHostname, else its position, or \"primary\" for a single one", () => {
   const names = (...given: Parameters<typeof planned>) => planned(...given).map(({ name }) => name);
   assert.deepEqual(names([{ ContainerHostname: "alone" }]), ["primary"]);
   assert.deepEqual(names([{ ContainerHostname: "alone" }], "Direct"), ["alone"]);

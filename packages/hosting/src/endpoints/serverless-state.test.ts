@@ -11,7 +11,7 @@ import {
   type ServerlessEvent,
 } from "./serverless-state.ts";
 
-/** The events that may come in a state, of which something else decides. */
+/** Returns the events that may occur in a state. */
 function possible(state: ServerlessState, nowMs: number): readonly ServerlessEvent[] {
   switch (state.at) {
     case "cold":
@@ -28,7 +28,7 @@ function possible(state: ServerlessState, nowMs: number): readonly ServerlessEve
   }
 }
 
-test("whatever happens there is one instance at most, every request is taken on, and each failed start is waited for longer", () => {
+test("property: a serverless variant has at most one instance, handles every request, and waits longer after each failed start", () => {
   const kinds = ["start", "started", "start-failed", "stop", "stopped"] as const;
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(5), fc.nat(100_000)), { maxLength: 60 }), (choices) => {
@@ -79,7 +79,7 @@ test("whatever happens there is one instance at most, every request is taken on,
   );
 });
 
-test("it sleeps when nobody has asked for the whole of its time, and never while it is kept or asked", () => {
+test("a serverless instance stops after its idle time, and never while it has requests or is kept running", () => {
   const quiet = { isKept: false, callCount: 0, quietSinceMs: 1000 };
   const at = (nowMs: number) => ({ nowMs, idleMs: 500 });
   assert.equal(msUntilIdleStop(quiet, at(1000)), 500);

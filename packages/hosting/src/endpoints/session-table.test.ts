@@ -42,7 +42,7 @@ function tableOf({ sessionsMax = 100, serving = new Set(["one", "two"]) } = {}) 
 const open = (table: SessionTable<string>, text: string, holder = "one") =>
   table.serve(asks("NEW_SESSION"), () => Promise.resolve({ reply: says(text), holder }));
 
-test("a session is on the instance that opened it until the model closes it", async () => {
+test("a session's requests go to the instance that opened it until the model closes it", async () => {
   const table = tableOf();
   await open(table, "s1; Expires=2026-01-01T01:00:00Z", "two");
   const asked: (string | null)[] = [];
@@ -59,7 +59,7 @@ test("a session is on the instance that opened it until the model closes it", as
   });
 });
 
-test("a session ends at its time by the clock", async () => {
+test("a session ends at its expiry time", async () => {
   const table = tableOf();
   await open(table, "s1; Expires=2026-01-01T01:00:00Z");
   nowMs = Date.parse("2026-01-01T00:59:59Z");
@@ -68,7 +68,7 @@ test("a session ends at its time by the clock", async () => {
   assert.equal(table.holderOf("s1"), null);
 });
 
-test("an instance that goes takes its sessions along, also those that it opens while it goes", async () => {
+test("the sessions of an instance end with it, including sessions that it opens while it drains", async () => {
   const serving = new Set(["one", "two"]);
   const table = tableOf({ serving });
   await open(table, "s1; Expires=2027-01-01T01:00:00Z", "one");
@@ -82,7 +82,7 @@ test("an instance that goes takes its sessions along, also those that it opens w
   );
 });
 
-test("there are so many sessions and no more, those among them that are being opened", async () => {
+test("the number of sessions is limited, including those that are being opened", async () => {
   const table = tableOf({ sessionsMax: 2 });
   await open(table, "s1; Expires=2027-01-01T01:00:00Z");
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -90,11 +90,11 @@ test("there are so many sessions and no more, those among them that are being op
   await assert.rejects(open(table, "s3; Expires=2027-01-01T01:00:00Z"), { code: "ServiceUnavailable" });
   resolve("s2; Expires=2026-01-01T00:00:00Z");
   await opening;
-  // The second was over when it came.
+  // The second session had already expired.
   await open(table, "s3; Expires=2027-01-01T01:00:00Z");
 });
 
-test("an id that another session has is the model's error, and the answer is given up", async () => {
+test("a session id that is already in use is a ModelError, and the response is discarded", async () => {
   const table = tableOf();
   await open(table, "s1; Expires=2027-01-01T01:00:00Z");
   const body = new Readable({ read() {} });
@@ -112,4 +112,4 @@ for (const text of [
   "s1; Expires=2026-13-01T00:00:00Z",
   "s1; Expires=soon",
 ])
-  test(`'${text}' opens no session`, () => assert.equal(parseOpenedSession(text), null));
+  test(`the header value '${text}' opens no session`, () => assert.equal(parseOpenedSession(text), null));

@@ -9,13 +9,13 @@ const weightsOf = (minLength: number, maxLength: number) =>
     maxLength,
   });
 
-/** Whom each of so many requests goes to. */
+/** Returns the index of the item that each request goes to. */
 function sequence(weights: readonly number[], length: number): (number | undefined)[] {
   const rotation = new WeightedRotation(weights.map((weight, index) => ({ weight, index })));
   return Array.from({ length }, () => rotation.next()?.index);
 }
 
-test("after any number of requests each of up to twenty items has its share of them to within one request", () => {
+test("property: after any number of requests each of up to twenty items is within one request of its share", () => {
   fc.assert(
     fc.property(weightsOf(1, 20), fc.integer({ min: 1, max: 600 }), (weights, length) => {
       const whole = weights.reduce((sum, weight) => sum + weight, 0);
@@ -33,7 +33,7 @@ test("after any number of requests each of up to twenty items has its share of t
   );
 });
 
-test("of two items each has its share to within one request in any window, and of more to within two", () => {
+test("property: in any window of requests each item is within two requests of its share, and of two items within one", () => {
   fc.assert(
     fc.property(weightsOf(2, 10), (weights) => {
       const whole = weights.reduce((sum, weight) => sum + weight, 0);
@@ -55,7 +55,7 @@ test("of two items each has its share to within one request in any window, and o
   );
 });
 
-test("an item of weight zero gets nothing", () => {
+test("an item of weight zero gets no requests", () => {
   assert.deepEqual(new Set(sequence([1, 0, 3], 100)), new Set([0, 2]));
   assert.equal(new WeightedRotation([{ weight: 0 }]).next(), null);
 });
@@ -75,13 +75,13 @@ function errorsOf(weights: readonly number[], requestCount: number): readonly nu
   return weights.map((weight, index) => ((counts[index] ?? 0) * whole - requestCount * weight) / whole);
 }
 
-test("after ten million requests nothing has drifted: each item has its share to within one request", () => {
+test("after ten million requests each item is still within one request of its share", () => {
   for (const error of errorsOf([3, 7, 1], 10_000_000)) assert.ok(Math.abs(error) < 1, `off by ${error}`);
   const unequal = errorsOf([1, 999_983], 3_000_000);
   for (const error of unequal) assert.ok(Math.abs(error) < 1, `off by ${error}`);
 });
 
-test("weights as far apart, as small and as large as numbers are: nobody is forgotten whom a share is owed, and none counts as another", () => {
+test("property: extreme weights do not starve an item, and invalid weights get no requests", () => {
   assert.deepEqual(sequence([1e308, 1e308, 1], 4), [0, 1, 0, 1]);
   assert.deepEqual(new Set(sequence([5e-324, 5e-324], 10)), new Set([0, 1]));
   assert.deepEqual(new Set(sequence([5e-324, 1e308], 1000)), new Set([1]));

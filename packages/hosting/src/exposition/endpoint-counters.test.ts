@@ -24,7 +24,7 @@ const keyOf = (metricName: string, dimensions: Readonly<Record<string, string>>)
 
 const a = { EndpointName: "a", VariantName: "v" };
 
-test("samples of endpoints are counted once since the start, and recorded as they were before", async () => {
+test("an endpoint's samples are recorded, and those of its variants are counted once since the start", async () => {
   const { series, record, lines } = opened();
   for (let asked = 0; asked < 3; asked++) {
     record("Invocations", a, 1);
@@ -43,7 +43,7 @@ test("samples of endpoints are counted once since the start, and recorded as the
   assert.equal((await Array.fromAsync(series.list(everything))).flat().length, 4);
 });
 
-test("latencies are histograms in seconds; a component's have its name beside its endpoint's", () => {
+test("latencies are histograms in seconds, and an inference component's have its name and the endpoint's as labels", () => {
   const { record, lines } = opened();
   const component = { ...a, InferenceComponentName: "i" };
   for (const milliseconds of [2, 40, 4000]) record("ModelLatency", component, milliseconds * 1000);
@@ -62,7 +62,7 @@ test("latencies are histograms in seconds; a component's have its name beside it
   assert.equal(found.filter((line) => line.startsWith("galatea_endpoint_model_latency_seconds_count")).length, 1);
 });
 
-test("what was counted for a deleted endpoint is dropped, and what finds no room is counted as left out", () => {
+test("the counters of a deleted endpoint are dropped, and samples over the limit of counters are counted as left out", () => {
   const { deleted, record, lines } = opened(2);
   for (const name of ["a", "b", "c"]) record("Invocations", { ...a, EndpointName: name }, 1);
   assert.ok(lines().includes("galatea_endpoint_samples_left_out 1"));
@@ -72,7 +72,7 @@ test("what was counted for a deleted endpoint is dropped, and what finds no room
   assert.ok(lines().includes('galatea_endpoint_invocations_total{endpoint_name="c",variant_name="v"} 1'));
 });
 
-test("a recorder that outlives its endpoint counts from zero for the next endpoint of that name", () => {
+test("a recorder of a deleted endpoint counts from zero for a new endpoint of the same name", () => {
   const { deleted, open, lines } = opened();
   const recorder = open(keyOf("Invocations", a));
   recorder.record(5);

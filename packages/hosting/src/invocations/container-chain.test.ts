@@ -47,7 +47,7 @@ const never = new AbortController().signal;
 const chainOf = (...hops: ReturnType<typeof hopTo>[]) =>
   new ContainerChain({ hops, answerBytesMax: 2 ** 20, untilNs: Infinity, clock: systemClock, mayGoElsewhere: false });
 
-test("an answer that nobody takes, because the next container is not there, ends with the chain", async () => {
+test("a response that the next container cannot receive is destroyed with the chain", async () => {
   const endless = new Readable({ read() {} });
   const [first, second] = [hopTo("first", streaming(endless)), hopTo("second", null)];
   {
@@ -57,7 +57,7 @@ test("an answer that nobody takes, because the next container is not there, ends
   assert.equal(endless.destroyed, true);
 });
 
-test("a request whose body breaks off is given up for that reason, before its own container can be blamed", async () => {
+test("a request whose body breaks off fails for that reason, and its own container is not held responsible", async () => {
   const answer = new Readable({ read() {} });
   let reason: unknown = null;
   const waits: Invoke = ({ signal }) =>

@@ -4,7 +4,7 @@ import { AwsError } from "@galatea/base";
 import { ModelNotReadyError } from "../instance-agent/index.ts";
 import { toModelError } from "./invocation-errors.ts";
 
-test("a model that is not ready yet is told to be being loaded, with what the load waits for", () => {
+test("the error for a model that is not ready says that it is being loaded and what the load waits for", () => {
   const place = {
     containerName: "primary",
     logGroup: "/aws/sagemaker/Endpoints/e",

@@ -18,7 +18,7 @@ const rows: readonly (readonly [InvocationOutcome, string])[] = [
 ];
 
 for (const [outcome, expected] of rows) {
-  test(`${JSON.stringify(outcome)} is sent and counted as ${expected}`, () => {
+  test(`the outcome ${JSON.stringify(outcome)} is sent and counted as ${expected}`, () => {
     const report = outcomeReport(outcome);
     const counted = [
       report.Invocation4XXErrors === 1 ? "4XX" : "",
@@ -31,11 +31,11 @@ for (const [outcome, expected] of rows) {
   });
 }
 
-test("an invocation that another instance takes is not counted", () => {
+test("an invocation that was not sent and goes to another instance is not counted", () => {
   assert.equal(outcomeReport({ kind: "not-sent" }).Invocations, 0);
 });
 
-test("an error's outcome is by the container's status, and by the platform's where there is none", () => {
+test("an error's outcome follows the container's status, or the platform's if no container responded", () => {
   const place = { containerName: "c", logGroup: "g", accountId: "", region: "", logStreamArn: "", logsLink: () => "" };
   const request = { isCancelled: false, hasResponse: false };
   const full = new AwsError("ServiceUnavailable", "full", { statusFallback: 503 });

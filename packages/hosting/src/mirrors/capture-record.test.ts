@@ -14,7 +14,7 @@ const call: CapturedCall = {
 };
 const lineOf = (more: Partial<CapturedCall>) => [...captureLine({ ...call, ...more }, types)].join("");
 
-test("a line is a record as Model Monitor reads it", () => {
+test("a captured line is a record in Model Monitor's format", () => {
   assert.equal(
     lineOf({}),
     '{"captureData":{"endpointInput":{"observedContentType":"text/csv","mode":"INPUT","data":"1,2,3\\n","encoding":"CSV"},' +
@@ -23,7 +23,7 @@ test("a line is a record as Model Monitor reads it", () => {
   );
 });
 
-test("one side alone, an inference id, custom attributes", () => {
+test("a record may have only its input or output, an inference id and custom attributes", () => {
   const record = JSON.parse(lineOf({ input: null, inferenceId: "i-1", customAttributes: "trace=1" })) as {
     captureData: object;
     eventMetadata: object;
@@ -45,7 +45,7 @@ function sideOf(contentType: string | null, pieces: readonly Buffer[]): { data: 
     .endpointInput;
 }
 
-test("a type that is not named is captured as base64, and so is what is not text", () => {
+test("a body is captured as base64 if its content type is not listed or it is not text", () => {
   assert.deepEqual(
     [
       sideOf("TEXT/CSV ; header=absent", [Buffer.from("ä")]),
@@ -59,7 +59,7 @@ test("a type that is not named is captured as base64, and so is what is not text
   );
 });
 
-test("property: bodies come back as they were, however they are cut", () => {
+test("property: captured bodies decode to the original bytes, however they were chunked", () => {
   const cut = (bytes: Buffer, at: readonly number[]) => {
     const marks = [0, ...at.map((each) => each % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length];
     return marks.slice(1).map((end, index) => bytes.subarray(marks[index], end));

@@ -117,7 +117,7 @@ const echo = async (request: InvocationRequest): Promise<InvocationReply> => {
 
 const bytesOf = (count: number, letter: string) => Buffer.alloc(count, letter);
 
-test("records of a minute are in one file, thirty seconds after the first; an hour has files of its own", async () => {
+test("captured records are written 30 s after the first one, in one file for each hour", async () => {
   await using bench = new Bench();
   const watch = bench.watch(null);
   await watch.invoke(asked(Buffer.from("a")), echo);
@@ -136,7 +136,7 @@ test("records of a minute are in one file, thirty seconds after the first; an ho
   assert.deepEqual(bench.mirrors.figures, { callCount: 0, bytes: 0, lost: bench.mirrors.figures.lost });
 });
 
-test("what is captured is what was sent, also where bodies stream; nobody else's bytes are kept with it", async () => {
+test("exactly the bytes that were sent are captured, also of streamed bodies, and no other bytes of their buffers are kept", async () => {
   await using bench = new Bench();
   const watch = bench.watch(null);
   const slab = Buffer.alloc(65_536, "s");
@@ -156,7 +156,7 @@ test("what is captured is what was sent, also where bodies stream; nobody else's
   assert.deepEqual(data, ["s".repeat(10), `${"s".repeat(10)}!`, long, `${long}?`]);
 });
 
-test("what finds no room is given up and counted; the call is served, and room that is free again is used", async () => {
+test("a call over the capture limit is served, not captured and counted; later calls are captured when memory is free again", async () => {
   await using bench = new Bench({ endpointBytesMax: 40_000 });
   const watch = bench.watch(null);
   for (let index = 0; index < 5; index += 1) {
@@ -173,7 +173,7 @@ test("what finds no room is given up and counted; the call is served, and room t
   assert.equal(bench.mirrors.figures.callCount, 1);
 });
 
-test("an answer that goes on for ever is passed on, and does not keep its copy", async () => {
+test("a response without end is passed on, and its captured copy is dropped at the limit", async () => {
   await using bench = new Bench();
   const endless = new Readable({ read() {} });
   const reply = await bench.watch(null).invoke(asked(Buffer.from("a")), () => Promise.resolve(replyOf(endless)));
@@ -191,7 +191,7 @@ test("an answer that goes on for ever is passed on, and does not keep its copy",
   assert.equal(bench.mirrors.figures.lost["no-room"], 1);
 });
 
-test("a body or an answer that breaks off is not captured, and breaks off for the caller as it would without", async () => {
+test("a body or response that breaks off is not captured, and the caller sees the same error as without capture", async () => {
   await using bench = new Bench();
   const watch = bench.watch(null);
   const broken = new Readable({ read() {} });
@@ -206,7 +206,7 @@ test("a body or an answer that breaks off is not captured, and breaks off for th
   assert.equal(bench.mirrors.figures.lost["cut-short"], 1);
 });
 
-test("what a container leaves of a request is read, so that its connection can be used again", async () => {
+test("the rest of a request that its container did not read is consumed, so that the connection can be reused", async () => {
   await using bench = new Bench();
   const pieces = [bytesOf(60_000, "a"), bytesOf(60_000, "b"), bytesOf(60_000, "c")];
   const body = new Readable({ read: () => void body.push(pieces.shift() ?? null) });
@@ -220,7 +220,7 @@ test("what a container leaves of a request is read, so that its connection can b
   await eventually(() => body.readableEnded && bench.mirrors.figures.callCount === 0);
 });
 
-test("at any moment of ten minutes, whatever was captured a minute before is in a file: so much kill -9 costs at most", async () => {
+test("a captured record is in a file within a minute, so that a kill -9 loses at most one minute", async () => {
   await using bench = new Bench({ fileCallsMax: 40 });
   const watch = bench.watch(null);
   const { put, clock } = bench;
@@ -252,7 +252,7 @@ test("at any moment of ten minutes, whatever was captured a minute before is in 
   assert.ok(oldestMs > 40_000 && oldestMs <= 60_000, String(oldestMs));
 });
 
-test("a full disk for a while: what was captured is kept within its bounds and written later", async () => {
+test("captured records stay buffered within their limit while the disk is full, and are written later", async () => {
   await using bench = new Bench({ endpointBytesMax: 40_000 });
   const watch = bench.watch(null);
   const { put } = bench;
@@ -276,7 +276,7 @@ test("a full disk for a while: what was captured is kept within its bounds and w
   });
 });
 
-test("what cannot be written at all is given up after a while, and a platform that ends tries once", async () => {
+test("records that cannot be written are dropped after the time limit, and a shutdown tries once", async () => {
   const bench = new Bench({ triedMsMax: 60_000 });
   const watch = bench.watch(null);
   bench.put = () => Promise.reject(new Error("there is no such bucket"));
@@ -291,7 +291,7 @@ test("what cannot be written at all is given up after a while, and a platform th
   assert.deepEqual([bench.mirrors.figures.lost["not-written"], bench.mirrors.figures.bytes], [2, 0]);
 });
 
-test("a request is sampled by chance", async () => {
+test("a request is captured with the probability of the sampling percentage", async () => {
   for (const [chance, callCount] of [
     [0.24, 1],
     [0.25, 0],
@@ -302,7 +302,7 @@ test("a request is sampled by chance", async () => {
   }
 });
 
-test("the shadow is asked what the caller asked, its answers are captured under its own name and given to nobody", async () => {
+test("the shadow gets the caller's request; its response is captured under its own name and not returned", async () => {
   await using bench = new Bench();
   const heard: string[] = [];
   const watch = bench.watch(async (request) => {
@@ -326,7 +326,7 @@ test("the shadow is asked what the caller asked, its answers are captured under 
   );
 });
 
-test("an invocation that fails is not captured and not counted as lost; the shadow is asked the same, and what it fails with is captured no more", async () => {
+test("a failed invocation is not captured and not counted as lost, and the shadow still gets the request", async () => {
   await using bench = new Bench();
   let shadowCount = 0;
   const watch = bench.watch(async (request) => {
@@ -348,7 +348,7 @@ test("an invocation that fails is not captured and not counted as lost; the shad
   assert.deepEqual([bytes, Object.values(lost)], [0, [0, 0, 0, 0]]);
 });
 
-test("a shadow that hangs, fails or answers for ever costs its caller nothing, and takes what is bounded", async () => {
+test("a shadow that hangs, fails or never stops responding does not affect callers, and its calls and bytes are limited", async () => {
   await using bench = new Bench();
   const endless = new Readable({ read() {} });
   const outcomes = [
@@ -381,7 +381,7 @@ test("a shadow that hangs, fails or answers for ever costs its caller nothing, a
   const watch = new MirroredCalls({ ...parts, shadow });
   for (let index = 0; index < 3; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
   await eventually(() => outcomes.length === 1 && bench.mirrors.figures.callCount === 2);
-  // The one that failed has made room for one more.
+  // The failed call freed its slot, so one more is sent.
   for (let index = 0; index < 5; index += 1) await watch.invoke(asked(Buffer.from("a")), echo);
   assert.deepEqual([bench.mirrors.figures.callCount, bench.mirrors.figures.lost["shadow-busy"]], [3, 4]);
   await eventually(() => outcomes.length === 0);

@@ -17,7 +17,7 @@ const reply: InvocationReply = {
   failed: (error) => error,
 };
 
-test("a shadow is asked at the path that its original was asked at, and part by part where that was", async () => {
+test("a shadow call has the path and the streaming mode of the original call", async () => {
   const asked: Pick<InvocationRequest, "containerPath" | "isStreamed">[] = [];
   const share = { memory: () => new ByteLease(new ByteBudget(1)), lose: () => {} } as unknown as EndpointMirrorMemory;
   const ask = ({ containerPath = "none", isStreamed }: InvocationRequest) => {
@@ -39,7 +39,7 @@ test("a shadow is asked at the path that its original was asked at, and part by 
   ]);
 });
 
-test("what a shadow answers is read at its allowance: a stream without end is waited for, and one that owes is not asked", async () => {
+test("a shadow's responses are read at a limited rate, and calls over that rate are dropped", async () => {
   const clock = new SteppedClock();
   const lost: string[] = [];
   const share = {

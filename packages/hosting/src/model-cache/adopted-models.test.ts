@@ -4,7 +4,7 @@ import { mebi, nextTick, World } from "./model-cache-fixture.ts";
 
 const never = new AbortController().signal;
 
-test("a cache takes over what the cache of an earlier process unpacked, within its own disk bytes, and unpacks only what was replaced", async () => {
+test("a cache takes over what an earlier process unpacked, within its disk limit, and unpacks only replaced models again", async () => {
   const names = ["a", "b", "c"];
   const before = new World({});
   for (const name of names) {
@@ -29,7 +29,7 @@ test("a cache takes over what the cache of an earlier process unpacked, within i
   await after.cache[Symbol.asyncDispose]();
 });
 
-test("models that the container still holds are loaded for the next cache, and models that the cache does not know are unloaded", async () => {
+test("models that a running container has loaded count as loaded in a new cache, and models unknown to the cache are unloaded", async () => {
   const before = new World({});
   for (const name of ["a", "b"]) {
     before.objects.set(name, { etag: `"${name}"`, bytes: 10 * mebi });
@@ -58,7 +58,7 @@ test("models that the container still holds are loaded for the next cache, and m
   await after.cache[Symbol.asyncDispose]();
 });
 
-test("a cache with keepsModels off removes the models of an earlier process, and each model with its last request", async () => {
+test("a cache with keepsModels off removes the models of an earlier process, and each model after its last request", async () => {
   const before = new World({});
   before.objects.set("a", { etag: '"a"', bytes: 10 * mebi });
   using _lease = await before.cache.acquire("a", never);

@@ -24,7 +24,7 @@ function usedBytes(members: readonly ModelCost[]): number {
   return members.reduce((sum, { ownBytes }) => sum + ownBytes, 0) + [...contents.values()].reduce((a, b) => a + b, 0);
 }
 
-test("victims are the shortest least-recently-used run that makes the newcomer fit, or there is none", () => {
+test("property: chooseEvictions returns the shortest run of least recently used models that makes the new one fit, or null", () => {
   fc.assert(
     fc.property(charges, charge("new"), fc.nat(2000), (members, incoming, capacityBytes) => {
       const set = new ModelCostSet();
@@ -46,7 +46,7 @@ test("victims are the shortest least-recently-used run that makes the newcomer f
   );
 });
 
-test("content held by several members is charged until the last of them goes", () => {
+test("shared content is charged until the last model that uses it is removed", () => {
   const set = new ModelCostSet();
   const contents = [{ id: "weights", byteLength: 90 }];
   set.set({ key: "a", ownBytes: 1, contents });
@@ -60,19 +60,19 @@ test("content held by several members is charged until the last of them goes", (
   assert.equal(set.usedBytes, 0);
 });
 
-test("a model larger than the whole capacity is charged the capacity", () => {
+test("the charge of a model is limited to the whole capacity", () => {
   const large = { key: "a", ownBytes: 10, contents: [{ id: "w", byteLength: 1000 }] };
   assert.deepEqual(limitCost(large, 500), { key: "a", ownBytes: 500, contents: [] });
   assert.equal(limitCost(large, 1010), large);
 });
 
-test("the last measured cost of the same content decides, and the book forgets the oldest", () => {
-  const book = new LoadCostHistory({ entriesMax: 2, floorBytes: 10 });
-  assert.equal(book.estimateOwnBytes("x", 3), 10);
-  assert.equal(book.estimateOwnBytes("x", 30), 30);
-  book.learn("x", 7);
-  assert.equal(book.estimateOwnBytes("x", 30), 7);
-  book.learn("y", 1);
-  book.learn("z", 1);
-  assert.equal(book.estimateOwnBytes("x", 30), 30);
+test("an estimate is the last measured cost of the same content, and the history drops its oldest entries", () => {
+  const history = new LoadCostHistory({ entriesMax: 2, floorBytes: 10 });
+  assert.equal(history.estimateOwnBytes("x", 3), 10);
+  assert.equal(history.estimateOwnBytes("x", 30), 30);
+  history.learn("x", 7);
+  assert.equal(history.estimateOwnBytes("x", 30), 7);
+  history.learn("y", 1);
+  history.learn("z", 1);
+  assert.equal(history.estimateOwnBytes("x", 30), 30);
 });

@@ -29,7 +29,7 @@ modelTreesContract("trees in memory", async () => {
   };
 });
 
-test("any mixture of requests is answered, within the budgets, never unloading a busy model", async () => {
+test("property: any mixture of requests is served within the budgets, and no busy model is unloaded", async () => {
   const request = fc.record({ target: fc.nat(9), turns: fc.nat(6), gap: fc.nat(3) });
   await fc.assert(
     fc.asyncProperty(
@@ -61,7 +61,7 @@ test("any mixture of requests is answered, within the budgets, never unloading a
   );
 });
 
-test("the least recently used idle model goes first", async () => {
+test("the least recently used idle model is unloaded first", async () => {
   const world = new World({ memoryBytesMax: 3 * mebi });
   for (const target of ["a", "b", "c", "d", "e"]) world.put(target);
   for (const target of ["a", "b", "c"]) await world.invoke(target);
@@ -75,7 +75,7 @@ test("the least recently used idle model goes first", async () => {
   assert.equal(world.events.filter((event) => event.startsWith("unload")).join(), "unload c,unload a");
 });
 
-test("a 507 makes room, and is final when nothing else is loaded", async () => {
+test("a load that gets a 507 unloads another model and is retried; it fails when no other model is loaded", async () => {
   const world = new World({});
   world.containerBytesMax = 2 * mebi;
   for (const target of ["a", "b", "c"]) world.put(target);
@@ -88,7 +88,7 @@ test("a 507 makes room, and is final when nothing else is loaded", async () => {
   assert.equal(await world.invoke("a"), false);
 });
 
-test("a load waits for a busy model to become idle, and its waiter for no longer than its limit", async () => {
+test("a load waits until a busy model is idle, and its caller waits only up to the limit", async () => {
   const world = new World({ memoryBytesMax: mebi, waitMsMax: 40 });
   world.put("a");
   world.put("b");
@@ -103,7 +103,7 @@ test("a load waits for a busy model to become idle, and its waiter for no longer
   assert.equal(await world.invoke("b"), true, "the load went on without its waiter");
 });
 
-test("a caller who leaves gets its reason; the load goes on for the others", async () => {
+test("a cancelled caller gets its abort reason, and the load continues for the others", async () => {
   const world = new World({});
   world.put("a");
   const held = Promise.withResolvers<void>();
@@ -119,7 +119,7 @@ test("a caller who leaves gets its reason; the load goes on for the others", asy
   assert.equal(world.events.filter((event) => event === "load a").length, 1);
 });
 
-test("failures are told to those who wait and not remembered", async () => {
+test("a failed load fails all waiting callers, and the next request loads again", async () => {
   const world = new World({});
   world.put("a");
   const object = world.objects.get("a") as StoredModel;
@@ -131,7 +131,7 @@ test("failures are told to those who wait and not remembered", async () => {
   assert.equal(await world.invoke("a"), false);
 });
 
-test("a replaced object is reloaded at once, beside requests that still use the old one", async () => {
+test("a replaced object is loaded at once, while running requests still use the old version", async () => {
   const world = new World({});
   world.put("a/b c.tar.gz");
   const old = await world.cache.acquire("a/b c.tar.gz", never);
@@ -146,7 +146,7 @@ test("a replaced object is reloaded at once, beside requests that still use the 
   assert.equal(await world.invoke("a/b c.tar.gz"), true);
 });
 
-test("an object that is replaced while its load waits for its turn is loaded anew for who waits", async () => {
+test("an object that is replaced while its load is queued is loaded in its new version", async () => {
   const world = new World({ loadsMax: 1 });
   for (const target of ["first", "waits"]) world.put(target);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -163,7 +163,7 @@ test("an object that is replaced while its load waits for its turn is loaded ane
   await first;
 });
 
-test("a deleted object is dropped, and comes back when it is put again", async () => {
+test("a deleted object is unloaded and removed, and is loaded again when it is put again", async () => {
   const world = new World({});
   world.put("a");
   await world.invoke("a");
@@ -175,7 +175,7 @@ test("a deleted object is dropped, and comes back when it is put again", async (
   assert.equal(await world.invoke("a"), false);
 });
 
-test("the memory of a model that does not unload is not given to another until it is gone", async () => {
+test("the memory of a model whose unload fails is not reused until the unload succeeds", async () => {
   const world = new World({ memoryBytesMax: 2 * mebi, unloadRetryMs: 1 });
   for (const target of ["a", "b", "c"]) world.put(target);
   await world.invoke("a");
@@ -193,7 +193,7 @@ test("the memory of a model that does not unload is not given to another until i
   await world.cache[Symbol.asyncDispose]();
 });
 
-test("unloaded models stay on disk until its bytes run out; a model that fits on no disk says so", async () => {
+test("unloaded models stay on disk until the disk limit is reached; the error for a model larger than the disk says so", async () => {
   const world = new World({ memoryBytesMax: mebi, diskBytesMax: 2.5 * mebi });
   for (const target of ["a", "b", "c"]) world.put(target);
   world.put("huge", 3 * mebi);
@@ -210,7 +210,7 @@ test("unloaded models stay on disk until its bytes run out; a model that fits on
   assert(world.cache.diskUsedBytes <= 2.5 * mebi);
 });
 
-test("a container that died holds nothing: the next request loads again", async () => {
+test("after the container has died no memory is charged, and the next request loads the model again", async () => {
   const world = new World({});
   world.put("a");
   await world.invoke("a");
@@ -222,7 +222,7 @@ test("a container that died holds nothing: the next request loads again", async 
   assert.equal(world.events.filter((event) => event === "unpack a").length, 1);
 });
 
-test("a request that waits for a model of a cache that is disposed gets 503", async () => {
+test("a request that waits for a model gets 503 when the cache is disposed", async () => {
   const world = new World({ loadsMax: 1 });
   world.put("first");
   world.put("second");
@@ -238,7 +238,7 @@ test("a request that waits for a model of a cache that is disposed gets 503", as
   await closed;
 });
 
-test("a load that meets the end of the container is made again by its successor, and fails when that ends in it too", async () => {
+test("a load that dies with its container is retried in the next one, and fails with 503 after a second death", async () => {
   const world = new World({});
   world.objects.set("once", { etag: "1", bytes: mebi, deaths: 1 });
   using lease = await world.cache.acquire("once", never);
@@ -252,12 +252,12 @@ test("a load that meets the end of the container is made again by its successor,
       error.message.startsWith("the container ended while it loaded the model"),
   );
   assert.equal(world.objects.get("always")?.deaths, 7);
-  // The deaths took the other model too.
+  // The other model was lost with its container.
   assert.equal(world.view.loadedCount, 0);
   assert.equal(world.cache.memoryUsedBytes, 0);
 });
 
-test("agents of one node hold no more than it has together: others give up what is beyond their promise, and what cannot fit is told", async () => {
+test("caches on one node together stay within its memory; each evicts what exceeds its guarantee, and a load that cannot fit gets 507", async () => {
   const nodeMemory = new NodeMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
   const plain = new World({}, new MemoryDisk(), { nodeMemory });
   const promised = new World({}, new MemoryDisk(), { nodeMemory, guaranteedBytes: 30 * mebi });
@@ -269,13 +269,13 @@ test("agents of one node hold no more than it has together: others give up what 
   for (const name of ["a", "b", "c", "d"]) {
     using _lease = await plain.cache.acquire(name, never);
   }
-  // Without the 30 that are promised to the other one.
+  // 30 MiB are guaranteed to the other cache.
   assert.deepEqual(held(), [3, 0]);
   const leases = [];
   for (const name of ["a", "b", "c", "d"]) leases.push(await promised.cache.acquire(name, never));
   assert.deepEqual(held(), [1, 4]);
   assert.ok(plain.cache.memoryUsedBytes + promised.cache.memoryUsedBytes <= 100 * mebi);
-  // The other one is busy: it is waited for.
+  // The other cache's models are busy, so the load waits.
   using _last = await plain.cache.acquire("d", never);
   const waiting = plain.cache.acquire("a", never);
   await nextTick();

@@ -15,7 +15,7 @@ const loaded = (id: string, more: Partial<ModelState> = {}): ModelState => ({
   ...more,
 });
 
-test("a model is loaded, on its way while it loads or a request waits for it, or absent", () => {
+test("a model's copy is \"coming\" while it loads or a request waits for it, then \"loaded\", and otherwise \"absent\"", () => {
   const view = new ModelsView({ keepsModels: true });
   assert.equal(view.copyOf("a"), "absent");
   const waiting = view.demand.begin("a");
@@ -26,7 +26,7 @@ test("a model is loaded, on its way while it loads or a request waits for it, or
   assert.deepEqual([view.copyOf("a"), view.loadedCount, view.memoryBytesOf("a")], ["coming", 0, 0]);
   view.changed(loaded("a"));
   assert.deepEqual([view.copyOf("a"), view.loadedCount, view.memoryBytesOf("a")], ["loaded", 1, 45]);
-  // Another version takes its place while the old one still has a request.
+  // A new version replaces the old one, which still has a request.
   view.changed(loaded("a", { isCurrent: false, pinCount: 1 }));
   assert.equal(view.copyOf("a"), "absent");
   view.changed(loaded("new", { target: "a" }));
@@ -36,7 +36,7 @@ test("a model is loaded, on its way while it loads or a request waits for it, or
   assert.deepEqual([view.copyOf("a"), view.loadedCount], ["absent", 0]);
 });
 
-test("a container is busy with the models that most of its requests are for", () => {
+test("isBusyWith is true for the models that most of a container's requests are for", () => {
   const view = new ModelsView({ keepsModels: true });
   const one = view.demand.begin("a");
   assert.deepEqual([view.isBusyWith("a"), view.isBusyWith("b")], [true, false]);
@@ -46,7 +46,7 @@ test("a container is busy with the models that most of its requests are for", ()
   assert.equal(view.demand.of("a") + view.demand.of("b"), 0);
 });
 
-test("there is room where it is free or idle models give it up, and none in models that are in use or were used since", () => {
+test("hasRoomFor counts free memory and idle models that were not used since the given time", () => {
   const view = new ModelsView({ keepsModels: true });
   view.resized({ usedBytes: 80, capacityBytes: 100 });
   view.changed(loaded("a", { pinCount: 1 }));
@@ -57,7 +57,7 @@ test("there is room where it is free or idle models give it up, and none in mode
     [view.hasRoomFor(60, 4), view.hasRoomFor(60, 5), view.hasRoomFor(61, Infinity)],
     [false, true, false],
   );
-  // A request makes it the one that was used last.
+  // A request makes a model the most recently used one.
   view.used("a", 0, 6);
   view.used("b", 1, 7);
   view.used("b", 0, 8);

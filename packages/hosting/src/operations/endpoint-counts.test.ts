@@ -8,7 +8,7 @@ const endpoint = (at: EndpointRecord["state"]["at"], ...instanceCounts: readonly
   return { state: { at }, generations: [{ variants }] } as unknown as EndpointRecord;
 };
 
-test("a start tells in one line how many endpoints there are in each state, and their instances", () => {
+test("the fields of the start's log line are the numbers of endpoints in each state and of their instances", () => {
   const records = [endpoint("InService", 2, 1), endpoint("InService", 0), endpoint("Failed")];
   assert.deepEqual(endpointCountFields(records), { endpoints: 3, InService: 2, Failed: 1, instances: 3 });
 });

@@ -12,7 +12,7 @@ const gpu = {
   ],
 };
 
-test("an instance's GPU use is the utilization of the GPUs of its processes, and the share of memory that they hold", () => {
+test("an instance's GPU use is the utilization of its processes' GPUs and their share of those GPUs' memory", () => {
   const other = { ...gpu, utilization: 0.25, processes: [{ pid: 2, memoryBytes: 500 }] };
   const elsewhere = { ...gpu, processes: [{ pid: 9, memoryBytes: 900 }] };
   assert.deepEqual(gpuUsageOf([gpu, other, elsewhere], new Set([1, 2, 3])), { busy: 0.75, memory: 0.9 });

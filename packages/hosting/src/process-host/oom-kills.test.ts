@@ -8,18 +8,18 @@ import { startDetached } from "@galatea/base/processes";
 import { readOomKillCount } from "./oom-kills.ts";
 import { ProcessContainer } from "./process-container.ts";
 
-test("the kernel's count of OOM kills is a number, or null", () => {
+test("readOomKillCount returns a number, or null without a count in the kernel", () => {
   const count = readOomKillCount();
   assert.ok(count === null || (Number.isSafeInteger(count) && count >= 0), String(count));
 });
 
 for (const [about, counts, isOutOfMemory] of [
-  ["was killed while the kernel ended nothing", [4, 4], false],
-  ["was killed as the kernel counted another", [4, 5], true],
-  ["was killed long after the kernel ended something else", [4, 5, 5], false],
-  ["was killed where the kernel does not count", [null, null], false],
+  ["is killed while the kernel's OOM count stays the same", [4, 4], false],
+  ["is killed while the kernel's OOM count rises", [4, 5], true],
+  ["is killed long after the kernel's OOM count rose", [4, 5, 5], false],
+  ["is killed on a kernel without an OOM count", [null, null], false],
 ] as const)
-  test(`a container that ${about} is${isOutOfMemory ? "" : " not"} said to have run out of memory`, async () => {
+  test(`a container that ${about} is${isOutOfMemory ? "" : " not"} reported as out of memory`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "oom-kills-"));
     const child = await startDetached({
       command: process.execPath,

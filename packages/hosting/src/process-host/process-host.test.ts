@@ -151,7 +151,7 @@ modelHostContract("process host", async () => {
   };
 });
 
-test("a process that the previous run started and was killed before it recorded is ended", async () => {
+test("a process that the previous run was killed before recording is ended by the next run", async () => {
   await using world = await openWorld();
   const { directory, store, unpacker } = world;
   const instancesDirectory = join(directory, "i");
@@ -202,7 +202,7 @@ async function openTrees() {
 
 modelTreesContract("directory trees", openTrees);
 
-test("trees of a previous run are listed in the order in which they were unpacked", async () => {
+test("model trees of a previous run are listed in the order in which they were unpacked", async () => {
   await using subject = await openTrees();
   for (const [index, target] of ["b", "a", "c"].entries()) {
     const model = await subject.put(target, 10);

@@ -21,7 +21,7 @@ print("worked", flush=True)
 time.sleep(600)
 `;
 
-test("the usage of a process includes its descendants, and CPU time of those that have ended", async () => {
+test("the usage of a process includes its descendants, and the CPU time of those that have ended", async () => {
   const child = spawn("python3", ["-c", family], { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const closed = once(child, "close");
   try {

@@ -4,11 +4,11 @@ import { isolationGaps, readIsolationCapabilities } from "./tenant-confinement.t
 
 const all = (1n << 41n) - 1n;
 
-test("root with all capabilities on a current kernel lacks nothing", () => {
+test("root with all capabilities on a current kernel has no isolation gaps", () => {
   assert.deepEqual(isolationGaps({ isRoot: true, capabilities: all, landlock: 6 }), {});
 });
 
-test("each gap is reported with its reason, for other users, fewer capabilities and older kernels", () => {
+test("each isolation gap is reported with its reason, for other users, fewer capabilities and older kernels", () => {
   const asUser = isolationGaps({ isRoot: false, capabilities: 0n, landlock: 7 });
   assert.deepEqual(Object.keys(asUser), ["users", "view", "disk"]);
   assert.equal(asUser.users, "the platform does not run as root");
@@ -25,7 +25,7 @@ test("each gap is reported with its reason, for other users, fewer capabilities 
   ]);
 });
 
-test("the means of this process are read from its kernel", () => {
+test("the isolation capabilities of this process are read from the kernel", () => {
   const { isRoot, capabilities, landlock } = readIsolationCapabilities();
   assert.equal(isRoot, process.geteuid?.() === 0);
   assert.ok(capabilities >= 0n && landlock >= 0);

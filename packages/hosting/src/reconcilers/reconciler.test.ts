@@ -280,7 +280,7 @@ class Callers {
 const recordsIn = ({ held }: DocumentMemory) =>
   [...held.values()].filter(({ kind }) => kind === toyKind).map(({ body }) => JSON.parse(body) as ToyRecord);
 
-test("after any events, refused and failed writes, and kills between any two steps, every record comes to a state that stays, one action at a time", async () => {
+test("property: after any events, failed writes and kills every record reaches a stable state, with one action at a time per record", async () => {
   const numbers = fc.array(fc.nat(2 ** 16), { minLength: 50, maxLength: 400 });
   await fc.assert(
     fc.asyncProperty(fc.array(asks, { minLength: 2, maxLength: 25 }), numbers, async (all, thrown) => {

@@ -18,7 +18,7 @@ function openLog() {
 
 const entered = { what: "endpoint", name: "mine", at: "Creating", tookMs: null, reason: null };
 
-test("a line has the record's name, its state and the seconds that it took; a failure is a warning with its reason", () => {
+test("a log line has the record's name, its state and the elapsed seconds; a failure is a warning with its reason", () => {
   const { lines, log } = openLog();
   log.entered(entered);
   log.entered({ ...entered, at: "InService", tookMs: 2345 });
@@ -30,7 +30,7 @@ test("a line has the record's name, its state and the seconds that it took; a fa
   ]);
 });
 
-test("ten thousand changes at once are twenty lines of each level and their counts", () => {
+test("ten thousand changes at once are logged as 20 lines of each level and a count of the rest", () => {
   const { lines, log, lastWindow } = openLog();
   for (let count = 0; count < 10_000; count++) {
     log.entered({ ...entered, at: count % 2 === 0 ? "Creating" : "InService" });
@@ -47,7 +47,7 @@ test("ten thousand changes at once are twenty lines of each level and their coun
   assert.equal(lines.length, 43);
 });
 
-test("what is counted when the platform stops is written", () => {
+test("disposing a state log writes the pending counts", () => {
   const { lines, log } = openLog();
   for (let count = 0; count < 21; count++) log.entered(entered);
   log[Symbol.dispose]();

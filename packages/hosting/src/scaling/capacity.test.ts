@@ -35,7 +35,7 @@ const policy = (adjustmentType: AdjustmentType, steps: readonly StepAdjustment[]
   configuration: {},
 });
 
-test("a tracked capacity is the fewest that keep the metric at or under its target", () => {
+test("targetTrackingCapacity returns the fewest instances that keep the metric at or below its target", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0, max: 1e6, noNaN: true }),
@@ -52,7 +52,7 @@ test("a tracked capacity is the fewest that keep the metric at or under its targ
   assert.deepEqual([targetTrackingCapacity(0.1 + 0.2, 0.3, 10), targetTrackingCapacity(0, 5, 3)], [10, 0]);
 });
 
-test("policies together want the most, and nothing less while one does not know its metric", () => {
+test("combinedCapacity returns the largest capacity of all policies, and no scale-in while one has no data", () => {
   assert.deepEqual(
     [
       combinedCapacity([3, 5], 4),
@@ -64,7 +64,7 @@ test("policies together want the most, and nothing less while one does not know 
   );
 });
 
-test("the bounds hold whatever is wanted, and what does not change says why", () => {
+test("property: a decision stays within the bounds, and a decision to do nothing has a reason", () => {
   fc.assert(
     fc.property(fc.integer({ min: -5, max: 50 }), fc.integer({ min: 0, max: 10 }), fc.nat(10), (wanted, min, more) => {
       const state = { ...running, minCapacity: min, maxCapacity: min + more, desired: min + Math.floor(more / 2) };
@@ -85,7 +85,7 @@ test("the bounds hold whatever is wanted, and what does not change says why", ()
   );
 });
 
-test("a cooldown lets more through and nothing less, and a suspension holds its own direction", () => {
+test("a cooldown allows larger changes in its direction and delays scale-in, and a suspension blocks its direction", () => {
   const before = { atMs: running.nowMs - 1000, from: 2, to: 4, cooldownMs: 60_000 };
   const at = (state: Partial<CapacityState>, wanted: number) => {
     const decision = decideCapacity(wanted, { ...running, desired: 4, ...state });
@@ -100,7 +100,7 @@ test("a cooldown lets more through and nothing less, and a suspension holds its 
   assert.deepEqual([at({ suspended }, 3), at({ suspended }, 5)], ["suspended", 5]);
 });
 
-test("steps are chosen by the distance from the threshold, bounds mirrored below it", () => {
+test("the step is chosen by the distance of the metric from the threshold", () => {
   const out = [
     { lower: 0, upper: 10, adjustment: 1 },
     { lower: 10, upper: null, adjustment: 3 },
@@ -121,7 +121,7 @@ test("steps are chosen by the distance from the threshold, bounds mirrored below
   );
 });
 
-test("percentages round as the service does, and what a cooldown has added counts", () => {
+test("percentages are rounded as by Application Auto Scaling, and instances added during the cooldown count towards the step", () => {
   const percent = (adjustment: number, desired: number, magnitude = 0) =>
     stepScalingCapacity(policy("PercentChangeInCapacity", [{ lower: null, upper: null, adjustment }], magnitude), 1, {
       ...running,
@@ -137,7 +137,7 @@ test("percentages round as the service does, and what a cooldown has added count
   assert.equal(stepScalingCapacity(policy("ExactCapacity", [{ lower: 0, upper: null, adjustment: 7 }]), 1, running), 7);
 });
 
-test("steps with a gap, an overlap or two ends without bound are refused", () => {
+test("stepAdjustmentsError reports gaps, overlaps and several unbounded ends", () => {
   const fault = (...bounds: readonly (readonly [number | null, number | null])[]) =>
     stepAdjustmentsError(bounds.map(([lower, upper]) => ({ lower, upper, adjustment: 1 })));
   assert.equal(fault([0, 10], [10, null]), null);

@@ -67,7 +67,7 @@ class Bench implements AsyncDisposable {
   }
 }
 
-test("a change whose end a full disk does not take is over when there is room", async () => {
+test("a scaling activity whose final write fails on a full disk becomes Successful when there is space", async () => {
   await using bench = await Bench.open();
   let isFull = true;
   let refused = 0;
@@ -88,7 +88,7 @@ test("a change whose end a full disk does not take is over when there is room", 
   });
 });
 
-test("bounds that the resource cannot follow are set all the same, and an activity tells it", async () => {
+test("bounds that the resource rejects are stored, and a Failed activity has the reason", async () => {
   await using bench = await Bench.open();
   bench.refusal = "the account has no more instances";
   await bench.scaling.register(target);
@@ -100,7 +100,7 @@ test("bounds that the resource cannot follow are set all the same, and an activi
   assert.match(activity?.statusMessage ?? "", /Reason: the account has no more instances$/);
 });
 
-test("a policy whose alarms cannot be made is not there", async () => {
+test("a policy whose alarms cannot be created is not stored", async () => {
   await using bench = await Bench.open({ alarmsMax: 1 });
   await bench.scaling.register(target);
   await assert.rejects(bench.scaling.putPolicy(policy, policyAlarmArn), { code: "LimitExceeded" });
@@ -108,7 +108,7 @@ test("a policy whose alarms cannot be made is not there", async () => {
   assert.deepEqual(bench.alarmNames, []);
 });
 
-test("a target goes with what can go of its policies' alarms", async () => {
+test("deregistering a target deletes its policies, and keeps only alarms that composite alarms depend on", async () => {
   await using bench = await Bench.open();
   await bench.scaling.register(target);
   const second: TargetTrackingPolicy = {

@@ -24,7 +24,7 @@ function runs(of: Schedule, after: string, count: number): readonly (string | nu
   return found;
 }
 
-test("cron counts days of the week from Sunday as 1, and takes lists, steps, last days and years", () => {
+test("cron expressions count days of the week from Sunday as 1 and support lists, steps, last days and years", () => {
   for (const [expression, expected] of [
     ["cron(0 10 * * ? *)", ["2026-11-22T10:00", "2026-11-23T10:00"]],
     ["cron(15 12 ? * MON-FRI *)", ["2026-11-23T12:15", "2026-11-24T12:15"]],
@@ -38,7 +38,7 @@ test("cron counts days of the week from Sunday as 1, and takes lists, steps, las
     assert.deepEqual(runs(schedule(expression), "2026-11-22T00:00:00Z", 2), expected, expression);
 });
 
-test("times are those of the time zone, through its summer time too", () => {
+test("times of a schedule follow its time zone, through daylight saving time too", () => {
   const berlin = { timezone: "Europe/Berlin" };
   assert.deepEqual(runs(schedule("cron(0 9 * * ? *)", berlin), "2026-03-28T00:00:00Z", 2), [
     "2026-03-28T08:00",
@@ -50,7 +50,7 @@ test("times are those of the time zone, through its summer time too", () => {
   ]);
 });
 
-test("a rate counts from its start, and every time is after the one asked from", () => {
+test("a rate counts from its start time, and each next time is later than the given one", () => {
   const unit = fc.constantFrom(
     ["minutes", 60_000] as const,
     ["hours", 3_600_000] as const,
@@ -73,12 +73,12 @@ test("a rate counts from its start, and every time is after the one asked from",
   assert.equal(nextRunMs(schedule("rate(1 minute)", { startMs: 1000 }), 0), 1000);
 });
 
-test("nothing runs before the start or after the end", () => {
+test("a schedule has no times before its start or after its end", () => {
   const of = schedule("cron(0 10 * * ? *)", { startMs: ms("2026-12-01T10:00:00Z"), endMs: ms("2026-12-02T10:00:00Z") });
   assert.deepEqual(runs(of, "2026-11-22T00:00:00Z", 3), ["2026-12-01T10:00", "2026-12-02T10:00", null]);
 });
 
-test("what is no schedule is refused with what is wrong", () => {
+test("the error for an invalid schedule says what is wrong", () => {
   for (const [expression, told] of [
     ["every day", /at\(\.\.\.\), rate/],
     ["rate(0 minutes)", /no rate/],

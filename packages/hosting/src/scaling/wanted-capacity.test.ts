@@ -34,7 +34,7 @@ const state = {
   lastIn: null,
 };
 
-test("a step is made of the ten seconds that set the alarm off, in the midst of a minute", async () => {
+test("stepCapacity reads the 10 s periods in which the alarm was set off, even in the middle of a minute", async () => {
   const ranges: { readonly startMs: number; readonly endMs: number }[] = [];
   const reading = {
     clock: new SteppedClock(),
@@ -50,7 +50,7 @@ test("a step is made of the ten seconds that set the alarm off, in the midst of 
   assert.deepEqual(ranges, [{ startMs: startMs + 20_000, endMs: startMs + 40_000 }]);
 });
 
-test("a metric beyond all numbers is no metric", async () => {
+test("trackingCapacity returns null for an infinite metric", async () => {
   const clock = new SteppedClock();
   const tracking: TargetTrackingPolicy = {
     ...facts,
@@ -73,7 +73,7 @@ test("a metric beyond all numbers is no metric", async () => {
   };
   const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
   const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: clock.epochMs() };
-  // None runs just now: so many times infinity is not even a number.
+  // No instance is running, and 0 times infinity is NaN.
   const capacity = { desired: 1, running: 0, isMoving: false };
   const alarmed = { policy: tracking, event, capacity, steadySinceMs: 0 };
   assert.equal(await trackingCapacity(reading, [tracking], alarmed), null);

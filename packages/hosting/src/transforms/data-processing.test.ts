@@ -38,7 +38,7 @@ async function roundsOf<Result>(task: Promise<Result>): Promise<{ result: Result
   return { result, rounds };
 }
 
-test("rows of a long answer are joined in pieces, between which the event loop has its turn, and all in their order", async () => {
+test("the rows of a long response are joined in order, in chunks that yield to the event loop", async () => {
   const count = 30_000;
   const [answer, rows] = [answers(count), inputs(count)];
   const { result, rounds } = await roundsOf(processResponse(answer, rows, joining, turnsOf()));
@@ -50,7 +50,7 @@ test("rows of a long answer are joined in pieces, between which the event loop h
   assert.ok(rounds >= pieces - 3, `${rounds} rounds of the event loop for ${pieces} pieces`);
 });
 
-test("a payload that is not split is filtered in pieces, and its bytes stay what they are where no filter looks at them", async () => {
+test("an unsplit payload is filtered in chunks, and without filters its bytes are unchanged", async () => {
   const count = 30_000;
   const payload = inputs(count);
   const { result, rounds } = await roundsOf(filterRows(payload, joining, turnsOf()));
@@ -62,14 +62,14 @@ test("a payload that is not split is filtered in pieces, and its bytes stay what
   assert.deepEqual((await filterRows(bytes, csv, turnsOf())).body, bytes);
 });
 
-test("a job that is stopped goes on with no further piece", async () => {
+test("joining stops at the next chunk when the job is aborted", async () => {
   const of = turnsOf();
   const processed = processResponse(answers(30_000), inputs(30_000), joining, of);
   of.abort.abort(new Error("stopped"));
   await assert.rejects(processed, /stopped/);
 });
 
-test("an answer with another number of rows than the payload has is refused", async () => {
+test("a response with another number of rows than its payload is rejected", async () => {
   await assert.rejects(
     processResponse(answers(2), inputs(3), joining, turnsOf()),
     /the container returned 2 rows for 3: the input cannot be joined to its output/,

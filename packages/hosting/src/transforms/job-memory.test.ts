@@ -10,7 +10,7 @@ const open = () => {
   return { budget, memory: new JobMemory(budget) };
 };
 
-test("objects wait for bytes in the order of asking, and the first of them never waits", async () => {
+test("waiting objects get memory in the order of their requests, except that the oldest object never waits", async () => {
   const { memory } = open();
   const [first, second, third] = [memory.open(), memory.open(), memory.open()];
   using _first = first;
@@ -19,14 +19,14 @@ test("objects wait for bytes in the order of asking, and the first of them never
   assert.equal(third.tryHold(20), null);
   const order: string[] = [];
   const waits = third.hold(20, never).then(() => order.push("third"));
-  // It would fit, and must not overtake.
+  // It would fit, but the third object has waited longer.
   assert.equal(second.tryHold(5), null);
   const later = second.hold(5, never).then(() => order.push("second"));
   assert.ok(first.tryHold(150) !== null);
   assert.equal(memory.usedBytes, 240);
   first[Symbol.dispose]();
   await new Promise(setImmediate);
-  // Now the second is the first, and is let past.
+  // The second object is the oldest now, so it no longer waits.
   assert.deepEqual(order, ["second"]);
   held.shrinkTo(10);
   await Promise.all([waits, later]);
@@ -36,7 +36,7 @@ test("objects wait for bytes in the order of asking, and the first of them never
   assert.equal(memory.usedBytes, 0);
 });
 
-test("what jobs hold is taken from the budget of all requests, and given back whichever way an object ends", async () => {
+test("a job's memory is taken from the budget of all requests and released when its object ends", async () => {
   const { budget, memory } = open();
   {
     using one = memory.open();
@@ -51,7 +51,7 @@ test("what jobs hold is taken from the budget of all requests, and given back wh
   assert.deepEqual([budget.usedBytes, memory.usedBytes], [0, 0]);
 });
 
-test("who gives up waiting lets the next one past, and bytes that come for an object that is over go back", async () => {
+test("a cancelled wait lets the next object proceed, and memory granted to an ended object is released", async () => {
   const { memory } = open();
   using first = memory.open();
   const second = memory.open();

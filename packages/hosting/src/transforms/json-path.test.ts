@@ -12,7 +12,7 @@ const picked = (path: string, value: unknown) => {
   return JSON.stringify(selectJsonPath(parsed, value));
 };
 
-test("paths pick one, or several as an array or an object", () => {
+test("a JSONPath selects one value, or several as an array or an object", () => {
   const row = ["a", "b", "c", "d"];
   assert.equal(picked("$", row), '["a","b","c","d"]');
   assert.equal(picked("$[1:]", row), '["b","c","d"]');
@@ -28,7 +28,7 @@ test("paths pick one, or several as an array or an object", () => {
   assert.equal(picked("$['__proto__','id']", parseJsonExactly('{"__proto__":1,"id":2}')), '{"__proto__":1,"id":2}');
 });
 
-test("what is no path, and what a row does not have, is refused", () => {
+test("invalid paths are rejected, and a path that a row does not contain is an error", () => {
   for (const path of [
     "a",
     "$..a",
@@ -48,11 +48,11 @@ test("what is no path, and what a row does not have, is refused", () => {
   assert.throws(() => picked("$['a','b']", { a: 1 }), /finds no attribute 'b'/);
 });
 
-test("fields keep their quotes, and commas within them", () => {
+test("splitCsvRow keeps the quotes of fields and the commas inside them", () => {
   assert.deepEqual(splitCsvRow('a,"b,""c""",,d'), ["a", '"b,""c"""', "", "d"]);
 });
 
-test("outputs are below their prefix under the path that inputs have below theirs", () => {
+test("outputKey gives an object its path below the output prefix that it has below the input prefix", () => {
   const target = { bucket: "bkt", key: "out" };
   assert.equal(outputKey("in/a/x.csv", "in/", target), "out/a/x.csv.out");
   assert.equal(outputKey("in/a/x.csv", "in", target), "out/a/x.csv.out");
@@ -60,7 +60,7 @@ test("outputs are below their prefix under the path that inputs have below their
   assert.equal(outputKey("in/x1", "in/x", { bucket: "bkt", key: "" }), "x1.out");
 });
 
-test("a progress names what is done beyond the first object that is not", () => {
+test("the progress of a job is the last object before the first unfinished one, and the finished objects after it", () => {
   const order = new ObjectProgress(null);
   const object = (ordinal: number) => {
     const place = { bucket: "bkt", key: `k${ordinal}` };

@@ -61,7 +61,7 @@ const withMagic = array(oneof(bytes, constant(magic)), { maxLength: 6 }).map((pa
 const text = string({ minLength: 1, maxLength: 30 }).map((each) => Buffer.from(each.replaceAll(/[\r\n]/g, "x")));
 
 for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
-  test(`${format}: the records are found however the object is cut into pieces`, () => {
+  test(`${format}: the same records are found however the object is chunked`, () => {
     const records = array(format === "Line" ? text : withMagic, { maxLength: 12 });
     hold(
       property(records, array(nat(), { maxLength: 8 }), (contents, places) => {
@@ -76,7 +76,7 @@ for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
     );
   });
 
-  test(`${format}: bytes that are no records are refused in a sentence, or are lines`, () => {
+  test(`${format}: invalid bytes are rejected with a TransformError, or are lines`, () => {
     hold(
       property(bytes, (noise) => {
         try {
@@ -89,7 +89,7 @@ for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
     );
   });
 
-  test(`${format}: a record that is longer than a payload is refused before it is all there`, () => {
+  test(`${format}: a record longer than a payload is rejected before all of it has arrived`, () => {
     const whole = framings[format](Buffer.alloc(200, "a"));
     assert.throws(
       () => openSplitter(format, 100).push(whole.subarray(0, 190)),
@@ -98,7 +98,7 @@ for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
   });
 }
 
-test("a TFRecord with another checksum than its own is refused", () => {
+test("a TFRecord with a wrong checksum is rejected", () => {
   // The CRC-32C of these digits is e3069283; TensorFlow's mask makes this of it.
   assert.equal(maskedCrc32c(Buffer.from("123456789")), 0xc78ab0e5);
   const damaged = tfRecord(Buffer.from("abc"));
@@ -106,7 +106,7 @@ test("a TFRecord with another checksum than its own is refused", () => {
   assert.throws(() => split("TFRecord", [damaged]), /record 1 has a wrong checksum/);
 });
 
-test("records are packed in their order into payloads as long as may be, and no longer", () => {
+test("property: records are packed in order into payloads that are as long as possible within the limit", () => {
   const sizes = array(integer({ min: 1, max: 100 }), { maxLength: 40 });
   hold(
     property(sizes, (lengths) => {
@@ -131,7 +131,7 @@ test("records are packed in their order into payloads as long as may be, and no 
   );
 });
 
-test("a join keeps no more of the records than a payload may have, however little of them is sent", () => {
+test("a payload with a join ends when the records' original bytes reach the limit, even if it is short", () => {
   const packer = new PayloadPacker("MultiRecord", 100);
   const original = Buffer.alloc(60, "o");
   const payloads = Array.from({ length: 5 }, () =>

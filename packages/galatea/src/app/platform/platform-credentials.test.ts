@@ -86,7 +86,7 @@ const allAnswered = {
   sts: "answered",
 };
 
-test("who signs with the platform's key is answered by every service, others by none", async () => {
+test("every service accepts requests that are signed with the platform's key, and rejects all others", async () => {
   assert.deepEqual(await outcomes(key), allAnswered);
   assert.deepEqual(await outcomes({ ...key, secretAccessKey: "another-secret" }), {
     s3: "SignatureDoesNotMatch 403",
@@ -104,7 +104,7 @@ test("who signs with the platform's key is answered by every service, others by 
   });
 });
 
-test("who does not sign is refused, whatever it asks for, before its body is taken", async () => {
+test("an unsigned request gets 403 for every operation, before its body is read", async () => {
   const target = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels" };
   const liveTail = { ...target, "x-amz-target": "Logs_20140328.StartLiveTail" };
   for (const [method, path, headers] of [
@@ -123,7 +123,7 @@ test("who does not sign is refused, whatever it asks for, before its body is tak
   }
 });
 
-test("bodies that are held to be verified take no more memory than there is for requests, and give it back", async () => {
+test("bodies that wait for signature verification are limited to the request memory, which is released afterwards", async () => {
   const budget = memory.bytesMax;
   const taken: ClientRequest[] = [];
   const credential = `${key.accessKeyId}/20260101/us-east-1/sagemaker/aws4_request`;
@@ -149,14 +149,14 @@ test("bodies that are held to be verified take no more memory than there is for 
   assert.deepEqual(await outcomes(key), allAnswered);
 });
 
-test("a presigned address gives an object to who has it, from any page, and no other", async () => {
+test("a presigned URL gives access to its object and to no other", async () => {
   const url = await getSignedUrl(new S3Client(at()), new GetObjectCommand({ Bucket: "bkt", Key: "k" }));
   const answer = await fetch(url);
   assert.equal(await answer.text(), "text");
   assert.equal((await fetch(url.replace("/bkt/k", "/bkt/other"))).status, 403);
 });
 
-test("a session that STS lent is let in with its token, and not without", async () => {
+test("credentials from AssumeRole are accepted with their session token and rejected without it", async () => {
   const role = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
   const asked = new AssumeRoleCommand({ RoleArn: role, RoleSessionName: "session" });
   const { Credentials: lent } = await new STSClient(at()).send(asked);
@@ -168,7 +168,7 @@ test("a session that STS lent is let in with its token, and not without", async 
   );
 });
 
-test("a request that names one key and is signed with another is refused", async () => {
+test("a request that names one key and is signed with another is rejected", async () => {
   const expires = Math.floor(Date.now() / 1000) + 60;
   const signature = createHmac("sha1", key.secretAccessKey).update(`GET\n\n\n${expires}\n/bkt/k`).digest("base64");
   const query = new URLSearchParams({ AWSAccessKeyId: key.accessKeyId, Expires: `${expires}`, Signature: signature });
@@ -179,7 +179,7 @@ test("a request that names one key and is signed with another is refused", async
   assert.match(await answer.text(), /The request names more than one access key/);
 });
 
-test("the key of a data directory is made once, for its owner's eyes, whoever asks first", async () => {
+test("eight concurrent starts create one key for a data directory, in a file that only its owner can read", async () => {
   const path = credentialsPath(dataDirectories(join(root, "fresh"), {}));
   const source = findKeySource(null, {}, path);
   const all = await Promise.all(Array.from({ length: 8 }, () => readOwnerKeys(source, silentLogger)));
@@ -193,7 +193,7 @@ test("the key of a data directory is made once, for its owner's eyes, whoever as
   assert.match(await readFile(path, "utf8"), /^\[default\]\naws_access_key_id = GALA/);
 });
 
-test("a key that a disk has damaged is kept aside and made anew, and told", async () => {
+test("a damaged credentials file is renamed, replaced by a new key, and logged", async () => {
   const path = join(root, "damaged", "credentials");
   const source = findKeySource(null, {}, path);
   await mkdir(join(root, "damaged"));
@@ -208,7 +208,7 @@ test("a key that a disk has damaged is kept aside and made anew, and told", asyn
   assert.equal((await readdir(join(root, "damaged"))).length, 2);
 });
 
-test("a file of keys is read as the AWS tools read theirs, with every profile", async () => {
+test("a credentials file is parsed as by the AWS tools, with the keys of every profile", async () => {
   const path = join(root, "keys");
   const text =
     "# two\n[default]\naws_access_key_id=AAAA\naws_secret_access_key = one=/+secret\n\n[ci]\nregion = x\n" +
@@ -220,7 +220,7 @@ test("a file of keys is read as the AWS tools read theirs, with every profile", 
   ]);
 });
 
-test("keys that nobody could sign with are refused in one sentence", () => {
+test("the error for invalid keys is one sentence that names the problem", () => {
   for (const [text, sentence] of [
     ["", /^f has no aws_access_key_id/],
     ["aws_access_key_id=AAAA\naws_secret_access_key=12345678", /^f has no aws_access_key_id/],

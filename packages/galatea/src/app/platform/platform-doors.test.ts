@@ -92,7 +92,7 @@ async function roles(): Promise<string> {
   return body;
 }
 
-test("a name that was rebound to this machine creates no model, and reads no object", async () => {
+test("a request with an unknown Host header (DNS rebinding) gets 403: it creates no model and reads no object", async () => {
   const headers = { ...operation("CreateModel"), host: "evil.example:8770" };
   const { status, body } = await send("POST", "/", headers, model());
   assert.equal(status, 403);
@@ -105,18 +105,18 @@ test("a name that was rebound to this machine creates no model, and reads no obj
   assert.match(read.body, /<Code>AccessDenied<\/Code>/);
 });
 
-test("a name that the platform was given is known", async () => {
+test("a host name of --allowed-host is accepted", async () => {
   assert.equal((await send("GET", "/bkt/page.html", { host: "Platform.Example" })).status, 200);
 });
 
-test("an image whose address is an action of the query API does nothing", async () => {
+test("a GET or HEAD of a query API action, as from an image URL, gets 405 and has no effect", async () => {
   const { status, body } = await send("GET", `/?${createRole}`, {});
   assert.equal(status, 405, body);
   assert.equal((await send("HEAD", `/?${createRole}`, {})).status, 405);
   assert.doesNotMatch(await roles(), /intruder/);
 });
 
-test("a form of another site does nothing", async () => {
+test("a form of another site gets 403 and has no effect", async () => {
   const headers = { ...evil, "content-type": "application/x-www-form-urlencoded" };
   assert.equal((await send("POST", "/", headers, createRole)).status, 403);
   const hidden = { origin: "null", "content-type": "text/plain" };
@@ -124,12 +124,12 @@ test("a form of another site does nothing", async () => {
   assert.doesNotMatch(await roles(), /intruder/);
 });
 
-test("a text/plain post of another site deletes no object", async () => {
+test("a text/plain POST of another site deletes no object", async () => {
   assert.equal((await send("POST", "/bkt?delete", { ...evil, "content-type": "text/plain" }, deletion)).status, 403);
   assert.equal((await send("GET", "/bkt/page.html", {})).status, 200);
 });
 
-test("a page of another site invokes no endpoint, and gets a refusal that its script could read", async () => {
+test("a page of another site cannot invoke an endpoint, and gets 403 with a JSON message", async () => {
   const { status, body } = await send(
     "POST",
     "/endpoints/e/invocations",
@@ -143,21 +143,21 @@ test("a page of another site invokes no endpoint, and gets a refusal that its sc
   );
 });
 
-test("a page that another program of this machine serves is another site too", async () => {
+test("a page of another port of this machine counts as another site", async () => {
   const headers = { ...operation("CreateModel"), "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" };
   assert.equal((await send("POST", "/", headers, model())).status, 403);
   assert.equal((await send("PUT", "/bkt/other", { origin: "http://127.0.0.1:1" }, "x")).status, 403);
   assert.deepEqual(await models(), []);
 });
 
-test("no preflight is answered as if the page were welcome", async () => {
+test("a CORS preflight of another site gets 403 without access-control headers", async () => {
   const headers = { ...evil, "access-control-request-method": "DELETE" };
   const { status, headers: answered } = await send("OPTIONS", "/bkt/page.html", headers);
   assert.equal(status, 403);
   assert.equal(answered["access-control-allow-origin"], undefined);
 });
 
-test("pages of an origin that is allowed may use OpenAI's API, and nothing else", async () => {
+test("pages of an allowed origin may use OpenAI's API and nothing else", async () => {
   const page = { origin: "https://chat.example", "sec-fetch-site": "cross-site" };
   const asks = { ...page, "access-control-request-method": "POST", "access-control-request-headers": "authorization" };
   for (const path of ["/v1/chat/completions", "/endpoints/e/openai/v1/chat/completions"]) {
@@ -187,14 +187,14 @@ test("pages of an origin that is allowed may use OpenAI's API, and nothing else"
   }
 });
 
-test("a stored page is data: its type is not guessed and its scripts do not run", async () => {
+test("a stored page is served with nosniff and a sandbox policy, so that its scripts do not run", async () => {
   const { headers } = await send("GET", "/bkt/page.html", {});
   assert.equal(headers["content-type"], "text/html");
   assert.equal(headers["x-content-type-options"], "nosniff");
   assert.match(String(headers["content-security-policy"]), /^sandbox;/);
 });
 
-test("the CONNECT proxy reaches no other program of this machine", async () => {
+test("the CONNECT proxy refuses connections to other programs of this machine", async () => {
   const { hostname: host, port } = new URL(platform.url);
   const status = await new Promise((resolve, reject) => {
     const asked = ask({ host, port, method: "CONNECT", path: `127.0.0.1:${port}`, agent: false });
@@ -207,7 +207,7 @@ test("the CONNECT proxy reaches no other program of this machine", async () => {
   assert.equal(status, 403);
 });
 
-test("CreateModel's Environment reaches neither the server's process nor another listener", async () => {
+test("CreateModel rejects variables that would act on the server's process or open another listener", async () => {
   for (const environment of [
     { NODE_OPTIONS: "--import=data:text/javascript,1" },
     { LD_PRELOAD: "/tmp/x.so" },

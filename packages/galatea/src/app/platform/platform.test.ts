@@ -72,7 +72,7 @@ async function stored(): Promise<string[]> {
     .sort();
 }
 
-test("a connection on which no byte of a body arrives any more is ended, and nothing is left of its object", async () => {
+test("a connection whose body stalls is closed after the time-out, and no bytes of its object remain", async () => {
   const sagemaker = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels" };
   const untouched = await stored();
   const stalled = [
@@ -94,7 +94,7 @@ test("a connection on which no byte of a body arrives any more is ended, and not
   assert.deepEqual(await stored(), untouched);
 });
 
-test("a client that is slow but steady is not ended, however long its body takes", async () => {
+test("a slow upload that keeps sending bytes completes, however long it takes", async () => {
   const sending = begin("PUT", "/bkt/slow", { "content-length": 8 });
   for (let sent = 0; sent < 8; sent++) {
     sending.request.write("x");
@@ -104,7 +104,7 @@ test("a client that is slow but steady is not ended, however long its body takes
   assert.deepEqual(await finish(begin("GET", "/bkt/slow", {})), { status: 200, body: "x".repeat(8) });
 });
 
-test("requests that arrive while a platform takes up what the last one left wait until it is ready", async () => {
+test("requests that arrive while a platform recovers the previous run's state wait until it is ready", async () => {
   const port = Number(new URL(platform.url).port);
   await platform[Symbol.asyncDispose]();
   // Trees of instances that ended without tidying up: removing them is part of the start, and takes it a moment.

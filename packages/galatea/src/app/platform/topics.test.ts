@@ -132,7 +132,7 @@ async function verified({ pages }: Bench, message: Record<string, string>): Prom
   return verify.verify(publicKey, message["Signature"] ?? "", "base64");
 }
 
-test("an endpoint confirms by the link that it was sent, and then gets signed messages", async (t) => {
+test("an SNS endpoint confirms by the URL that it was sent, and then receives signed messages", async (t) => {
   const hook = await receiver(t);
   await using bench = await open(t);
   const asked = await subscribed(bench, hook);
@@ -170,7 +170,7 @@ test("an endpoint confirms by the link that it was sent, and then gets signed me
   assert.deepEqual(bench.topics.subscriptions(arn), []);
 });
 
-test("who has not confirmed gets nothing, and a raw subscription the message alone", async (t) => {
+test("an unconfirmed subscription receives no messages, and a raw subscription receives the message text alone", async (t) => {
   const [silent, raw] = [await receiver(t), await receiver(t)];
   await using bench = await open(t);
   await subscribed(bench, raw, { isRaw: true });
@@ -184,7 +184,7 @@ test("who has not confirmed gets nothing, and a raw subscription the message alo
   await assert.rejects(bench.topics.confirm(arn, "guessed", true), /Invalid parameter: Token/);
 });
 
-test("a message is tried four times, twenty seconds apart, unless the endpoint says that it never wants it", async (t) => {
+test("a message is delivered in up to four attempts, 20 s apart, and in one if the endpoint returns a final error", async (t) => {
   const [busy, refusing] = [await receiver(t, [200, 500, 0, 429]), await receiver(t, [200, 400])];
   await using bench = await open(t, { clock: fast });
   await subscribed(bench, busy);
@@ -199,7 +199,7 @@ test("a message is tried four times, twenty seconds apart, unless the endpoint s
   assert.equal(refusing.received.length, 2);
 });
 
-test("what is published is told after the end of a platform, and what was told is not told again", async (t) => {
+test("published messages that were not delivered are delivered after a restart, and delivered ones are not repeated", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "gal-topics-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const documents = new DocumentMemory();
@@ -222,7 +222,7 @@ test("what is published is told after the end of a platform, and what was told i
   assert.ok(await verified(bench, JSON.parse(hook.received.at(-1)?.body ?? "") as Record<string, string>));
 });
 
-test("programs of this machine are sent nothing unless the operator says so, by no name either, and clouds' own addresses never", async (t) => {
+test("messages are not sent to addresses of this machine unless the operator allows it, and never to cloud metadata addresses", async (t) => {
   const hook = await receiver(t);
   const { port } = new URL(hook.url);
   const documents = new DocumentMemory();
@@ -259,7 +259,7 @@ async function counted({ series }: Bench, metricName: string): Promise<number> {
   return points.reduce((all, { sum }) => all + sum, 0);
 }
 
-test("a filter keeps messages from its subscription alone, and they are counted", async (t) => {
+test("a filter policy drops messages only for its own subscription, and the dropped messages are counted", async (t) => {
   const [all, some] = [await receiver(t), await receiver(t)];
   await using bench = await open(t);
   await subscribed(bench, all, { isRaw: true });
@@ -276,7 +276,7 @@ test("a filter keeps messages from its subscription alone, and they are counted"
   assert.equal(await counted(bench, "NumberOfNotificationsFilteredOut-InvalidMessageBody"), 1);
 });
 
-test("a delivery policy says how often a message is tried, how many come a second, and with which content type", async (t) => {
+test("a delivery policy sets the number of attempts, the messages per second and the content type", async (t) => {
   const hook = await receiver(t, [200, 500, 500]);
   const documents = new DocumentMemory();
   await using bench = await open(t, { documents, clock: fast });
@@ -303,7 +303,7 @@ test("a delivery policy says how often a message is tried, how many come a secon
   assert.ok(fast.epochMs() - beganAtMs >= 20_000, String(fast.epochMs() - beganAtMs));
 });
 
-test("an endpoint that redirects is not followed, and of one that answers without end nothing is kept", async (t) => {
+test("a redirect of an endpoint is not followed, and a response without end is not buffered", async (t) => {
   const elsewhere = await receiver(t);
   let writtenBytes = 0;
   let requestCount = 0;
@@ -344,7 +344,7 @@ test("an endpoint that redirects is not followed, and of one that answers withou
   assert.ok(writtenBytes < 64 * 2 ** 20, String(writtenBytes));
 });
 
-test("deliveries are logged as a topic's roles ask for it, in SNS's form, and no others", async (t) => {
+test("deliveries are logged in SNS's format when the topic's feedback roles request it", async (t) => {
   const hook = await receiver(t, [200, 200, 400]);
   await using bench = await open(t);
   await subscribed(bench, hook);

@@ -21,7 +21,7 @@ function lazy(mayWarmUp?: () => Promise<boolean>) {
   return { backend: lazyBackend({ name: "echo", open, ...(mayWarmUp && { mayWarmUp }) }), told };
 }
 
-test("a backend is opened to be warmed up only where nothing has to be made for it", async () => {
+test("a backend is warmed up at the start only if mayWarmUp returns true", async () => {
   for (const [mayWarmUp, expected] of [
     [undefined, []],
     [() => Promise.resolve(false), []],
@@ -34,7 +34,7 @@ test("a backend is opened to be warmed up only where nothing has to be made for 
   }
 });
 
-test("a backend that was closed while that was found out is not opened any more", async () => {
+test("a backend that is disposed while mayWarmUp is pending is not opened", async () => {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const { backend, told } = lazy(() => promise);
   const warming = backend.warmUp();

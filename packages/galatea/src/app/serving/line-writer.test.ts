@@ -35,7 +35,7 @@ class SlowReader implements LineTarget {
 
 const options = { waitingCharsMax: 40, droppedLine: (count: number) => `(${count} dropped)\n` };
 
-test("lines come in their order; of those that did not come, the log tells how many they were", async () => {
+test("log lines are written in order, and dropped lines are replaced by their count", async () => {
   const step = fc.oneof(fc.integer({ min: 1, max: 30 }), fc.constant("take" as const));
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
@@ -60,7 +60,7 @@ test("lines come in their order; of those that did not come, the log tells how m
   );
 });
 
-test("what is not taken costs its lines and not those behind it", async () => {
+test("a failed write loses its own lines and no later ones", async () => {
   const reader = new SlowReader();
   const writer = new LineWriter(reader, options);
   writer.write("bad\n");
@@ -71,7 +71,7 @@ test("what is not taken costs its lines and not those behind it", async () => {
   assert.deepEqual([reader.lost, reader.taken], [["bad\n"], "good\n"]);
 });
 
-test("at the end of the process what still waits is written as it stands", async () => {
+test("writeNow writes pending lines synchronously at the end of the process", async () => {
   const reader = new SlowReader();
   const writer = new LineWriter(reader, options);
   for (const line of ["under way\n", "waiting\n", "dropped, because it is too long to wait\n"]) writer.write(line);

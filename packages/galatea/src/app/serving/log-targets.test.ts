@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { LineWriter } from "./line-writer.ts";
 import { fileTarget } from "./log-targets.ts";
 
-test("lines that a full disk does not take are on stderr, with a sentence that says so", async (t) => {
+test("log lines that a full disk rejects go to stderr with the reason", async (t) => {
   const told = t.mock.method(process.stderr, "write", () => true);
-  // Linux's device that takes nothing, because it is full.
+  // Every write to this device of Linux fails with ENOSPC.
   const writer = new LineWriter(fileTarget("/dev/full"), { waitingCharsMax: 1000, droppedLine: () => "" });
   writer.write("I1122 a line\n");
   await writer.written();

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { modelOutput } from "./model-output.ts";
 
-test("a line is printed as it is, and what a reader is too slow for is counted, not kept", async () => {
+test("a line of model output is printed unchanged, and lines that a slow reader does not accept are dropped and counted", async () => {
   const written: string[] = [];
   let taken: () => void = () => {};
   const stream = new Writable({
@@ -29,7 +29,7 @@ test("a line is printed as it is, and what a reader is too slow for is counted, 
   assert.equal(written.at(-1), "afterwards\n");
 });
 
-test("lines of one turn leave in one write", async () => {
+test("the lines of one event loop tick are printed in one write", async () => {
   const writes: number[] = [];
   const stream = new Writable({
     writev(chunks, done) {

@@ -15,7 +15,7 @@ before(async () => {
 
 after(() => rm(data, { recursive: true }));
 
-test("the library is found in the environment that was set up, and its processes find CUDA's beside it", async () => {
+test("the GPU build of ONNX Runtime is found in the installed environment, and LD_LIBRARY_PATH has the CUDA libraries", async () => {
   const frameworks = join(data, "frameworks");
   const directories = { frameworks: [frameworks] };
   const warnings: string[] = [];

@@ -14,7 +14,7 @@ import { watchPings } from "./ping-watch.ts";
 const root = await mkdtemp(join(tmpdir(), "pings-"));
 after(() => rm(root, { recursive: true, force: true }));
 
-test("onSilent is called when no ping came for the whole grace, which begins with the open listeners and with each ping", async () => {
+test("onSilent is called when no ping arrives for the grace period, which restarts at the opening of the listeners and at each ping", async () => {
   let nowNs = 0;
   const timers: { readonly ms: number; readonly fire: () => void }[] = [];
   const clock: Clock = {
@@ -44,7 +44,7 @@ test("onSilent is called when no ping came for the whole grace, which begins wit
   assert.equal(silentCount, 1);
 });
 
-test("a server with --end-without-pings-secs loads its models for longer, and stops when pings end", async () => {
+test("a server with --end-without-pings-secs keeps running while its models load, and stops when pings stop", async () => {
   const repository = join(root, "models");
   await mkdir(join(repository, "one", "1"), { recursive: true });
   await writeFile(join(repository, "one", "config.pbtxt"), 'backend: "python" max_batch_size: 0');

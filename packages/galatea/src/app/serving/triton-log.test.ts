@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createTritonLog } from "./triton-log.ts";
 
-test("a log file that can no longer be written costs its lines and nothing else; one that never could is refused", async () => {
+test("a log file whose directory vanishes loses lines until the directory is back; a file that cannot be opened at the start is an error", async () => {
   const root = mkdtempSync(join(tmpdir(), "galatea-log-"));
   const directory = join(root, "below");
   const file = join(directory, "server.log");
