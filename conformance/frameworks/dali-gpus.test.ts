@@ -20,7 +20,7 @@ interface Said {
   readonly CPU: { readonly answer: readonly number[]; readonly given: Given };
 }
 
-test("a pipeline keeps its operators for a GPU where its instance is on one, and what they give is copied from there", async () => {
+test("a DALI pipeline on a GPU instance keeps its GPU operators, and its outputs are copied from the GPU", async () => {
   const { python } = await ensureFramework("dali");
   const program = fileURLToPath(new URL("dali_gpus.py", import.meta.url));
   const { stdout } = await promisify(execFile)(python, [program]);

@@ -16,7 +16,7 @@ async function isAnswered(model: string, factor: number): Promise<void> {
   assert.deepEqual([...found], [factor, 2.5 * factor, -3 * factor]);
 }
 
-test("damaged and harmful files fail their load with a sentence, and a model beside them goes on", async () => {
+test("damaged and malicious DALI files fail their load with an error, and another model keeps responding", async () => {
   for (const model of models.refused) {
     const error = await load(models.server, model);
     assert.notEqual(error, null, `${model} was loaded`);
@@ -26,7 +26,7 @@ test("damaged and harmful files fail their load with a sentence, and a model bes
   assert.equal(existsSync(models.marker), false, "a file's own code was run");
 });
 
-test("operators that are not served are named", async () => {
+test("the error for an unsupported DALI operator names it", async () => {
   const sentences: Readonly<Record<string, RegExp>> = {
     python_function: /operator 'PythonFunction' \(double\) calls a function of the process that wrote the file/,
     reads: /operator 'readers\.File' \(double\) reads files itself/,
@@ -38,14 +38,14 @@ test("operators that are not served are named", async () => {
     assert.match((await load(models.server, model))!, sentence);
 });
 
-test("what is written by hand is a pipeline, and hints that ask for a petabyte are not followed", async () => {
+test("handwritten pipelines load, and a memory hint of a petabyte is ignored", async () => {
   for (const model of ["by_hand", "of_2021", "hints"]) {
     assert.equal(await load(models.server, model), null);
     await isAnswered(model, 1);
   }
 });
 
-test("what fails when it runs fails its request", async () => {
+test("a pipeline that fails at run time fails only its request", async () => {
   for (const model of ["bad_type", "huge"]) {
     assert.equal(await load(models.server, model), null);
     const reply = await infer(models.server, model, [floats("value", [1, 2], [1, 2])], ["double"]);
@@ -54,10 +54,10 @@ test("what fails when it runs fails its request", async () => {
   }
 });
 
-test("files with flipped bits and files that end too early load or fail, and end nothing", async () => {
+test("bit-flipped and truncated DALI files load or fail, and no process dies", async () => {
   const ask = (model: string) => infer(models.server, model, [floats("value", [1, 2], [1, 2])], ["double"]);
   const goodAnswers = () => isAnswered("good", 2);
-  // Bits of names that tell people where a pipeline was written change nothing.
+  // Bits in debug names have no effect, so some flipped files load.
   const flipped = await shareRefused(models, { prefix: "flipped_", ask, goodAnswers });
   assert.ok(flipped > 1 / 4, `${flipped} of them failed`);
   const cut = await shareRefused(models, { prefix: "cut_", ask, goodAnswers });

@@ -67,7 +67,7 @@ function assertGreys(answers: readonly Event[], expected: readonly (readonly num
     );
 }
 
-test("a video is answered a batch of sequences at a time, and the next one begins anew", async () => {
+test("a video is returned in responses of one batch of frame sequences each, and the next video starts from its first frame", async () => {
   const whole = 3 * framesOfSequence;
   for (const [model, rest] of [
     ["padded", [...greys.slice(whole), 0, 0, 0]],
@@ -80,7 +80,7 @@ test("a video is answered a batch of sequences at a time, and the next one begin
   }
 });
 
-test("what is no video, or ends too early, fails with a sentence or has fewer frames, and the model goes on", async () => {
+test("an invalid video fails with an error, a truncated one has fewer frames, and the model keeps responding", async () => {
   const refused = await streamed("padded", Buffer.from("this is no video"));
   assert.equal(refused.length, 1);
   assert.match(refused[0]?.error ?? "", /^Runtime error: .*Failed to create video decoder/s);
@@ -91,7 +91,7 @@ test("what is no video, or ends too early, fails with a sentence or has fewer fr
   assert.equal((await streamed("padded", seventeenFrames)).length, 2);
 });
 
-test("a decoupled model without a video gives one answer", async () => {
+test("a decoupled DALI model without a video input sends one response", async () => {
   assert.equal(await load(fixture.server, "plain"), null);
   assert.deepEqual(
     (await streamed("plain", Uint8Array.of(3, 1, 2))).map(({ frames }) => frames),
@@ -99,7 +99,7 @@ test("a decoupled model without a video gives one answer", async () => {
   );
 });
 
-test("libraries that the operator names are loaded, and a model names none", async () => {
+test("DALI plugins are loaded when the operator names them, and a model's configuration cannot name any", async () => {
   const maps = readFileSync(`/proc/${await workerOf(fixture, "plain")}/maps`, "latin1");
   assert.ok(maps.includes(plugin));
   assert.match(
@@ -108,7 +108,7 @@ test("libraries that the operator names are loaded, and a model names none", asy
   );
 });
 
-test("a video in a model that is not decoupled, or beside another input, is refused with what to do", async () => {
+test("a video input is rejected with advice in a model that is not decoupled or has other inputs", async () => {
   assert.match((await load(fixture.server, "refuse_coupled")) ?? "", /such a model needs model_transaction_policy/);
   assert.match(
     (await load(fixture.server, "refuse_two_inputs")) ?? "",

@@ -31,7 +31,7 @@ async function isAnswered({ model, inputs, outputs }: Case): Promise<void> {
   }
 }
 
-test("the second pipeline is a fork: it takes no second import, and little memory", async () => {
+test("further DALI models are forks of the first: their loads import nothing and take little memory", async () => {
   const ms: number[] = [];
   for (const model of ["frames", "named", "inception_strings"]) {
     const began = performance.now();
@@ -39,7 +39,7 @@ test("the second pipeline is a fork: it takes no second import, and little memor
     ms.push(performance.now() - began);
   }
   const [first, ...further] = ms;
-  // The least counts: a busy machine may hold any of them up.
+  // The fastest load counts, because a busy machine may delay any of them.
   assert.ok(Math.min(...further) < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
   for (const one of fixture.cases.filter(({ model }) => model === "inception_strings")) await isAnswered(one);
   for (const [model, megabytes] of [
@@ -53,7 +53,7 @@ test("the second pipeline is a fork: it takes no second import, and little memor
 
 const models = () => [...new Set(fixture.cases.map(({ model }) => model))];
 
-test("pipelines that were made for a GPU answer byte for byte as DALI does on the CPU, alone and beside others in a batch", async () => {
+test("pipelines made for a GPU return byte for byte what DALI returns on the CPU, alone and in a batch", async () => {
   const made = await readFile(join(fixture.repository, "inception", "1", "model.dali"), "latin1");
   assert.match(made, /mixed/);
   for (const model of models()) assert.equal(await load(fixture.server, model), null, model);
@@ -61,7 +61,7 @@ test("pipelines that were made for a GPU answer byte for byte as DALI does on th
   await Promise.all([...fixture.cases, ...fixture.cases].map(isAnswered));
 });
 
-test("photographs come out as another decoder and another scaler give them", async () => {
+test("decoded and resized photographs are close to the results of an independent decoder and scaler", async () => {
   assert.equal(await load(fixture.server, "inception"), null);
   const script = fileURLToPath(new URL("dali_truth.py", import.meta.url));
   for (const photograph of fixture.photographs) {
@@ -78,14 +78,14 @@ test("photographs come out as another decoder and another scaler give them", asy
     const differences = truth.map((one, index) => Math.abs(one - found[index]!)).toSorted();
     const mean = differences.reduce((sum, one) => sum + one, 0) / differences.length;
     const spread = truth.reduce((sum, one) => sum + Math.abs(one), 0) / truth.length;
-    // A step of a pixel is 0.017. Decoders may round otherwise, scalers filter otherwise at edges.
+    // One step of a pixel's value is 0.017. Decoders may round differently, and scalers may filter edges differently.
     assert.ok(mean < 0.02, `${photograph}: on the mean ${mean} beside values of ${spread}`);
     assert.ok(differences[Math.floor(differences.length * 0.99)]! < 0.15, photograph);
     assert.ok(spread > 0.5, `${photograph}: the truth is constant`);
   }
 });
 
-test("what a configuration leaves out is the pipeline's", async () => {
+test("tensors that config.pbtxt omits are completed from the DALI pipeline", async () => {
   assert.equal(await load(fixture.server, "thumbnails"), null);
   const response = await fetch(`http://127.0.0.1:${fixture.server.httpPort}/v2/models/thumbnails/config`);
   const config = (await response.json()) as Record<string, unknown> &
@@ -103,7 +103,7 @@ test("what a configuration leaves out is the pipeline's", async () => {
   assert.ok("dynamic_batching" in config);
 });
 
-/** How often the model has run batches of more rows than that. */
+/** Returns the number of batches with more than `rows` rows that the model has run. */
 async function batchesAbove(model: string, rows: number): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${fixture.server.httpPort}/v2/models/${model}/stats`);
   const { model_stats: all } = (await response.json()) as {
@@ -113,17 +113,17 @@ async function batchesAbove(model: string, rows: number): Promise<number> {
   return larger.reduce((sum, { compute_infer: { count } }) => sum + count, 0);
 }
 
-test("requests whose samples have different shapes are one batch", async () => {
+test("requests with samples of different shapes run in one batch", async () => {
   assert.equal(await load(fixture.server, "loudness"), null);
   const sounds = fixture.cases.filter(({ model }) => model === "loudness");
   assert.equal(new Set(sounds.map(({ inputs: [sound] }) => sound!.shape.join())).size, sounds.length);
   const before = await batchesAbove("loudness", 2);
-  // Each has two rows, and no two are of one length.
+  // Each request has two rows, and all requests have different lengths.
   for (let round = 0; round < 10; round++) await Promise.all(sounds.map(isAnswered));
   assert.ok((await batchesAbove("loudness", 2)) > before, "no batch had more than one request");
 });
 
-test("an image that is none fails its own request, and no other of its batch", async () => {
+test("an invalid image fails its own request and no other request of its batch", async () => {
   assert.equal(await load(fixture.server, "inception_waits"), null);
   const whole = fixture.cases
     .filter(({ model, inputs: [picture] }) => model === "inception" && picture!.shape[0] === 1)
@@ -142,7 +142,7 @@ test("an image that is none fails its own request, and no other of its batch", a
   for (let round = 0; round < 3; round++) await Promise.all([broken(), ...whole.map(isAnswered)]);
 });
 
-test("samples of one request that differ in what comes out are named", async () => {
+test("the error for a request whose output samples have different shapes names the shapes", async () => {
   assert.equal(await load(fixture.server, "thumbnails"), null);
   const data = await readFile(fixture.photographs[0]!);
   const encoded = { name: "encoded", datatype: "UINT8", shape: [2, data.length], data: Buffer.concat([data, data]) };
@@ -188,7 +188,7 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
 ];
 
 for (const [model, sentence] of refusals)
-  test(`${model}: the load fails with a sentence`, async () => {
+  test(`${model}: the load fails with the expected error`, async () => {
     const error = await load(fixture.server, model);
     assert.notEqual(error, null);
     const own = error!

@@ -74,7 +74,7 @@ function best(scores: readonly number[]): readonly (readonly [label: string, sco
   return ordered.toSorted((a, b) => b[1] - a[1]).slice(0, 5);
 }
 
-test("pictures in, classes out, on an endpoint of one ensemble and beside sentences on one of many models, which scales while pictures wait", async () => {
+test("an ensemble classifies photographs on a single-model and on a multi-model endpoint, which scales out under load", async () => {
   await using platform = await ScriptedPlatform.openFast(500);
   const program = beside("../../examples/boto3/image_ensemble.py");
   const sentences = await assembleSentences();
@@ -106,7 +106,7 @@ test("pictures in, classes out, on an endpoint of one ensemble and beside senten
       );
       for (const [place, [, score]] of found.entries())
         assert.ok(Math.abs(score - wanted[place]![1]) < 1e-4, `${line}, and not ${JSON.stringify(wanted)}`);
-      // Another decoder and another scaler see nearly the same picture.
+      // An independent decoder and scaler give nearly the same scores.
       const [label, score] = best(independent[index]!)[0]!;
       assert.equal(found[0]![0], label, line);
       assert.ok(Math.abs(found[0]![1] - score) < 0.02, `${line}, and by TensorFlow alone ${label} ${score}`);
@@ -115,7 +115,7 @@ test("pictures in, classes out, on an endpoint of one ensemble and beside senten
   assert.equal(firsts.size, photographs.length, "the network says the same of all pictures");
 });
 
-test("two ensembles and a T5 answer side by side on one endpoint as each does alone, while they are replaced", async () => {
+test("two ensembles and a T5 model on one endpoint give the results that each gives alone, while they are replaced", async () => {
   const t5 = join(directory, "t5");
   const { repository: sentences, golden } = await assembleSentences();
   await assembleT5(t5);
@@ -134,7 +134,7 @@ test("two ensembles and a T5 answer side by side on one endpoint as each does al
   await platform.run(beside("one_endpoint.py"), [join(directory, "expected.json")]);
 });
 
-test("the pipeline is one for a GPU, as the articles make it", async () => {
+test("the image pipeline of the example has GPU operators, as in AWS's articles", async () => {
   const file = await readFile(join(directory, "models", "dali", "1", "model.dali"), "latin1");
   assert.match(file, /mixed/);
 });

@@ -14,7 +14,7 @@ before(async () => {
 after(() => platform[Symbol.asyncDispose]());
 
 for (const kind of ["pytorch", "scikit-learn"]) {
-  test(`the sagemaker SDK v3: ModelBuilder with an inference_spec, in the container of ${kind}`, async () => {
+  test(`the sagemaker SDK v3 deploys a ModelBuilder with an inference_spec in the ${kind} container`, async () => {
     const output = await platform.run(program, [kind], { proxy: true, environment: "sagemaker-v3" });
     assert.equal(output.match(/^ok/gm)?.length, 3, output);
   });

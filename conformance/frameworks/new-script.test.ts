@@ -8,7 +8,7 @@ import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 
-test("what galatea new --script writes deploys an endpoint that answers, with the real boto3", async () => {
+test("the project of galatea new --script deploys an endpoint with boto3 and gets predictions", async () => {
   await using platform = await ScriptedPlatform.open();
   await ensureFramework("sklearn");
   const folder = join(platform.directory, "first");

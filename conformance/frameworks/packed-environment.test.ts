@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
-test("T5 answers from its packed environment what numpy computes of the same weights, and its endpoint scales under load", async () => {
+test("T5 in a packed environment returns the tokens that numpy computes from the same weights, and its endpoint scales", async () => {
   const sentences = [
     "translate English to German: The house is wonderful.",
     "summarize: the train leaves at seven and arrives at noon.",
@@ -32,7 +32,7 @@ test("T5 answers from its packed environment what numpy computes of the same wei
     found,
     expected.map(({ answer }) => answer),
   );
-  // Both would pass with anything if the network said the same of all sentences, or always the same token.
+  // Equal results for all sentences, or one repeated token, would make the comparison meaningless.
   assert.equal(new Set(found.map(String)).size, sentences.length);
   for (const tokens of found) assert.ok(new Set(tokens).size > 5, String(tokens));
   for (const { margin } of expected) assert.ok(margin > 0.01, `a near tie: ${margin}`);

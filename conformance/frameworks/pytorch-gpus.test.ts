@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ensureFramework } from "../environments/index.ts";
 
-test("a module and its inputs are put on the GPU of their instance, and one that is not there is refused", async () => {
+test("a PyTorch module and its inputs are moved to the GPU of their instance, and a missing GPU fails the load", async () => {
   const { python } = await ensureFramework("pytorch");
   const program = fileURLToPath(new URL("pytorch_gpus.py", import.meta.url));
   const { stdout } = await promisify(execFile)(python, [program]);

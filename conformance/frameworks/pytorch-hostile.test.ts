@@ -26,7 +26,7 @@ async function goodAnswers(): Promise<void> {
   assert.equal(reply.outputs.get("OUTPUT__0")!.data.length, 16);
 }
 
-test("what is damaged or runs code is refused in a sentence, and its neighbour goes on", async () => {
+test("damaged PyTorch files and files with code are rejected with an error, and another model keeps responding", async () => {
   assert.ok(models.refused.length >= 13);
   for (const model of models.refused) {
     const error = await load(models.server, model);
@@ -38,7 +38,7 @@ test("what is damaged or runs code is refused in a sentence, and its neighbour g
   }
 });
 
-test("a program of a file reads its own files and no others, and writes none", async () => {
+test("the program in a model file can read only its own files and cannot write any", async () => {
   const asking = await modelsOf(models, "asks_");
   assert.equal(asking.length, 6);
   const before = await readFile(secret);
@@ -52,7 +52,7 @@ test("a program of a file reads its own files and no others, and writes none", a
   }
 });
 
-test("a file that PyTorch dies of ends no other model", async () => {
+test("a file that crashes PyTorch ends no other model", async () => {
   assert.match(
     (await load(models.server, "deep"))!,
     /^load failed for model 'deep'.*is not healthy\. \(signal SIGSEGV/,
@@ -60,7 +60,7 @@ test("a file that PyTorch dies of ends no other model", async () => {
   await goodAnswers();
 });
 
-test("flipped bits, behind right checksums too, and files that end too early end no other model", async () => {
+test("bit-flipped (also with corrected checksums) and truncated files end no other model", async () => {
   const shares = ["flipped_", "cut_", "exported_flipped_", "exported_cut_", "resealed_"].map(
     async (prefix) => [prefix, await shareRefused(models, { prefix, ask, goodAnswers })] as const,
   );

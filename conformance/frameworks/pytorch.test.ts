@@ -25,7 +25,7 @@ before(async () => {
 });
 after(() => fixture[Symbol.asyncDispose]());
 
-test("the second model of a framework is a fork: it takes no second import", async () => {
+test("further PyTorch models are forks of the first: their loads import nothing", async () => {
   const ms: number[] = [];
   for (const model of ["same", "listed", "encoder_exported"]) {
     const began = performance.now();
@@ -33,13 +33,13 @@ test("the second model of a framework is a fork: it takes no second import", asy
     ms.push(performance.now() - began);
   }
   const [first, ...further] = ms;
-  // The least counts: a busy machine may hold any of them up.
+  // The fastest load counts, because a busy machine may delay any of them.
   assert.ok(Math.min(...further) < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
 });
 
 const modelFile = "/memfd:galatea-model-file";
 
-/** The bytes that are a process's alone, but for those of the file. */
+/** Returns the private bytes of a process, without those of the model file. */
 async function memoryOf(pid: number): Promise<number> {
   let bytes = 0;
   let isFile = false;
@@ -54,23 +54,23 @@ async function memoryOf(pid: number): Promise<number> {
 const restMsMax = 20_000;
 
 for (const model of ["same", "recurrent", "encoder", "resnet50", "encoder_exported", "wide"])
-  test(`a further model has 30 MB of its own at most beside its file, when it has answered and rests: ${model}`, async () => {
+  test(`an idle model has at most 30 MB of private memory besides its file: ${model}`, async () => {
     assert.equal(await load(fixture.server, model), null);
     for (const one of fixture.cases.filter((each) => each.model === model))
       for (let time = 0; time < 4; time++) await isAnswered(fixture, one);
     const pid = await workerOf(fixture, model);
-    // What its runs needed is given back a while after the last of them.
+    // The memory of its runs is released a while after the last one.
     await eventually(async () => (await memoryOf(pid)) <= 30e6, restMsMax);
   });
 
-/** The inode of the memory that a worker maps as its model's file; undefined where it maps none. */
+/** Returns the inode of the memory that a worker maps as its model's file; undefined if it maps none. */
 async function mappedFile(pid: number): Promise<string | undefined> {
   const maps = await readFile(`/proc/${pid}/maps`, "latin1");
   const line = maps.split("\n").find((each) => each.includes(modelFile));
   return line?.split(/\s+/)[4];
 }
 
-test("equal files are in memory once, whatever model or instance runs them", async () => {
+test("equal model files are in memory once for all models and instances", async () => {
   for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(fixture.server, model), null);
   const pids = [...(await workersOf(fixture, "drifting_once")), ...(await workersOf(fixture, "drifting_twice"))];
   assert.equal(pids.length, 3);
@@ -78,7 +78,7 @@ test("equal files are in memory once, whatever model or instance runs them", asy
   assert.ok(inodes[0] !== undefined && new Set(inodes).size === 1, String(inodes));
 });
 
-test("what a model writes to its weights nobody else sees, not even an instance of its own", async () => {
+test("a model's writes to its weights are invisible to other models and to its other instances", async () => {
   for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(fixture.server, model), null);
   const ask = async (model: string) => {
     const reply = await infer(fixture.server, model, [floats("INPUT__0", [1])], ["OUTPUT__0"]);
@@ -87,12 +87,12 @@ test("what a model writes to its weights nobody else sees, not even an instance 
   for (const expected of [1, 2, 3]) assert.equal(await ask("drifting_once"), expected);
   const answers = [];
   for (let time = 0; time < 8; time++) answers.push(await ask("drifting_twice"));
-  // Each instance counts for itself, from nothing on.
+  // Each instance counts its own requests, from zero.
   assert.equal(answers.filter((one) => one === 1).length, new Set(counted(answers)).size, String(answers));
   assert.equal(await ask("drifting_once"), 4);
 });
 
-/** Which of two counters each number may be of, by the order in which they came; throws where it can be of none. */
+/** Assigns each response to one of two counters, in the order of arrival; throws if a response fits neither. */
 function counted(answers: readonly number[]): readonly number[] {
   const counters: number[] = [];
   return answers.map((answer) => {
@@ -103,14 +103,14 @@ function counted(answers: readonly number[]): readonly number[] {
   });
 }
 
-test("every model answers what PyTorch itself computes, alone and beside others in a batch", async () => {
+test("every PyTorch model returns what PyTorch computes, alone and in a batch", async () => {
   const models = [...new Set(fixture.cases.map(({ model }) => model))];
   for (const model of models) assert.equal(await load(fixture.server, model), null, model);
   await Promise.all(fixture.cases.map((one) => isAnswered(fixture, one)));
   for (const one of fixture.cases) await isAnswered(fixture, one);
 });
 
-test("requests of one batch are one forward, and a request that does not fit fails alone", async () => {
+test("the requests of one batch share one forward call", async () => {
   const ones = (rows: number) =>
     floats(
       "INPUT__0",
@@ -130,11 +130,11 @@ test("requests of one batch are one forward, and a request that does not fit fai
     ],
   );
   assertClose(answers[2]!.data, answers[0]!.data, "the same picture");
-  // Those that come within 20 ms are: not each time on a busy machine.
+  // Only requests that arrive within 20 ms share a batch, which on a busy machine needs several tries.
   await eventually(async () => (await haveShared(fixture, "resnet50")) || (await ask(), false));
 });
 
-test("a model keeps its state, and what it does to its input nobody else sees", async () => {
+test("a model may overwrite its input, and every request still gets its own data", async () => {
   const values = Array.from({ length: 5000 }, (_, index) => index);
   for (let run = 0; run < 3; run++) {
     const reply = await infer(fixture.server, "in_place", [floats("INPUT__0", values)], ["OUTPUT__0"]);
@@ -142,7 +142,7 @@ test("a model keeps its state, and what it does to its input nobody else sees", 
   }
 });
 
-test("a model has the threads that its parameters say", async () => {
+test("a model has the number of threads that its parameters set", async () => {
   const counts = await Promise.all(
     [1, 3].map(async (count) => (await readdir(`/proc/${await workerOf(fixture, `threads_${count}`)}/task`)).length),
   );
@@ -150,7 +150,7 @@ test("a model has the threads that its parameters say", async () => {
   assert.deepEqual(counts, [1, 1 + 2 * (3 - 1)]);
 });
 
-test("a model that says nothing of threads has as many as PyTorch takes by itself, in each of its pools", async () => {
+test("without parameters for threads, a model has PyTorch's default numbers of threads", async () => {
   assert.equal(await load(fixture.server, "default_threads"), null);
   await isAnswered(
     fixture,
@@ -158,19 +158,20 @@ test("a model that says nothing of threads has as many as PyTorch takes by itsel
   );
 });
 
-/** How often the machine has given a process a page since it began. */
+/** Returns the number of minor page faults of a process. */
 async function faultsOf(pid: number): Promise<number> {
   const line = await readFile(`/proc/${pid}/stat`, "latin1");
   return Number(line.slice(line.lastIndexOf(")") + 2).split(" ")[7]);
 }
 
-test("what one run needed the next one has: its memory is not given back in between", async () => {
+test("memory of one run is reused by the next run without page faults", async () => {
   assert.equal(await load(fixture.server, "wide"), null);
   const one = fixture.cases.find(({ model }) => model === "wide")!;
   for (let run = 0; run < 4; run++) await isAnswered(fixture, one);
   const pid = await workerOf(fixture, "wide");
   const found: number[] = [];
-  // 48 MB are 11,719 pages. One run is enough, for on a busy machine the worker may rest between two: then it gives them back.
+  // 48 MB are 11,719 pages. One run without faults is enough, because on a busy machine the worker may release its
+  // memory between two runs.
   do {
     const before = await faultsOf(pid);
     await isAnswered(fixture, one);
@@ -204,7 +205,7 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
 ];
 
 for (const [model, sentence] of refusals)
-  test(`${model}: the load fails with a sentence`, async () => {
+  test(`${model}: the load fails with the expected error`, async () => {
     const error = await load(fixture.server, model);
     assert.notEqual(error, null);
     const own = error!
@@ -233,14 +234,14 @@ const failures: readonly [model: string, output: string, values: readonly number
 ];
 
 for (const [model, output, values, sentence] of failures)
-  test(`${model} fails its request, and goes on: ${String(sentence)}`, async () => {
+  test(`${model}: the request fails with the expected error, and the model stays loaded: ${String(sentence)}`, async () => {
     assert.equal(await load(fixture.server, model), null);
     const reply = await infer(fixture.server, model, [floats("INPUT__0", values, [values.length, 1])], [output]);
     if (typeof sentence === "string") assert.equal(reply.error, sentence);
     else assert.match(reply.error!, sentence);
   });
 
-test("a file is held as long as a worker has it, and no longer", async () => {
+test("the server keeps a model file open as long as a worker maps it, and no longer", async () => {
   const { server } = fixture;
   const unload = async (model: string) => {
     const url = `http://127.0.0.1:${server.httpPort}/v2/repository/models/${model}/unload`;
@@ -251,7 +252,7 @@ test("a file is held as long as a worker has it, and no longer", async () => {
   const inode = await mappedFile(await workerOf(fixture, "drifting_once"));
   const isHeld = async () => {
     const directory = `/proc/${server.pid}/fd`;
-    // Files on disks have such numbers, too.
+    // Files on disks may have an equal inode number, so the path is compared too.
     const isThere = async (path: string) =>
       (await readlink(path)).startsWith(modelFile) && String((await stat(path)).ino) === inode;
     const found = (await readdir(directory)).map((fd) => isThere(join(directory, fd)).catch(() => false));
@@ -265,7 +266,7 @@ test("a file is held as long as a worker has it, and no longer", async () => {
   await eventually(async () => !(await isHeld()));
 });
 
-test("models of one file fit where a copy for each of them would not: it is charged once", async () => {
+test("models with the same file are charged for it once", async () => {
   const again = join(fixture.repository, "resnet50_again");
   const file = join(fixture.repository, "resnet50", "1", "model.pt");
   await mkdir(join(again, "1"), { recursive: true });
@@ -283,7 +284,7 @@ test("models of one file fit where a copy for each of them would not: it is char
   }
 });
 
-test("a tenant's worker, kept to its own files, maps what the server holds of its model", async () => {
+test("a confined worker maps the model file from the server's memory", async () => {
   const server = await startGalatea({
     repositories: [fixture.repository],
     flags: ["--model-control-mode=explicit", "--worker-confinement=tenants"],

@@ -6,7 +6,7 @@ import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 
 const sessions = fileURLToPath(new URL("script_sessions.py", import.meta.url));
 
-test("stateful sessions with the real boto3: opened, continued, streamed, closed, over", async () => {
+test("boto3 opens, continues, streams in and closes stateful sessions of a script, and a closed session is rejected", async () => {
   await ensureFramework("sklearn");
   await using platform = await ScriptedPlatform.open();
   const output = await platform.run(sessions, [], { proxy: true });

@@ -51,7 +51,7 @@ function brokenOff(id: string, body: string): Promise<string> {
   });
 }
 
-test("a transform_fn that yields: its first part leaves before the last is made, and who leaves ends the generator", async () => {
+test("a transform_fn that yields sends its first chunk at once, and a client's disconnect closes the generator", async () => {
   await loaded(
     "yields",
     `
@@ -79,7 +79,7 @@ def transform_fn(m, data, ct, accept, context):
   assert.deepEqual([body, contentType], [`['"endless"']`, "text/plain"]);
 });
 
-test("a predict_fn that gives an iterator: its parts go through the output_fn; text goes as it is where there is none", async () => {
+test("chunks of a predict_fn that returns an iterator go through output_fn; without one, text is sent unchanged", async () => {
   const script = (more: string) => `
 streams = True
 def model_fn(d): return None
@@ -95,7 +95,7 @@ ${more}`;
   assert.equal((await server.invoke("whole", "a b", json)).body, "[A][B]");
 });
 
-test("what is raised before the first part is the toolkit's error, and later it ends the answer before its end", async () => {
+test("an exception before the first chunk gets the toolkit's error response, and a later one breaks the response off", async () => {
   await loaded(
     "raises",
     `
@@ -116,7 +116,7 @@ def transform_fn(m, data, ct, accept, context):
   await server.logged("ValueError: later");
 });
 
-test("a script whose process ends amidst its answer ends it before its end, and the next one is answered", async () => {
+test("a response breaks off when its script's process dies, and the next request is served", async () => {
   await loaded(
     "killed",
     `
@@ -137,7 +137,7 @@ def transform_fn(model, data, content_type, accept):
   assert.equal(text, "firstsecond");
 });
 
-test("a script with neither word that gives an iterator is answered whole, and its log says so", async () => {
+test("an iterator of a script without `yield` or `stream` is sent as a whole, and the log says so", async () => {
   const script =
     "def model_fn(d): return None\ndef transform_fn(m, d, c, a): return map(str.upper, d.split()), 'text/x'\n";
   await loaded("neither", script);
@@ -146,7 +146,7 @@ test("a script with neither word that gives an iterator is answered whole, and i
   await server.logged("the script returned an iterator, which is sent as a whole: with `streams = True` in the script");
 });
 
-test("a script that streams and gives an answer in one piece is answered as any other, and by whom a session is said it knows", async () => {
+test("a streaming script may return a whole response and can read and set session headers", async () => {
   await loaded(
     "session",
     `
@@ -162,7 +162,7 @@ def transform_fn(m, data, ct, accept, context):
   assert.equal(reply.headers["x-amzn-sagemaker-new-session-id"], "s1; Expires=2999-01-01T00:00:00Z");
 });
 
-test("a stream may take longer than a call may, as long as it goes on; one that says nothing for so long is ended", async () => {
+test("a stream may exceed the time limit of a call while chunks arrive; a silent one is ended after that limit", async () => {
   await loaded(
     "slow",
     `

@@ -28,7 +28,7 @@ const ask = (id: string, ...bodies: string[]) =>
     }),
   );
 
-test("a script that says so predicts for the rows of several requests at once", async () => {
+test("a script with joins_rows = True predicts the rows of several requests in one call", async () => {
   assert.equal((await server.load("joins", { "code/inference.py": script("joins_rows = True") })).status, 200);
   assert.deepEqual(await ask("joins", "[[1, 2]]", "[[3, 4], [5, 6]]", "[[7, 8]]", "[[0, 1]]"), [
     "[[3.0, 5.0]]",
@@ -38,7 +38,7 @@ test("a script that says so predicts for the rows of several requests at once", 
   ]);
 });
 
-test("a request that fails among others fails alone, and rows of another length are predicted by themselves", async () => {
+test("in a joined batch an invalid request fails alone, and rows of another length are predicted separately", async () => {
   assert.deepEqual(await ask("joins", "[[1, 2]]", "[[-1, 4]]", "[[7, 8]]", "nothing"), [
     "[[3.0, 1.0]]",
     "500 negative",
@@ -53,7 +53,7 @@ test("a request that fails among others fails alone, and rows of another length 
   ]);
 });
 
-test("a script that does not say so predicts for each request", async () => {
+test("a script without joins_rows predicts for each request separately", async () => {
   assert.equal((await server.load("alone", { "code/inference.py": script("") })).status, 200);
   assert.deepEqual(await ask("alone", "[[1, 2]]", "[[3, 4]]", "[[5, 6]]", "[[7, 8]]"), [
     "[[3.0, 1.0]]",

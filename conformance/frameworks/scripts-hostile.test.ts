@@ -44,7 +44,7 @@ const neighbourServes = async () => {
   assert.deepEqual([status, contentType, body], [200, "application/json", "[1]"]);
 };
 
-test("an input_fn that never ends loses its worker after the toolkit's time-out, and the model answers again", async () => {
+test("an input_fn that never returns loses its worker at the toolkit's time-out, and the model responds again", async () => {
   const script =
     "def model_fn(d): return None\ndef input_fn(data, ct):\n    while data == 'loop': pass\n    return data\n" +
     "def predict_fn(data, m): return data\ndef output_fn(p, accept): return p\n";
@@ -55,7 +55,7 @@ test("an input_fn that never ends loses its worker after the toolkit's time-out,
   assert.equal((await server.invoke("endless", "again", json)).body, "again");
 });
 
-test("an output of a gigabyte is an answer or an error of its own request, and ends nobody", async () => {
+test("an output of gigabytes is a response or an error of its own request, and no process dies", async () => {
   const script =
     "def model_fn(d): return None\ndef transform_fn(m, data, ct, accept): return b'x' * (1 << int(data))\n";
   assert.equal((await server.load("large", { "code/inference.py": script })).status, 200);
@@ -66,7 +66,7 @@ test("an output of a gigabyte is an answer or an error of its own request, and e
   assert.equal((await server.invoke("large", "10", json)).body.length, 1024);
 });
 
-test("a script reads nothing of its neighbour's, writes nothing of its own archive, and is no root", async () => {
+test("a script cannot read another model's files or write its own archive, and does not run as root", async () => {
   const script = `
 import json, os, sys
 def model_fn(model_dir): return model_dir
@@ -93,7 +93,7 @@ def transform_fn(model_dir, data, ct, accept):
     assert.match(String(seen[what]), /^(PermissionError|FileNotFoundError|OSError)$/, `${what}: ${body}`);
 });
 
-test("what a script raises, exits with or is damaged by is its own request's or its own load's", async () => {
+test("exceptions, exits and invalid scripts fail only their own request or load", async () => {
   const raises =
     "def model_fn(d): return None\ndef transform_fn(m, d, c, a):\n    class E(Exception):\n        def __str__(self): raise KeyError('x')\n    raise E()\n";
   assert.equal((await server.load("raises", { "code/inference.py": raises })).status, 200);
@@ -126,7 +126,7 @@ test("a pickled array in a request runs no code", async () => {
   assert.deepEqual([reply.status, /allow_pickle=False/.test(reply.body)], [500, true], reply.body);
 });
 
-test("requirements.txt: packages are the model's alone, nothing of them runs outside of it; what is more than packages fails the load", async () => {
+test("packages of requirements.txt are visible only to their model and run nothing outside of its sandbox; other lines fail the load", async () => {
   const script =
     "import tiny_extra\ndef model_fn(d): return None\ndef transform_fn(m, d, c, a): return str(tiny_extra.value)\n";
   const asked = { "code/inference.py": script, "code/requirements.txt": "tiny-extra==1.0\n" };
@@ -146,7 +146,7 @@ test("requirements.txt: packages are the model's alone, nothing of them runs out
   await neighbourServes();
 });
 
-test("a PYTHONPATH of the container's is its models', and runs nothing outside of their confinement", async () => {
+test("the container's PYTHONPATH applies to its models, and its code runs only inside their sandbox", async () => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-path-"));
   const ran = join(directory, "ran");
   await writeFile(join(directory, "sitecustomize.py"), `open(${JSON.stringify(ran)}, "w").close()`);
@@ -162,7 +162,7 @@ test("a PYTHONPATH of the container's is its models', and runs nothing outside o
   }
 });
 
-test("a further model costs a fork: its load and its memory", async () => {
+test("a further script model is a fork with less than 30 MB of its own", async () => {
   const loads: number[] = [];
   for (let index = 0; index < 10; index++) {
     const began = performance.now();

@@ -28,18 +28,18 @@ after(async () => {
 
 const run = (phase: string) => platform.run(program, [phase, directory], { proxy: true, environment: "sagemaker-v2" });
 
-test("the sagemaker SDK: SKLearnModel.deploy and predict, with a script that lies in S3; errors with the script's trace", async () => {
+test("the sagemaker SDK deploys a SKLearnModel with a script in S3, predicts, and gets errors with the script's traceback", async () => {
   await run("sklearn");
 });
 
-test("the sagemaker SDK: PyTorchModel.deploy and predict, with a script in the archive, and by the container's defaults", async () => {
+test("the sagemaker SDK deploys PyTorchModels, with a script in the archive and with the container's defaults, and predicts", async () => {
   await run("pytorch");
 });
 
-test("the sagemaker SDK: XGBoostModel.deploy and predict, and a MultiDataModel of it", async () => {
+test("the sagemaker SDK deploys an XGBoostModel and a MultiDataModel of it, and predicts", async () => {
   await run("xgboost");
 });
 
-test("the sagemaker SDK: MultiDataModel of archives with one script for all, and with scripts of their own", async () => {
+test("the sagemaker SDK deploys MultiDataModels with one script for all archives and with one script in each", async () => {
   await run("many");
 });

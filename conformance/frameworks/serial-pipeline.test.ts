@@ -29,7 +29,7 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-test("scikit-learn, linear learner and XGBoost are a pipeline, and answer as the libraries do; a linear learner of many is targeted", async () => {
+test("a pipeline of scikit-learn, linear learner and XGBoost returns what the libraries compute, also with a multi-model linear learner", async () => {
   // It compares what it is answered with what the libraries answer, and says what it has found.
   const said = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
   for (const line of [

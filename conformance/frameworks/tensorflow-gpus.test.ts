@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ensureFramework } from "../environments/index.ts";
 
-test("a session has the GPU of its instance and no other, and one that is not there is refused", async () => {
+test("a TensorFlow session sees only the GPU of its instance, and a missing GPU fails the load", async () => {
   const { python } = await ensureFramework("tensorflow");
   const program = fileURLToPath(new URL("tensorflow_gpus.py", import.meta.url));
   const { stdout } = await promisify(execFile)(python, [program]);

@@ -25,7 +25,7 @@ async function goodAnswers(): Promise<void> {
   assert.equal(reply.outputs.get("y")!.data.length, 16);
 }
 
-test("what is damaged or too large is refused in a sentence, and its neighbour goes on", async () => {
+test("damaged and oversized TensorFlow files are rejected with an error, and another model keeps responding", async () => {
   assert.ok(models.refused.length >= 20);
   for (const model of models.refused) {
     const error = await load(models.server, model);
@@ -37,7 +37,7 @@ test("what is damaged or too large is refused in a sentence, and its neighbour g
   }
 });
 
-test("a graph reads its own files and no others, and writes none", async () => {
+test("a graph can read only its own files and cannot write any", async () => {
   const asking = await modelsOf(models, "asks_");
   assert.ok(asking.length >= 7);
   for (const model of asking) {
@@ -49,7 +49,7 @@ test("a graph reads its own files and no others, and writes none", async () => {
   }
 });
 
-test("flipped bits and files that end too early end no other model", async () => {
+test("bit-flipped and truncated files end no other model", async () => {
   const flipped = await shareRefused(models, { prefix: "flipped_", ask, goodAnswers });
   assert.ok(flipped > 1 / 3, `${flipped} of them failed`);
   const cut = await shareRefused(models, { prefix: "cut_", ask, goodAnswers });

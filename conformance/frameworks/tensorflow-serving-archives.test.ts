@@ -20,7 +20,7 @@ function open(files: Files, env: Readonly<Record<string, string>> = {}): Promise
   return ScriptServer.open("tensorflow-serving", { SAGEMAKER_MULTI_MODEL: "false", ...env }, files);
 }
 
-test("several models in an archive, at any depth: the first serves, or the named default, and attributes choose", async () => {
+test("of several models in an archive the first or SAGEMAKER_TFS_DEFAULT_MODEL_NAME serves, and attributes select others", async () => {
   const files = {
     ...(await archives.filesUnder("export/Servo", "other")),
     ...(await archives.filesUnder(".", "lines")),
@@ -41,13 +41,13 @@ test("several models in an archive, at any depth: the first serves, or the named
   assert.equal((await server.ask("GET", "/ping")).status, 200);
 });
 
-test("versions at an archive's root are those of the model `model`; with batching, requests that come together run together", async () => {
+test("versions at an archive's root belong to the model `model`, and with batching concurrent requests run together", async () => {
   const files = {
     ...(await archives.filesUnder("1", "lines/line/1")),
     ...(await archives.filesUnder("2", "pair/1")),
     ...(await archives.filesUnder("3", "together/1")),
   };
-  // A batch begins when it is full: so many requests are sent at a time.
+  // A batch runs when it is full, so four requests are sent at a time.
   const env = {
     SAGEMAKER_TFS_ENABLE_BATCHING: "true",
     SAGEMAKER_TFS_MAX_BATCH_SIZE: "4",
@@ -81,7 +81,7 @@ test("versions at an archive's root are those of the model `model`; with batchin
   );
 });
 
-test("archives that hold nothing to serve, or what cannot be, fail their load with what is wrong, and nobody else's", async () => {
+test("archives without a valid SavedModel fail their load with the reason, and other models keep responding", async () => {
   await using server = await ScriptServer.open("tensorflow-serving");
   const line = await archives.filesUnder("1", "lines/line/1");
   const saved = line["1/saved_model.pb"]!;

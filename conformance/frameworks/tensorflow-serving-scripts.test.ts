@@ -24,7 +24,7 @@ async function loadScript(id: string, script: string, more: Readonly<Record<stri
   assert.equal(loaded.status, 200, loaded.body);
 }
 
-test("input_handler and output_handler stand before and behind the model, and are told of the request", async () => {
+test("input_handler converts requests and output_handler responses, and both receive the request's context", async () => {
   const script = `
 import json
 from words import PREFIX
@@ -62,7 +62,7 @@ def output_handler(response, context):
   assert.deepEqual(JSON.parse(reply.body), ["from lib", 200, answer, "application/json", context]);
 });
 
-test("an output_handler is given the model's error with its status; what handlers raise is a 500 with their words", async () => {
+test("output_handler receives the model's error and status, and an exception of a handler is a 500 with its message", async () => {
   const script = `
 def input_handler(data, context):
     body = data.read()
@@ -91,7 +91,7 @@ def output_handler(response, context):
   await server.logged("in input_handler");
 });
 
-test("a handler asks the models by context.rest_uri, as often as it likes, and what versions and signatures there are", async () => {
+test("a handler can call the models at context.rest_uri repeatedly, and query versions and signatures", async () => {
   const script = `
 import json, requests
 def handler(data, context):
@@ -123,7 +123,7 @@ def handler(data, context):
   });
 });
 
-test("a neighbour's script finds nobody at a port that is another's", async () => {
+test("a script cannot connect to the REST port of another model", async () => {
   const shows =
     "import requests\ndef handler(data, context):\n" +
     "    requests.post(context.rest_uri, data=data).raise_for_status()\n    return context.rest_uri, 'text/plain'\n";
@@ -143,7 +143,7 @@ def handler(data, context):
   assert.equal((await server.invoke("shows", rows, json)).body, uri);
 });
 
-test("a script without handlers, or one that raises, fails its load with that, and no neighbour", async () => {
+test("a script without handlers or with an exception fails its load with the reason, and other models keep responding", async () => {
   const files = await archives.files("table");
   const none = await server.load("none", { ...files, "code/inference.py": "def input_handler(d, c): pass\n" });
   assert.equal(none.status, 400);

@@ -15,7 +15,7 @@ after(async () => {
   await archives[Symbol.asyncDispose]();
 });
 
-test("the sagemaker SDK: TensorFlowModel and its predictor, a script, MultiDataModel, and a transform job", async () => {
+test("the sagemaker SDK deploys a TensorFlowModel, a script and a MultiDataModel, predicts, and runs a transform job", async () => {
   const program = fileURLToPath(new URL("tensorflow_containers.py", import.meta.url));
   await platform.run(program, [archives.directory], { proxy: true, environment: "sagemaker-v2" });
 });

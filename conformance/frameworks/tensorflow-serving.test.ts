@@ -37,7 +37,7 @@ function isSame(found: unknown, expected: unknown, what: string): void {
     isSame((found as Record<string, unknown>)[key], value, `${what}.${key}`);
 }
 
-test("rows, columns, strings, bytes, versions, signatures, classes and regressions are as TensorFlow computes them", async () => {
+test("predictions for rows, columns, strings, bytes, versions, signatures, classes and regressions equal TensorFlow's", async () => {
   for (const each of archives.cases) {
     const reply = await server.invoke(each.archive, each.body, headersOf(each));
     assert.deepEqual([reply.status, reply.contentType], [200, "application/json"], `${each.body}: ${reply.body}`);
@@ -45,7 +45,7 @@ test("rows, columns, strings, bytes, versions, signatures, classes and regressio
   }
 });
 
-test("answers are written as TensorFlow Serving writes them, on one line for who accepts JSON", async () => {
+test("responses have TensorFlow Serving's formatting, on one line for clients that accept JSON", async () => {
   const ask = async (archive: string, body: string, headers = {}) =>
     (await server.invoke(archive, body, { ...json, ...headers })).body;
   const halves = { "X-Amzn-SageMaker-Custom-Attributes": "tfs-model-version=1" };
@@ -252,7 +252,7 @@ const refusals: readonly Refused[] = [
   refused("other", Buffer.from([0xff, 0xfe, 0x00]), "JSON Parse error: Invalid value. at offset: 0"),
 ];
 
-test("what does not fit is refused in TensorFlow Serving's words, with its statuses", async () => {
+test("invalid requests get TensorFlow Serving's texts and statuses", async () => {
   for (const { archive, body, status, error, type, attributes } of refusals) {
     const headers = {
       ...(type === "" ? {} : { "Content-Type": type ?? "application/json" }),

@@ -36,7 +36,7 @@ async function configOf(model: string) {
   };
 }
 
-test("the second model is a fork: it takes no second import", async () => {
+test("further TensorFlow models are forks of the first: their loads import nothing", async () => {
   const ms: number[] = [];
   for (const model of ["same", "doubled", "encoder"]) {
     const began = performance.now();
@@ -44,11 +44,11 @@ test("the second model is a fork: it takes no second import", async () => {
     ms.push(performance.now() - began);
   }
   const [first, ...further] = ms;
-  // The least counts: a busy machine may hold any of them up.
+  // The fastest load counts, because a busy machine may delay any of them.
   assert.ok(Math.min(...further) < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
 });
 
-test("a SavedModel needs no configuration: batches, tensors and the scheduler are filled in", async () => {
+test("a SavedModel needs no config.pbtxt: max_batch_size, tensors and the scheduler are completed", async () => {
   const tensor = ({ name, data_type: type, dims }: { name: string; data_type: string; dims: number[] }) => ({
     name,
     type,
@@ -81,14 +81,14 @@ test("a SavedModel needs no configuration: batches, tensors and the scheduler ar
   assert.deepEqual((await configOf("one_output")).output.map(tensor), [{ name: "side", type: "TYPE_FP32", dims: [2] }]);
 });
 
-test("every model answers what TensorFlow itself computes, alone and beside others in a batch", async () => {
+test("every TensorFlow model returns what TensorFlow computes, alone and in a batch", async () => {
   const models = [...new Set(fixture.cases.map(({ model }) => model))];
   for (const model of models) assert.equal(await load(fixture.server, model), null, model);
   await Promise.all(fixture.cases.map((one) => isAnswered(fixture, one)));
   for (const one of fixture.cases) await isAnswered(fixture, one);
 });
 
-test("requests of one batch are one run", async () => {
+test("the requests of one batch share one session run", async () => {
   const picture = (rows: number) =>
     floats(
       "input",
@@ -108,11 +108,11 @@ test("requests of one batch are one run", async () => {
     ],
   );
   assertClose(replies[0]!.outputs.get("Identity")!.data, alone.outputs.get("Identity")!.data, "in a batch");
-  // Those that come within 20 ms are: not each time on a busy machine.
+  // Only requests that arrive within 20 ms share a batch, which on a busy machine needs several tries.
   await eventually(async () => (await haveShared(fixture, "inception")) || (await ask(), false));
 });
 
-test("what a graph does to its input nobody else sees, and its constants stay as they are", async () => {
+test("a graph may overwrite its input, every request still gets its own data, and constants keep their values", async () => {
   const values = Array.from({ length: 2000 }, (_, index) => index);
   assert.equal(await load(fixture.server, "both"), null);
   for (let run = 0; run < 3; run++) {
@@ -129,7 +129,7 @@ test("what a graph does to its input nobody else sees, and its constants stay as
   }
 });
 
-test("versions are served side by side, each by two instances where nothing is said", async () => {
+test("several versions are served at the same time, each by two instances by default", async () => {
   assert.equal(await load(fixture.server, "versions"), null);
   const url = `http://127.0.0.1:${fixture.server.httpPort}/v2/models/versions`;
   const answers = await Promise.all(
@@ -149,16 +149,16 @@ test("versions are served side by side, each by two instances where nothing is s
   assert.equal(workers.filter((line) => line.trim().startsWith(`${fixture.server.pid} `)).length, 2);
 });
 
-/** What a model that is loaded and has run costs, in MB of memory that is its worker's alone. */
+/** Limits of a model's private memory after its first requests, in MB, in addition to a multiple of its file. */
 const costs: readonly [model: string, megabytes: number, file: string, timesFile: number][] = [
   ["same", 40, "model.graphdef", 1],
   ["encoder", 40, "model.savedmodel/variables/variables.data-00000-of-00001", 1],
-  // Of constants in a graph TensorFlow would keep five copies.
+  // TensorFlow itself would keep five copies of a graph's constants.
   ["inception", 60, "model.graphdef", 2.2],
 ];
 
 for (const [model, megabytes, file, timesFile] of costs)
-  test(`a further model costs at most ${megabytes} MB and ${timesFile} times its file: ${model}`, async (t) => {
+  test(`a further model takes at most ${megabytes} MB and ${timesFile} times its file: ${model}`, async (t) => {
     assert.equal(await load(fixture.server, model), null);
     for (const one of fixture.cases.filter((each) => each.model === model)) await isAnswered(fixture, one);
     await isAnswered(
@@ -215,7 +215,7 @@ const refusals: readonly [model: string, sentence: string | RegExp][] = [
 ];
 
 for (const [model, sentence] of refusals)
-  test(`${model}: the load fails with a sentence`, async () => {
+  test(`${model}: the load fails with the expected error`, async () => {
     const error = await load(fixture.server, model);
     assert.notEqual(error, null);
     const own = error!
@@ -238,7 +238,7 @@ const failures: readonly [
 ];
 
 for (const [model, output, values, shape, sentence] of failures)
-  test(`${model} fails its request, and goes on: ${String(sentence)}`, async () => {
+  test(`${model}: the request fails with the expected error, and the worker stays: ${String(sentence)}`, async () => {
     assert.equal(await load(fixture.server, model), null);
     const before = await workerOf(fixture, model);
     const reply = await infer(fixture.server, model, [floats("x", values, shape)], [output]);
@@ -247,9 +247,9 @@ for (const [model, output, values, shape, sentence] of failures)
     assert.equal(await workerOf(fixture, model), before);
   });
 
-test("ragged batches: inputs of any length run together, with the tensors that tell of them, and outputs are cut by them", async () => {
+test("ragged batches run inputs of any length together, pass batch inputs that describe them, and split the outputs", async () => {
   for (const model of ["ragged", "ragged_graph"]) assert.equal(await load(fixture.server, model), null);
-  // A batch begins when it is full: each of the four is told of all.
+  // A batch runs when it is full, so each of the four requests gets the lengths of all.
   const rows = [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10, 11]];
   const ask = (model: string, outputs: readonly string[]) =>
     Promise.all(rows.map((row) => infer(fixture.server, model, [floats("values", row, [1, row.length])], outputs)));
@@ -265,7 +265,7 @@ test("ragged batches: inputs of any length run together, with the tensors that t
     ]);
     assert.deepEqual(found("doubled"), [[1, row.length], row.map((one) => 2 * one)]);
   }
-  // The sums of all values up to each request's last: of how the four came, those are the orders.
+  // The output is the running sum up to each request, which depends on the order in which the four arrived.
   const told = (await ask("ragged_graph", ["told"])).map(({ outputs }) => [...numbers(outputs.get("told")!.data)]);
   assert.equal(Math.max(...told.map(([sum]) => sum!)), 66);
   assert.deepEqual(
@@ -278,7 +278,7 @@ test("ragged batches: inputs of any length run together, with the tensors that t
   );
 });
 
-test("constants of a SavedModel are in memory less than four times, where TensorFlow has seven, but for code that XLA compiles", async () => {
+test("constants of a SavedModel are in memory less than four times (TensorFlow keeps seven copies)", async () => {
   for (const model of ["same", "frozen", "frozen_compiled"]) assert.equal(await load(fixture.server, model), null);
   for (const one of fixture.cases.filter(({ model }) => model.startsWith("frozen"))) await isAnswered(fixture, one);
   const weights = 2048 * 2048 * 4;

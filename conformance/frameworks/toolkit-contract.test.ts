@@ -23,7 +23,7 @@ async function loaded(on: ScriptServer, id: string, files: Readonly<Record<strin
   assert.equal(reply.status, 200, reply.body);
 }
 
-test("headers and the status that a script gives the context are the answer's, its errors' too; how it is sent stays the server's", async () => {
+test("a script's context sets headers and status of responses and errors; headers that control the transfer are ignored", async () => {
   const script = `
 def model_fn(d): return None
 def transform_fn(m, data, ct, accept, context):
@@ -45,7 +45,7 @@ def transform_fn(m, data, ct, accept, context):
   assert.equal((await server.invoke("headers", "3", json)).headers["x-own"], "a  X-Evil: 1");
 });
 
-test("headers of one request are not those of the next, and what is no header is an error of its own request", async () => {
+test("headers apply to one response only, and an invalid header is an error of its own request", async () => {
   const script = `
 def model_fn(d): return None
 class Silent:
@@ -72,7 +72,7 @@ def transform_fn(m, data, ct, accept, context):
   assert.equal((await server.invoke("wrong", "once", json)).body, "once");
 });
 
-test("a body beyond SAGEMAKER_MAX_PAYLOAD_IN_MB is refused, one up to it is taken", async () => {
+test("a body larger than SAGEMAKER_MAX_PAYLOAD_IN_MB gets 413, and one of exactly that size is accepted", async () => {
   await loaded(server, "sizes", {
     "code/inference.py": "def model_fn(d): return None\ndef transform_fn(m, d, c, a): return str(len(d))\n",
   });
@@ -80,11 +80,11 @@ test("a body beyond SAGEMAKER_MAX_PAYLOAD_IN_MB is refused, one up to it is take
   assert.equal((await server.invoke("sizes", Buffer.alloc(2 ** 20 + 1, 49), json)).status, 413);
 });
 
-test("without an execution_parameters_fn, and among many models, there are no execution parameters", async () => {
+test("a multi-model container has no /execution-parameters", async () => {
   assert.equal((await server.ask("GET", "/execution-parameters")).status, 404);
 });
 
-test("/opt/ml/model is the script's own archive, which stays read-only, and another's archive is nowhere", async () => {
+test("for a script /opt/ml/model is its own read-only archive, and other archives are not visible", async () => {
   const script = `
 import json, os
 def model_fn(model_dir):
@@ -130,7 +130,7 @@ class Service:
         return ["%s %s %d" % (body, context.get_request_header(0, "Accept"), self.directory == context.system_properties["model_dir"])]
 `;
 
-test("SAGEMAKER_HANDLER: a handler service of one's own has the requests, its words and statuses are multi-model-server's", async () => {
+test("a service named by SAGEMAKER_HANDLER gets the requests, with multi-model-server's errors and statuses", async () => {
   await using own = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "/home/me/own_service.py:handle" });
   await loaded(own, "service", { "code/own_service.py": ownService });
   const reply = await own.invoke("service", "hi", { ...json, Accept: "c/d" });
@@ -154,7 +154,7 @@ test("SAGEMAKER_HANDLER: a handler service of one's own has the requests, its wo
   assert.match((await own.load("none", { "code/inference.py": "" })).body, /No module named 'own_service'/);
 });
 
-test("SAGEMAKER_HANDLER: a service around the toolkit's Transformer serves a script with defaults of its own", async () => {
+test("a SAGEMAKER_HANDLER service around the toolkit's Transformer serves a script with its own default functions", async () => {
   const defaults = `
 from sagemaker_inference.default_inference_handler import DefaultInferenceHandler
 class Handler(DefaultInferenceHandler):
@@ -181,7 +181,7 @@ class HandlerService(DefaultHandlerService):
   assert.deepEqual([wrong.status, wrong.body.startsWith("invalid literal for int()")], [500, true], wrong.body);
 });
 
-test("execution_parameters_fn tells transform jobs how to ask; the model answers calls as before", async () => {
+test("execution_parameters_fn returns the settings of transform jobs, and invocations work as before", async () => {
   const script = `
 import json
 from sagemaker_containers.beta.framework import worker
@@ -202,7 +202,7 @@ def execution_parameters_fn():
   assert.equal((await one.ask("POST", "/execution-parameters")).status, 405);
 });
 
-test("every name of sagemaker_containers.beta.framework is imported; one of a training job is refused when it is called", async () => {
+test("every name of sagemaker_containers.beta.framework can be imported, and calling those for training raises an error", async () => {
   const script = `
 import json
 from sagemaker_containers.beta.framework import (
@@ -249,7 +249,7 @@ def transform_fn(model, data, content_type, accept):
     assert.match(refusals[at] ?? "", new RegExp(`^sagemaker_containers\\.beta\\.framework\\.${name} is not available`));
 });
 
-test("a script may return a response of Flask's, as SageMaker's containers have it", async () => {
+test("a script may return a Flask response, as in SageMaker's containers", async () => {
   const script = `
 import flask
 def model_fn(d): return None
@@ -260,7 +260,7 @@ def transform_fn(m, data, content_type, accept): return flask.Response(response=
   assert.deepEqual([status, contentType, body], [201, "text/csv", "got 1"]);
 });
 
-test("an archive's shared_libs, which a generated script copies to /lib, are loaded from where they are", async () => {
+test("libraries in an archive's shared_libs are loaded from there, although a generated script copies them to /lib", async () => {
   const script = `
 import os, shutil
 from pathlib import Path
@@ -281,7 +281,7 @@ def transform_fn(model, data, content_type, accept):
   assert.match((await server.load("damaged", broken)).body, /shared_libs\/libown\.so: /);
 });
 
-test("a script, and a pickle, that name sklearn.externals.joblib have joblib", async () => {
+test("scripts and pickles that import sklearn.externals.joblib get joblib", async () => {
   const script = `
 import os
 from sklearn.externals import joblib

@@ -123,7 +123,7 @@ const compared = (status: number, body: Buffer) =>
   status < 400 ? body.toString("latin1") : body.toString().split("\nTraceback")[0];
 
 for (const [index, { name, files, requests }] of scripts.entries())
-  test(`as in the real toolkit: ${name}`, async () => {
+  test(`a script's results equal those recorded from SageMaker's inference toolkit: ${name}`, async () => {
     const expected = judged[index]!;
     const loaded = await server.load(`s${index}`, files);
     if (expected.error !== null) {

@@ -28,14 +28,14 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-/** Errors are compared to where their trace begins, without the time that XGBoost's say. */
+/** Returns the comparable part of a response: of an error the text before its traceback, without XGBoost's time. */
 function compared(status: number, body: Buffer): string {
   if (status < 400) return body.toString("latin1");
   return (body.toString().split(/\n(Traceback|Stack trace)/)[0] ?? "").replace(/^\[\d\d:\d\d:\d\d\] /, "");
 }
 
 for (const [index, { name, files, requests, error, answers }] of recorded.entries())
-  test(`as in SageMaker's XGBoost container: ${name}`, async () => {
+  test(`a script's results equal those recorded from SageMaker's XGBoost container: ${name}`, async () => {
     const unpacked = Object.fromEntries(Object.entries(files).map(([path, content]) => [path, bytesOf(content)]));
     const loaded = await server.load(`r${index}`, unpacked);
     if (error !== null) {
@@ -79,13 +79,13 @@ def predict_fn(data, model):
     return [data.num_row(), data.num_col()]
 `;
 
-test("a type with parameters is read as without them", async () => {
+test("parameters of a content type are ignored", async () => {
   assert.equal((await server.load("shape", { "code/inference.py": shape })).status, 200);
   const reply = await server.invoke("shape", "1,2,3", { "Content-Type": "text/csv; charset=utf-8; label_size=1" });
   assert.deepEqual([reply.status, reply.body], [200, "[1, 3]"]);
 });
 
-test("bodies that name more cells than they have are refused before there is memory for them", async () => {
+test("bodies that declare more cells than they contain are rejected before memory is allocated", async () => {
   assert.equal((await server.load("wide", { "code/inference.py": shape })).status, 200);
   const libsvm = await server.invoke("wide", "0:1 999999999999:1", { "Content-Type": "text/libsvm" });
   assert.match(libsvm.body, /^1 rows of 1000000000000 columns are more than can be held\n/);
@@ -105,7 +105,7 @@ test("bodies that name more cells than they have are refused before there is mem
   assert.equal((await server.invoke("wide", "1,2", csv)).body, "[1, 2]");
 });
 
-test("transform_fn takes the place of the others, and scikit-learn's interface is there", async () => {
+test("a script with transform_fn needs no other functions, and XGBoost's scikit-learn interface is available", async () => {
   const script = `
 import numpy as np, xgboost
 def model_fn(model_dir):
