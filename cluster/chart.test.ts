@@ -37,13 +37,13 @@ function differences(path: string, value: unknown, schema: Schema | undefined): 
   ];
 }
 
-test("the chart and the program have one version", () => {
+test("the chart and the program have the same version", () => {
   const chart = parse(chartFile("Chart.yaml")) as Readonly<Record<string, string>>;
   const { version } = JSON.parse(textOf("packages/galatea/package.json")) as { readonly version: string };
   assert.deepEqual([chart["version"], chart["appVersion"]], [version, version]);
 });
 
-test("the values are those of the schema, which rejects all others", () => {
+test("values.yaml matches its schema, and the schema rejects all other values", () => {
   const values = parse(chartFile("values.yaml")) as Readonly<Record<string, unknown>>;
   const schema = JSON.parse(chartFile("values.schema.json")) as Schema;
   // Helm adds `global` to the values of every chart.
@@ -65,7 +65,7 @@ test("the StatefulSet passes flags that `galatea up` has", () => {
   );
 });
 
-test("the packages that a machine without programs lacks have the names that cluster/README.md installs", () => {
+test("the packages reported for missing programs are those that cluster/README.md installs", () => {
   const line = /^apt-get install (.*)$/m.exec(textOf("cluster/README.md"))?.[1] ?? "";
   const missing = missingPackages("/nonexistent");
   for (const name of missing.filter((each) => !/^(golang|util-linux)/.test(each)))

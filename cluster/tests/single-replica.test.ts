@@ -33,7 +33,7 @@ test("helm rejects values that the chart does not have, and those of a wrong typ
   await assert.rejects(rendered(["service.port=none"]), /service\/port|service\.port/);
 });
 
-test("a trial needs one command: an endpoint is created and invoked through the Service", async (t) => {
+test("a trial installation needs one command: an endpoint is created and invoked through the Service", async (t) => {
   await using chart = await InstalledChart.install("trial", ["trial=true"]);
   const client = await chart.client();
   const start = performance.now();

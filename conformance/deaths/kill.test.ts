@@ -97,7 +97,7 @@ function killPoints(random: () => number): readonly KillPoint[] {
     .map(([, point]) => point);
 }
 
-/** One after the other until the platform is dead. */
+/** Runs the lane's steps one after another until the platform is killed. */
 async function operate(lane: Lane, clients: Clients, dead: Promise<void>): Promise<void> {
   try {
     await lane.begin(clients);
@@ -108,7 +108,7 @@ async function operate(lane: Lane, clients: Clients, dead: Promise<void>): Promi
   }
 }
 
-test("a platform that is killed in the middle of everything, again and again, has everything that it acknowledged, and leaves nothing behind", async (t) => {
+test("a platform that is repeatedly killed during operations keeps everything that it acknowledged, and leaves no files or processes behind", async (t) => {
   const seed = randomInt(2 ** 31);
   t.diagnostic(`seed ${seed}`);
   const random = seededRandom(seed);

@@ -1,4 +1,7 @@
-/** The list of all that moves is whole: every kind of document that the platform writes is in it, and every test that it names is there. */
+/**
+ * The lists of machines.ts are complete: they contain every kind of document that the platform writes, and their test
+ * files exist.
+ */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -17,7 +20,7 @@ function kindsIn(text: string): readonly string[] {
   return [...constants, ...records].map(([, kind = ""]) => kind);
 }
 
-test("every kind of document is a machine's, or is written once", () => {
+test("every kind of document belongs to a state machine or is written only once", () => {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true })
       .map(String)
@@ -28,7 +31,7 @@ test("every kind of document is a machine's, or is written once", () => {
   assert.deepEqual([...new Set(files.flatMap(kindsIn))].toSorted(), listed.toSorted());
 });
 
-test("every test of a machine is there, and its table has the moves that are listed", () => {
+test("the tests of every state machine exist and cover the listed transitions", () => {
   for (const { what, moves, tests } of recordedMachines) {
     const [table = "", ...others] = tests.map((path) => readFileSync(join(root, path), "utf8"));
     assert.ok(table.includes(`name: "${what}"`), what);

@@ -16,13 +16,13 @@ const all = documents.flatMap((path) =>
   blocksOf(readFileSync(join(root, path), "utf8")).map((block) => ({ ...block, name: `${path}:${block.line}` })),
 );
 
-test(`at most ${notRunMax} blocks of the documents are not run, each with its reason`, (t) => {
+test(`at most ${notRunMax} code blocks of the documents are not run, and each of those gives its reason`, (t) => {
   const notRun = all.flatMap(({ notRun, name }) => (notRun === null ? [] : [`${name}: ${notRun}`]));
   for (const each of notRun) t.diagnostic(`not run: ${each}`);
   assert.ok(notRun.length <= notRunMax, notRun.join("\n"));
 });
 
-test("a block is of a language that the tests know: of its other names, such as bash or py, none is run", () => {
+test("every code block names its language by the one name that the tests know (sh, not bash; python, not py)", () => {
   const languages = [
     "text",
     "mermaid",
@@ -40,7 +40,7 @@ test("a block is of a language that the tests know: of its other names, such as 
   );
 });
 
-/** Returns what is wrong with a block's syntax; an empty text where nothing is. */
+/** Returns the syntax error of a block; "" if there is none. */
 function syntaxFault(language: string, text: string): string {
   if (language === "ts" || language === "js") {
     try {
@@ -55,7 +55,7 @@ function syntaxFault(language: string, text: string): string {
   return spawnSync(program, args, { input: text, encoding: "utf8" }).stderr;
 }
 
-test("the blocks that are run, and those that are not, have the syntax of their language", () => {
+test("all code blocks, run or not, are valid in their language", () => {
   const faults = all
     .filter(({ language }) => runnableLanguages.includes(language))
     .flatMap(({ name, language, text }) => {
@@ -65,7 +65,7 @@ test("the blocks that are run, and those that are not, have the syntax of their 
   assert.deepEqual(faults, []);
 });
 
-test("blocks are saved, run or compared by what is behind their language", () => {
+test("the words after a block's language decide whether the block is saved, run, or compared with the output", () => {
   const markdown = [
     "```sh", "first", "```", "```text", "printed", "```",
     "- in a list", "  ```python file=a/b.py", "  import os", "    os", "  ```",
@@ -91,7 +91,7 @@ test("blocks are saved, run or compared by what is behind their language", () =>
   );
 });
 
-test("output is what a document shows if its lines are there in order; times, sizes, dates and the home directory may differ", () => {
+test("a document's output matches if its lines occur in order; times, sizes, dates and the home directory may differ", () => {
   const shown = `I1124 22:32:46.551000 7708 galatea] "loaded"\n  data: /root/.local\nall  of 3 in 507 ms, 86 MiB (…)\n2026-11-24-22-46-30 InService`;
   const output = `noise\nI0102 03:04:05.000001 12 galatea] "loaded"\ndata: /scratch/home/.local\nmore\nall of 3 in 1.2 s, 900 KiB (x y)\n2027-01-01-00-00-00 InService\n`;
   assert.equal(missingLine(shown, output, "/scratch/home"), null);

@@ -106,4 +106,4 @@ async function runDocument(t: TestContext, path: string): Promise<void> {
 
 for (const path of documents)
   if (stepsOf(blocksOf(readFileSync(join(root, path), "utf8"))).length > 0)
-    test(`the blocks of ${path} run, and print what it shows`, (t) => runDocument(t, path));
+    test(`the blocks of ${path} run and print the output that the document shows`, (t) => runDocument(t, path));

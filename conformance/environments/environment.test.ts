@@ -18,7 +18,7 @@ async function inDirectory(work: (directory: string) => Promise<void>): Promise<
   }
 }
 
-test("one holder at a time", () =>
+test("only one of five concurrent callers holds the lock at a time", () =>
   inDirectory(async (directory) => {
     let held = 0;
     let mostHeld = 0;
@@ -32,7 +32,7 @@ test("one holder at a time", () =>
     assert.equal(mostHeld, 1);
   }));
 
-test("a lock whose owner was killed is taken over", () =>
+test("a lock whose owner was killed can be acquired", () =>
   inDirectory(async (directory) => {
     const program = `
       import { acquireLock } from ${JSON.stringify(fileURLToPath(new URL("lock.ts", import.meta.url)))};
@@ -50,7 +50,7 @@ test("a lock whose owner was killed is taken over", () =>
     using _lock = await acquireLock(join(directory, "lock"), never);
   }));
 
-test("waiting ends with its signal", () =>
+test("an aborted signal ends the wait for a lock", () =>
   inDirectory(async (directory) => {
     using _lock = await acquireLock(join(directory, "lock"), never);
     const controller = new AbortController();

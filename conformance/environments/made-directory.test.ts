@@ -13,7 +13,7 @@ async function place(t: TestContext): Promise<string> {
   return join(parent, "made");
 }
 
-test("while a directory is made nobody else makes it, and then all are told what its maker said", async (t) => {
+test("only one of several callers creates a directory, and all of them get the result of its maker", async (t) => {
   const directory = await place(t);
   const begun = Promise.withResolvers<void>();
   const finished = Promise.withResolvers<void>();
@@ -35,7 +35,7 @@ test("while a directory is made nobody else makes it, and then all are told what
   ]);
 });
 
-test("a directory without its stamp is made anew, without what was left in it", async (t) => {
+test("a directory without complete.json is emptied and created again", async (t) => {
   const directory = await place(t);
   await mkdir(directory);
   await writeFile(join(directory, "half"), "");

@@ -41,7 +41,7 @@ async function ensured({ cache, programs }: Place): Promise<string> {
 
 const lines = async (path: string) => (await readFile(path, "utf8")).trimEnd().split("\n");
 
-test("a set of packages is installed once, from its lock and without scripts", async (t) => {
+test("a set of npm packages is installed once, from its lockfile and without install scripts", async (t) => {
   const at = await place(t);
   await npm(at, "echo installed > installed");
   const folder = await ensured(at);
@@ -54,7 +54,7 @@ test("a set of packages is installed once, from its lock and without scripts", a
   assert.equal(await readFile(join(folder, "installed"), "utf8"), "installed\n");
 });
 
-test("what an installation that failed left behind is removed before the next, and its error says what npm said and what to do", async (t) => {
+test("the remains of a failed installation are removed before the next one, and the error has npm's output and advice", async (t) => {
   const at = await place(t);
   await npm(at, "echo half > half; echo 'the cable is out' >&2; exit 7");
   await assert.rejects(ensured(at), ({ stderr }: { stderr: string }) => {
@@ -67,11 +67,11 @@ test("what an installation that failed left behind is removed before the next, a
   assert.deepEqual(names.toSorted(), ["complete.json", "package-lock.json", "package.json", "whole"]);
 });
 
-test("a machine without npm is told so", async (t) => {
+test("the error without npm on PATH says so", async (t) => {
   await assert.rejects(ensured(await place(t)), /npm, which comes with Node, is not on PATH/);
 });
 
-test("the lock has each package that is wanted, in that version, and says nothing of where packages come from", async () => {
+test("the lockfile has every wanted package in the wanted version, and no registry addresses", async () => {
   const { dependencies } = JSON.parse(await readFile(new URL("package.json", set), "utf8"));
   const { packages } = JSON.parse(await readFile(new URL("package-lock.json", set), "utf8"));
   const locked = Object.fromEntries(

@@ -12,7 +12,7 @@ nv_gpu_memory_used_bytes{gpu_uuid="${uuid}"} ${used}
 nv_gpu_power_limit{gpu_uuid="${uuid}"} 700
 `;
 
-test("gauges are compared with what nvidia-smi says, each in its unit", () => {
+test("GPU gauges are compared with the values of nvidia-smi, converted to the same units", () => {
   const gpus = parseSmi(smi);
   assert.equal(gpus[0]!.memoryUsedBytes, 2 ** 30);
   assert.deepEqual(gaugeProblems(gauges("GPU-1", 2 ** 30) + gauges("GPU-2", 1000), gpus), []);
@@ -22,7 +22,7 @@ test("gauges are compared with what nvidia-smi says, each in its unit", () => {
   assert.equal(gaugeProblems(gauges("GPU-1", 2 ** 30), gpus).length, 4, "GPU-2 is absent");
 });
 
-test("without a GPU each row says what is missing, nothing is recorded and the run fails", async () => {
+test("without a GPU every check prints what is missing, nothing is recorded and the run fails", async () => {
   const program = join(import.meta.dirname, "run.ts");
   const { code, stdout } = await new Promise<{ code: unknown; stdout: string }>((resolve) => {
     execFile(

@@ -12,32 +12,32 @@ const answer = (body: string | Buffer, status = 200, headers: Record<string, str
 const same = (expected: string, ours: string, how: Comparison, status = 200) =>
   compareAnswers([answer(expected, status)], [answer(ours, status)], how) === null;
 
-test("the order of keys and the text of numbers count, white space and escapes do not", () => {
+test("JSON bodies are compared by order of keys and text of numbers, without white space and escapes", () => {
   assert.ok(same('{"a":1.0,"b":"é"}', '{ "a": 1.0, "b": "\\u00e9" }', "json"));
   assert.ok(!same('{"a":1.0}', '{"a":1}', "json"));
   assert.ok(!same('{"a":1,"b":2}', '{"b":2,"a":1}', "json"));
   assert.ok(same('{"data":[NaN,-Infinity]}', '{"data":[NaN,-Infinity]}', "json"));
 });
 
-test("maps have no order, but numbers keep their text", () => {
+test("in maps the order of keys is ignored, and the text of numbers is compared", () => {
   assert.ok(same('{"a":1,"b":[{"c":1,"d":2}]}', '{"b":[{"d":2,"c":1}],"a":1}', "map"));
   assert.ok(!same('{"a":9007199254740993}', '{"a":9007199254740992}', "map"));
 });
 
-test("an ensemble's outputs have no order and its doubled parameters are one", () => {
+test("the order of an ensemble's outputs and repeated parameters are ignored", () => {
   const expected = '{"parameters":{"s":0,"s":0},"outputs":[{"name":"B"},{"name":"A"}]}';
   assert.ok(same(expected, '{"parameters":{"s":0},"outputs":[{"name":"A"},{"name":"B"}]}', "ensemble"));
   assert.ok(!same(expected, '{"parameters":{"s":0},"outputs":[{"name":"A"}]}', "ensemble"));
 });
 
-test("an error's text may go on where Triton's ends, and nothing else may differ", () => {
+test("an error text may continue after Triton's, and nothing else may differ", () => {
   assert.ok(same('{"error":"bad x"}', '{"error":"bad x: because"}', "error", 400));
   assert.ok(!same('{"error":"bad x"}', '{"error":"really bad x"}', "error", 400));
   assert.ok(!same('{"error":"bad x"}', '{"error":"bad x","code":1}', "error", 400));
   assert.ok(!same('{"error":"bad x"}', "", "error", 400));
 });
 
-test("status, content type and encoding count; the compressor does not", () => {
+test("status, content type and content encoding are compared, and the compression level is not", () => {
   const plain = answer("{}", 200, { "content-type": "application/json" });
   assert.notEqual(compareAnswers([plain], [answer("{}", 201, plain.headers)], "json"), null);
   assert.notEqual(compareAnswers([plain], [answer("{}", 200, { "content-type": "text/plain" })], "json"), null);
@@ -45,7 +45,7 @@ test("status, content type and encoding count; the compressor does not", () => {
   assert.equal(compareAnswers([packed(0)], [packed(9)], "json"), null);
 });
 
-test("a family or a label that is missing in metrics is found", () => {
+test("missing metric families and labels are reported", () => {
   const theirs = '# TYPE nv_x counter\nnv_x{model="m",version="1"} 3\n';
   assert.ok(
     same(theirs, '# TYPE nv_x counter\nnv_x{version="1",model="n"} 9\n# TYPE nv_more gauge\nnv_more 1\n', "metrics"),
@@ -54,7 +54,7 @@ test("a family or a label that is missing in metrics is found", () => {
   assert.ok(!same(theirs, '# TYPE nv_x gauge\nnv_x{model="m",version="1"} 3\n', "metrics"));
 });
 
-test("of the families of models every line counts, in any order, and of the servers' own none", () => {
+test("every line of a model's metric families is compared in any order, and those of the server are ignored", () => {
   const family = (name: string, ...lines: string[]) =>
     [`# HELP ${name} of a test`, `# TYPE ${name} counter`, ...lines, ""].join("\n");
   const theirs = family("nv_x", "nv_x 1") + family("b", 'b{l="1"} 2', 'b{l="2"} 3') + family("a", "a 1");

@@ -9,7 +9,7 @@ import { askFixture, judge, selectedCases, type AskedCase } from "./suite.ts";
 import { askWithClient, compareClientResults, readClientRecording, type ClientResults } from "./tritonclient/checks.ts";
 
 for (const name of fixtureNames) {
-  describe(`answers as tritonserver did, fixture ${name}`, () => {
+  describe(`responses equal those recorded from tritonserver, fixture ${name}`, () => {
     const cases = selectedCases({ only: "" }).filter((entry) => entry.item.fixture === name);
     const asked = new Map<string, AskedCase>();
     before(async () => {
@@ -25,7 +25,7 @@ for (const name of fixtureNames) {
   });
 }
 
-describe("tritonclient sees what it sees at tritonserver", async () => {
+describe("tritonclient gets the results recorded from tritonserver", async () => {
   const expected = await readClientRecording();
   let ours: ClientResults = {};
   before(async () => {
@@ -37,7 +37,7 @@ describe("tritonclient sees what it sees at tritonserver", async () => {
   }
 });
 
-describe("starts that end by themselves", () => {
+describe("command lines that end at once exit with the expected code and text", () => {
   for (const item of commandLineCases) {
     test(item.name, async () => {
       const result = await runCommandLine({ kind: "galatea" }, item);

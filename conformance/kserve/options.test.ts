@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { partNames, suiteHelp, suiteOptions } from "./options.ts";
 
-test("everything is asked of both, or what the options leave of it", () => {
+test("without options all parts run against both servers, and options restrict them", () => {
   const all = { target: "both", record: false, only: "", part: null, parts: partNames, cache: "/cache", quiet: false };
   assert.deepEqual(suiteOptions([], "/cache"), all);
   assert.deepEqual(suiteOptions(["--target=both", "--target", "oracle", "--quiet"], "/cache"), {

@@ -7,7 +7,7 @@ const cases = selectedCases({ only: "" })
   .filter(({ item }) => item.fixture === "main" && item.steps.length === 1 && item.steps[0]?.request.method === "GET")
   .slice(0, 3);
 
-test("a server that dies costs the case it was asked; the next ones are asked of another", async () => {
+test("a server that dies fails only its current case, and the next cases run against a new server", async () => {
   const pids: number[] = [];
   const asked = await askFixture(
     { kind: "galatea" },

@@ -17,10 +17,10 @@ async function run(phase: string): Promise<void> {
   assert(!output.includes("FAILED"), output);
 }
 
-test("XGBoost, linear learner and SparkML by the names of their images, with the real boto3", async () => {
+test("boto3 deploys and invokes XGBoost, linear learner and SparkML by the names of their images", async () => {
   await run("boto3");
 });
 
-test("the sagemaker SDK: PipelineModel of SparkML and XGBoost, and of SparkML and many linear learners", async () => {
+test("the sagemaker SDK deploys PipelineModels of SparkML with XGBoost and with multi-model linear learner", async () => {
   await run("sdk");
 });

@@ -14,9 +14,11 @@ async function run(part: string, environment: EnvironmentName): Promise<void> {
   assert(!output.includes("FAILED"), output);
 }
 
-test("each place of the sagemaker SDK v2 that goes by an error's code or words", () => run("v2", "sagemaker-v2"));
+test("every branch of the sagemaker SDK v2 on an error's code or text is taken as with SageMaker", () =>
+  run("v2", "sagemaker-v2"));
 
-test("each place of the sagemaker SDK v3 that goes by an error's code or words", () => run("v3", "sagemaker-v3"));
+test("every branch of the sagemaker SDK v3 on an error's code or text is taken as with SageMaker", () =>
+  run("v3", "sagemaker-v3"));
 
 interface Provoked {
   readonly service: string;
@@ -41,7 +43,7 @@ const asked = {
   MetricDataQueries: [{ Id: "one", Expression: "SEARCH('{a} b', 'Sum', 60)" }],
 };
 
-/** What `except client.exceptions.X` and `instanceof X` are written for. */
+/** Calls that provoke errors which programs catch with `except client.exceptions.X` or `instanceof X`. */
 const provoked: readonly Provoked[] = [
   { service: "s3", operation: "GetObject", input: object, kind: "NoSuchKey" },
   { service: "s3", operation: "ListObjectsV2", input: { Bucket: "kinds-absent" }, kind: "NoSuchBucket" },
@@ -58,7 +60,7 @@ const provoked: readonly Provoked[] = [
     service: "cloudwatch",
     operation: "GetDashboard",
     input: { DashboardName: "absent" },
-    // Its code is that of two errors, of which clients take this one.
+    // Two errors have this code, and clients choose this class.
     kind: "ResourceNotFound",
   },
   {
@@ -118,7 +120,7 @@ const provoked: readonly Provoked[] = [
 ];
 
 for (const { name, open } of callers.filter(({ name }) => name !== "cli")) {
-  test(`${name} has its own class for each error that it knows of`, async () => {
+  test(`${name} raises its own class for every modelled error`, async () => {
     await using platform = await ScriptedPlatform.open();
     await using caller = await open(await platform.variables());
     await caller.call("s3", "CreateBucket", { Bucket: "kinds" });
@@ -140,4 +142,4 @@ for (const { name, open } of callers.filter(({ name }) => name !== "cli")) {
   });
 }
 
-test("each error that botocore's waiters look for", () => run("waiters", "clients"));
+test("every error that botocore's waiters match is recognized by them", () => run("waiters", "clients"));

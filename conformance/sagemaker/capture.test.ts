@@ -5,7 +5,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const program = fileURLToPath(new URL("capture.py", import.meta.url));
 
-test("data capture and shadow variants with boto3 and the SDK's own classes; after kill -9 of the platform the captured files are whole and capturing goes on", async () => {
+test("data capture and shadow variants work with boto3 and the SDK's classes; after kill -9 of the platform files are complete and capture continues", async () => {
   await using platform = await ScriptedPlatform.open();
   const run = async (phase: string) => {
     const output = await platform.run(program, [phase], { proxy: true, environment: "sagemaker-v2" });

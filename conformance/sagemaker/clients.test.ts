@@ -12,12 +12,12 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-test("the sagemaker SDK v3: resources, ModelBuilder", async () => {
+test("the sagemaker SDK v3 creates resources and deploys with ModelBuilder", async () => {
   const output = await platform.run(path("sdk_v3.py"), [], { proxy: true, environment: "sagemaker-v3" });
   assert(!output.includes("FAILED"), output);
 });
 
-test("the sagemaker SDK v3: updates, components, streams, asynchronous and serverless endpoints, many models, transform jobs", async () => {
+test("the sagemaker SDK v3 handles updates, components, streams, asynchronous, serverless and multi-model endpoints and transform jobs", async () => {
   const operations = (await platformOperations()).flatMap(
     (operation) => /^sagemaker(?:-runtime)?\.(.*)$/.exec(operation)?.[1] ?? [],
   );
@@ -29,6 +29,6 @@ test("the sagemaker SDK v3: updates, components, streams, asynchronous and serve
   assert(!output.includes("FAILED"), output);
 });
 
-test("the AWS CLI: a deployment from the bucket to the logs", async () => {
+test("the AWS CLI creates a bucket, deploys an endpoint, invokes it and reads its logs", async () => {
   await platform.run(path("aws_cli.py"), [], { proxy: true, environment: "aws-cli" });
 });

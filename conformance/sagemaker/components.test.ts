@@ -5,7 +5,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const components = fileURLToPath(new URL("components.py", import.meta.url));
 
-test("inference components with the real boto3, and after kill -9 of the platform", async () => {
+test("boto3 creates, updates and invokes inference components, which return to service after kill -9 of the platform", async () => {
   await using platform = await ScriptedPlatform.open();
   const output = await platform.run(components, ["create"]);
   assert(!output.includes("FAILED"), output);

@@ -53,7 +53,7 @@ before(async () => {
 after(() => platform[Symbol.asyncDispose]());
 
 for (const { name, lacks, open } of callers) {
-  test(`${name}: every operation of the platform is asked and answers`, async () => {
+  test(`${name}: every operation of the platform is called and responds`, async () => {
     await using caller = await open(await platform.variables());
     const operations = await platformOperations();
     const asked = new Set<string>();
@@ -91,7 +91,7 @@ test("aws logs start-live-tail prints events as they are written, until it is in
   });
   const printed: string[] = [];
   child.stdout.on("data", (text) => printed.push(String(text)));
-  // It does not say when it has begun.
+  // The command does not print when its session has started, so events are written until one is printed.
   while (printed.length === 0) {
     const logEvents = ["un heard", "heard here"].map((message) => ({ timestamp: Date.now(), message }));
     await caller.call("logs", "PutLogEvents", { ...stream, logEvents });
@@ -102,7 +102,7 @@ test("aws logs start-live-tail prints events as they are written, until it is in
   assert.match(printed.join(""), /^(heard here\n)+$/);
 });
 
-test("aws s3: folders with an object of several parts are copied, synchronised, moved and removed", async () => {
+test("aws s3 copies, synchronizes, moves and removes folders with a multipart object", async () => {
   await using caller = await openCli(await platform.variables());
   const aws = async (...words: readonly string[]) =>
     String((await caller.call("shell", "s3", { Words: ["s3", ...words] }))["Output"]);
@@ -115,7 +115,7 @@ test("aws s3: folders with an object of several parts are copied, synchronised, 
   await aws("cp", join(folder, "large"), "s3://copied/large");
   assert.doesNotMatch(await aws("sync", folder, "s3://copied"), /large/, "what is there is not sent again");
   assert.match(await aws("ls", "--recursive", "s3://copied"), /5 deep\/small\n.* 20971520 large\n/);
-  // Of more than eight MiB the CLI makes a copy of parts, and reads ranges side by side.
+  // The CLI copies objects of more than 8 MiB in parts, and reads them in concurrent ranges.
   await aws("mv", "s3://copied/large", "s3://copied/moved/large");
   await aws("sync", "s3://copied/moved", join(folder, "back"));
   assert((await readFile(join(folder, "back/large"))).equals(large));

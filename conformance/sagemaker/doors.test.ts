@@ -18,7 +18,7 @@ const parsed = (text: string) =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Event);
 
-test("galatea endpoint stop and start, and galatea events, beside the real boto3: over kill -9 of the platform", async () => {
+test("galatea endpoint stop and start, galatea events and boto3 see one state, also after kill -9 of the platform", async () => {
   await using platform = await ScriptedPlatform.open();
   const events = async (...flags: readonly string[]) => parsed(await platform.command("events", ...flags));
   const statuses = async (...flags: readonly string[]) =>

@@ -4,7 +4,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const failures = fileURLToPath(new URL("failures.py", import.meta.url));
 
-test("what cannot be created says what to do, with the real boto3", async () => {
+test("the errors that boto3 gets for rejected resources say what to do", async () => {
   await using platform = await ScriptedPlatform.open();
   await platform.run(failures, []);
 });

@@ -4,7 +4,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const fromZero = fileURLToPath(new URL("from_zero.py", import.meta.url));
 
-test("an inference component goes to no copies by itself and wakes for requests, with the real boto3 on a fast clock", async () => {
+test("an idle inference component scales in to zero copies and scales out for a request", async () => {
   await using platform = await ScriptedPlatform.openFast(1000);
   await platform.run(fromZero, []);
 });

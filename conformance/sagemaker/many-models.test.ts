@@ -5,7 +5,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const models = fileURLToPath(new URL("many_models.py", import.meta.url));
 
-test("many models on two instances with the real boto3, and after kill -9 of the platform, which finds them in the memory of their instances", async () => {
+test("boto3 invokes many models on two instances, and after kill -9 of the platform they are still loaded", async () => {
   await using platform = await ScriptedPlatform.open();
   const output = await platform.run(models, ["create"]);
   assert(!output.includes("FAILED"), output);

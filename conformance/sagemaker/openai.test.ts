@@ -19,11 +19,11 @@ async function run(phase: string): Promise<string> {
   return output;
 }
 
-test("OpenAI's own client: chats whole and as streams, completions, embeddings, responses, models, errors, keys", async () => {
+test("OpenAI's client gets chats, streams, completions, embeddings, responses, the list of models and errors, with keys", async () => {
   await run("chats");
 });
 
-test("a page's fetch: a preflight, events as they are made, JSON, errors in OpenAI's form, a page that leaves", async () => {
+test("a web page's fetch gets a preflight, events as they are sent, JSON and errors in OpenAI's format, and may cancel", async () => {
   const { AWS_ENDPOINT_URL: url = "" } = await platform.variables();
   const key = /sagemaker-api-key-\S+/.exec(await run("token"))?.[0] ?? "";
   const path = `${url}/endpoints/conformance-chat/openai/v1/chat/completions`;
@@ -76,6 +76,6 @@ async function* events(response: Response): AsyncGenerator<string> {
   }
 }
 
-test("inference components by OpenAI's own client", async () => {
+test("OpenAI's client calls inference components", async () => {
   await run("components");
 });

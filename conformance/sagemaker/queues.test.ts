@@ -13,17 +13,17 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-test("SNS with the real boto3: topics, subscriptions, messages, alarms that are told", async () => {
+test("boto3 creates SNS topics and subscriptions, publishes messages, and receives notifications of alarms", async () => {
   await run("topics");
 });
 
-test("asynchronous inference with the real boto3: answers, failures, messages, refusals, no instances; what a platform that is killed had accepted is answered by the next one", async () => {
+test("asynchronous inference with boto3 returns results, failures and notifications, and accepted requests survive kill -9 of the platform", async () => {
   await run("boto3");
   await run("accept");
   await platform.killAndStartAgain();
   await run("after-restart");
 });
 
-test("the sagemaker SDK: AsyncInferenceConfig, AsyncPredictor, WaiterConfig", async () => {
+test("the sagemaker SDK invokes asynchronously with AsyncInferenceConfig, AsyncPredictor and WaiterConfig", async () => {
   await run("sdk", "sagemaker-v2");
 });

@@ -18,32 +18,32 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-test("inference pipelines and containers in Direct mode with the real boto3", async () => {
+test("boto3 deploys and invokes inference pipelines and containers in Direct mode", async () => {
   await platform.run(pipelines, ["boto3"], { proxy: true });
 });
 
-test("alarms and autoscaling with the real boto3: policies, what alarms run, bounds, what goes with an endpoint", async () => {
+test("boto3 creates alarms and scaling policies, which act within their bounds and are deleted with their endpoint", async () => {
   await platform.run(scaling, [], { proxy: true });
 });
 
-test("CloudWatch Logs with the real boto3: filter patterns, the loop of `aws logs tail --follow`, retention", async () => {
+test("boto3 uses CloudWatch Logs' filter patterns, retention and the polling of `aws logs tail --follow`", async () => {
   await platform.run(logs, [], { proxy: true });
 });
 
-test("listings by botocore's paginators, one item a page, while others come and go; tokens that no listing gave", async () => {
+test("botocore's paginators list all resources with one item a page while others change, and invalid tokens are rejected", async () => {
   const output = await platform.run(pages, []);
   assert(!output.includes("FAILED"), output);
 });
 
-test("the sagemaker SDK: PipelineModel.deploy", async () => {
+test("the sagemaker SDK deploys a PipelineModel", async () => {
   await platform.run(pipelines, ["sdk"], sdk);
 });
 
-test("the sagemaker SDK: default bucket, execution role, Model.deploy, MultiDataModel", async () => {
+test("the sagemaker SDK gets a default bucket and an execution role, and deploys a Model and a MultiDataModel", async () => {
   await platform.run(workflow, ["sdk"], sdk);
 });
 
-test("what is not built is refused by name, with what to do instead: training, processing, tuning and all other operations", async () => {
+test("unsupported operations (training, processing, tuning and others) are rejected by name with advice", async () => {
   const operations = (await platformOperations()).flatMap((each) => /^sagemaker\.(.*)$/.exec(each)?.[1] ?? []);
   await platform.run(refusals, operations, { proxy: true });
 });

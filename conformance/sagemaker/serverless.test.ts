@@ -5,7 +5,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const serverless = fileURLToPath(new URL("serverless.py", import.meta.url));
 
-test("serverless variants with the real boto3, and after kill -9 of the platform", async () => {
+test("boto3 creates and invokes serverless variants, which return to service after kill -9 of the platform", async () => {
   await using platform = await ScriptedPlatform.open();
   const output = await platform.run(serverless, ["create"]);
   assert(!output.includes("FAILED"), output);

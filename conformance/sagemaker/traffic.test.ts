@@ -5,7 +5,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const traffic = fileURLToPath(new URL("traffic.py", import.meta.url));
 
-test("variants, weights, capacities, updates, roll-backs and alarms with the real boto3, while a client asks all the time", async () => {
+test("no request fails while boto3 changes variants, weights and capacities and updates and rolls back an endpoint", async () => {
   await using platform = await ScriptedPlatform.open();
   const output = await platform.run(traffic, [], { proxy: true });
   assert(!output.includes("FAILED"), output);

@@ -13,12 +13,12 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-test("transform jobs with the real boto3 and the SDK's Transformer: waiters, joins, failures, stops, lists, logs", async () => {
+test("transform jobs with boto3 and the SDK's Transformer wait, join, fail, stop, are listed and log", async () => {
   const output = await run("jobs");
   assert(!output.includes("FAILED"), output);
 });
 
-test("after kill -9 of the platform a job goes on, and does not do again what it had done", async () => {
+test("after kill -9 of the platform a transform job resumes, and finished objects are not processed again", async () => {
   await run("begin");
   await platform.killAndStartAgain();
   await run("resumed");

@@ -4,7 +4,7 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const waiters = fileURLToPath(new URL("waiters.py", import.meta.url));
 
-test("boto3's waiters for what is over within one call, and for what takes longer than a call is held", async () => {
+test("boto3's waiters finish for changes that end during one Describe call, and for longer ones", async () => {
   await using platform = await ScriptedPlatform.open();
   await platform.run(waiters, []);
 });

@@ -23,7 +23,7 @@ after(async () => {
   await models?.[Symbol.asyncDispose]();
 });
 
-test("each model answers as the library that trained it predicts, at its thresholds too", async () => {
+test("each model returns what the library that trained it predicts, also for rows at thresholds", async () => {
   const wrong: string[] = [];
   let rowCount = 0;
   let edgeCount = 0;
@@ -55,14 +55,14 @@ async function problemOf(one: TreeCase): Promise<string | null> {
 }
 
 function differs(value: number, expected: number): boolean {
-  // Infinity and NaN have no difference, which terms of linear models become.
+  // Terms of linear models may become infinite or NaN, which have no difference.
   return (
     !Object.is(value, Math.fround(expected)) &&
     !(Math.abs(value - expected) <= differenceMax * Math.max(1, Math.abs(expected)))
   );
 }
 
-/** Some rows after the other, each as one batch. */
+/** Sends all rows in batches of 500 and returns the results. */
 async function askAll(one: TreeCase, output: string): Promise<Float64Array> {
   const rowsAtOnce = 500;
   const dims = output === "output__0" ? [one.columns] : [one.columns, one.features + 1];
@@ -77,7 +77,7 @@ async function askAll(one: TreeCase, output: string): Promise<Float64Array> {
   return Float64Array.from(answered);
 }
 
-test("contributions are those of the library that trained the model", async () => {
+test("each model returns the contributions of the library that trained it", async () => {
   const wrong: string[] = [];
   const explained = models.cases.filter(({ contributions }) => contributions !== null);
   for (const one of explained) {

@@ -95,7 +95,7 @@ async function answers(...features: readonly number[]): Promise<readonly number[
   return [...values];
 }
 
-test("scores, classes and probabilities, by the parameters of today and of former times", async () => {
+test("is_classifier, output_class, threshold and predict_proba select scores, classes or probabilities", async () => {
   assert.equal(await load({}), null);
   assert.deepEqual(await answers(0.4, 0, 0.6, 0, Number.NaN, 0), [1, -1, -1]);
   const logistic = xgboostModel(stump, "binary:logitraw");
@@ -113,7 +113,7 @@ test("scores, classes and probabilities, by the parameters of today and of forme
   assert.deepEqual(await answers(0.4, 0, 0.6, 0), [0, 1, 2, -1]);
 });
 
-test("parameters that are for GPUs or have gone are taken", async () => {
+test("parameters for GPUs and removed parameters are accepted without effect", async () => {
   const parameters = {
     storage_type: "AUTO",
     algo: "ALGO_AUTO",
@@ -130,7 +130,7 @@ test("parameters that are for GPUs or have gone are taken", async () => {
   assert.deepEqual(await answers(0.4, 0), [1]);
 });
 
-test("what cannot be is refused with a sentence", async () => {
+test("an invalid configuration is rejected with an error that names the problem", async () => {
   const refusals: readonly (readonly [Asked, RegExp])[] = [
     [{ parameters: { model_type: "catboost" } }, /catboost not recognized as a valid serialization format\./],
     [
@@ -185,13 +185,16 @@ test("what cannot be is refused with a sentence", async () => {
   for (const [asked, words] of refusals) assert.match((await load(asked)) ?? "it was loaded", words);
 });
 
-test("unknown fields are passed over where the configuration says so", async () => {
+test("xgboost_allow_unknown_field makes unknown fields of a model file acceptable", async () => {
   const model = xgboostModel(stump, "reg:squarederror", { colour: 1 });
   assert.equal(await load({ model, parameters: { xgboost_allow_unknown_field: "true" } }), null);
   assert.deepEqual(await answers(0.4, 0), [1]);
 });
 
-/** Each split sends what is below its number to a leaf of that number, and the rest on. */
+/**
+ * Returns a chain of splits: a value below a split's number goes to a leaf of that number, and others to the next
+ * split.
+ */
 function chain(depth: number): WrittenTree {
   const nodes = Array.from({ length: 2 * depth + 1 }, (_, node) => node);
   const isSplit = (node: number) => node % 2 === 0 && node < 2 * depth;
@@ -202,7 +205,7 @@ function chain(depth: number): WrittenTree {
   };
 }
 
-test("trees as deep and sets of categories as large as are taken are run", async () => {
+test("a tree of the maximum depth and a category set of the maximum size are evaluated", async () => {
   assert.equal(await load({ model: xgboostModel(chain(1024)) }), null);
   assert.deepEqual(await answers(-1, 0, 511.5, 0, 1e9, 0), [0, 512, 1024]);
   const categories = Array.from({ length: 4096 }, (_, index) => 2 * index);
@@ -213,7 +216,7 @@ test("trees as deep and sets of categories as large as are taken are run", async
   );
 });
 
-test("requests that come together run as one batch, and each gets its own rows", async () => {
+test("concurrent requests run in batches, and each request gets its own rows", async () => {
   assert.equal(await load({ config: { dynamic_batching: { max_queue_delay_microseconds: 20_000 } } }), null);
   const before = await countsOf("trees");
   const asked = Array.from({ length: 20 }, (_, index) => [index % 3 === 0 ? 0 : 1, 0, index % 2, 0]);
@@ -241,7 +244,7 @@ async function countsOf(model: string): Promise<Counts> {
   return model_stats[0]!;
 }
 
-test("an ensemble gives on what its trees answer", async () => {
+test("an ensemble returns the results of its tree model", async () => {
   assert.equal(await load({}), null);
   const config = {
     name: "pipeline",

@@ -1,4 +1,4 @@
-/** Model files that were cut short, or whose bits have changed: each is refused with a sentence, or is a model, and soon. */
+/** Truncated and bit-flipped model files are rejected with an error or load as a model, within a time limit. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const readMsMax = 1000;
 const rssKibibytesMax = 700 * 1024;
 
 let models: GeneratedModels;
-/** Of each kind of file the smallest ones. */
+/** The smallest files of each model type. */
 let files: readonly { readonly name: string; readonly type: ModelType; readonly bytes: Uint8Array }[];
 
 before(async () => {
@@ -37,7 +37,7 @@ before(async () => {
 
 after(() => models?.[Symbol.asyncDispose]());
 
-/** The sentence that a file is refused with; null where it is a model. */
+/** Returns the error message for a file; null if it is a valid model. */
 function refusalOf(bytes: Uint8Array, type: ModelType): string | null {
   const startMs = threadCpuMs();
   try {
@@ -54,11 +54,11 @@ function refusalOf(bytes: Uint8Array, type: ModelType): string | null {
   }
 }
 
-test("a file that ends too early is refused, wherever it ends", () => {
+test("a truncated model file is rejected, whatever its length", () => {
   assert.ok(files.length >= 15, `${files.length} files`);
   for (const { name, type, bytes } of files) {
     assert.equal(refusalOf(bytes, type), null, name);
-    // LightGBM's text goes on behind its trees with what only training needs, and JSON may end with a line feed.
+    // LightGBM's text continues after its trees with data for training, and JSON may end with a line feed.
     const endsAt = type === "lightgbm" ? Buffer.from(bytes).indexOf("end of trees") : bytes.length - 1;
     for (let cut = 0; cut < 200; cut += 1) {
       const length = Math.floor((cut / 200) * endsAt);
@@ -67,7 +67,7 @@ test("a file that ends too early is refused, wherever it ends", () => {
   }
 });
 
-test("a file with a changed bit is refused or is another model", () => {
+test("a bit-flipped model file is rejected or loads as another model", () => {
   let random = 1;
   const next = (below: number) => {
     random = (random * 48271) % 2147483647;
@@ -88,7 +88,7 @@ test("a file with a changed bit is refused or is another model", () => {
   assert.ok(refusedCount > triedCount / 10, `${refusedCount} of ${triedCount} were refused`);
 });
 
-test("a file of noise is refused", () => {
+test("a file of random bytes is rejected", () => {
   for (const type of Object.keys(modelTypes) as ModelType[]) {
     for (let seed = 0; seed < 100; seed += 1) {
       const noise = Uint8Array.from(
@@ -100,7 +100,7 @@ test("a file of noise is refused", () => {
   }
 });
 
-test("no file made the process large", () => {
+test("the process stays below its memory limit for all invalid files", () => {
   const { maxRSS } = process.resourceUsage();
   assert.ok(maxRSS < rssKibibytesMax, `${maxRSS} KiB`);
 });

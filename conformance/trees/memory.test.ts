@@ -1,4 +1,4 @@
-/** What reading a large model takes. */
+/** The memory that reading a large model takes. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const program = fileURLToPath(new URL("read-model.ts", import.meta.url));
-/** Beside the file itself, of its length, and what a process takes for a file of no length. */
+/**
+ * Limits of the memory in addition to the file: a multiple of its length, and what a process needs for an empty file.
+ */
 const growthMax = 3;
 const ownBytesMax = 48 * 2 ** 20;
 
@@ -21,7 +23,7 @@ before(async () => {
 
 after(() => rm(directory, { recursive: true }));
 
-/** A tree of so many levels as XGBoost writes it, with all that it knows of its nodes. */
+/** Returns a complete tree of `depth` levels in XGBoost's JSON. */
 function writtenTree(depth: number): string {
   const nodes = Array.from({ length: 2 ** (depth + 1) - 1 }, (_, node) => node);
   const splitCount = 2 ** depth - 1;
@@ -64,7 +66,7 @@ for (const shape of [
   { treeCount: 4000, depth: 6 },
   { treeCount: 1, depth: 18 },
 ]) {
-  test(`reading JSON of ${shape.treeCount} trees of ${shape.depth} levels takes three times its length beside it`, async () => {
+  test(`reading JSON of ${shape.treeCount} trees of ${shape.depth} levels takes at most three times the file's length of additional memory`, async () => {
     const { path, byteLength } = await writeModel(`${shape.treeCount}.json`, shape);
     assert.ok(byteLength > 35_000_000, `${byteLength} bytes`);
     const { stdout } = await promisify(execFile)(process.execPath, [program, path, "xgboost_json"]);

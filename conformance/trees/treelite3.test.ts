@@ -1,4 +1,4 @@
-/** Checkpoints that treelite 3.9.1 wrote (treelite3/write.py) give what the same trees give in another form. */
+/** Checkpoints of treelite 3.9.1 (treelite3/write.py) get the results of equal trees in another format. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import type { ModelType } from "../../packages/runtimes/src/trees/fil-parameters
 import { readForest } from "../../packages/runtimes/src/trees/read-forest.ts";
 
 const walk = compileTraversal();
-/** More than ten values for each of three features: what lies between them, beyond them, and nothing. */
+/** Values of each of three features: at, between and beyond the thresholds, and missing. */
 const steps = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 100, Number.NaN];
 const rows = Float32Array.from(steps.flatMap((a) => steps.flatMap((b) => steps.flatMap((c) => [a, b, c]))));
 const rowCount = rows.length / 3;
@@ -31,7 +31,7 @@ for (const [checkpoint, other, type, columns] of [
   ["logistic.tl", "logistic.json", "xgboost_json", 1],
   ["forest.tl", "forest-4.tl", "treelite_checkpoint", 3],
 ] as const) {
-  test(`${checkpoint} of treelite 3.9 gives what ${other} gives`, async () => {
+  test(`${checkpoint} of treelite 3.9 gets the results of ${other}`, async () => {
     const [one, same] = [await answersOf(checkpoint, "treelite_checkpoint"), await answersOf(other, type)];
     assert.equal(one.length, rowCount * columns);
     const isSame = (place: number) => Math.abs((one[place] as number) - (same[place] as number)) < 1e-6;
@@ -43,7 +43,7 @@ for (const [checkpoint, other, type, columns] of [
   });
 }
 
-test("a checkpoint that ends early is refused, wherever it ends, and one of another version by its number", async () => {
+test("a truncated treelite checkpoint is rejected, and the error for another version gives its number", async () => {
   const refusal = (bytes: Uint8Array): string => {
     try {
       readForest(bytes, "treelite_checkpoint", { allowUnknownField: false });

@@ -1,4 +1,7 @@
-/** What XGBoost predicts is answered to the last bit: by the `fil` backend over HTTP, and by what SageMaker's XGBoost container is asked with. */
+/**
+ * Predictions equal XGBoost's to the last bit, in the `fil` backend over HTTP and in the scorer of SageMaker's XGBoost
+ * container.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -22,7 +25,7 @@ after(() => rm(directory, { recursive: true, force: true }));
 const bitsOf = (floats: Float32Array) => Buffer.from(floats.buffer, floats.byteOffset, floats.byteLength);
 
 for (const environment of ["trees", "trees-before"] as const) {
-  test(`10,000 rows of each kind of model, by the library in '${environment}'`, async () => {
+  test(`10,000 rows get XGBoost's predictions to the last bit for every kind of model, with the library of '${environment}'`, async () => {
     const made = await mkdtemp(join(directory, "made-"));
     const { python } = await ensureEnvironment(cacheDirectory(process.env), environment);
     const { stdout } = await promisify(execFile)(python, ["-W", "ignore", program, made]);
@@ -37,7 +40,7 @@ for (const environment of ["trees", "trees-before"] as const) {
         assert.ok(bitsOf(scorer.score(rows)).equals(predicted), `${name} by the scorer`);
         const { values } = await askTrees(server.httpPort, name, rows, features);
         assert.ok(bitsOf(values).equals(predicted), `${name} over HTTP`);
-        // Few rows are walked through eight trees at a time, which adds in the same order.
+        // Few rows are evaluated through eight trees at a time, which adds in the same order.
         const one = await askTrees(server.httpPort, name, rows.slice(0, features), features);
         assert.ok(bitsOf(one.values).equals(predicted.subarray(0, 4 * (columns[name] ?? 1))), `${name}, one row`);
       }

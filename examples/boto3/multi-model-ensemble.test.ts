@@ -70,8 +70,8 @@ before(async () => {
 
 after(() => platform[Symbol.asyncDispose]());
 
-test("the script runs to its end with the real boto3 and tritonclient, says what it did, and runs again", async () => {
-  // One a, no b, one c among the letters of "The cat sits outside", whose counts have the length √39.
+test("the example script completes with boto3 and tritonclient, prints its results, and can run again", async () => {
+  // Counts of a, b and c in "The cat sits outside" (1, 0 and 1), divided by the counts' length √39.
   const wanted = [
     /^endpoint ensembles-\S+ InService$/,
     /^json {3}\(2, 26\) \[0\.16012816 +0\. +0\.16012816\]$/,

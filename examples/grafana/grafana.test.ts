@@ -35,7 +35,7 @@ function checkDashboard(name: string, exposition: string): void {
   assert.deepEqual(missing, []);
 }
 
-test("each metric and label of the dashboard of galatea serve is in a scrape of it", async () => {
+test("every metric and label of the dashboard of galatea serve exists in a scrape", async () => {
   const server = await startGalatea({ repositories: [at("../add_sub/models")] });
   try {
     await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/add_sub/infer`, { method: "POST", body });
@@ -46,7 +46,7 @@ test("each metric and label of the dashboard of galatea serve is in a scrape of 
   }
 });
 
-test("each metric and label of the dashboard of galatea up is in a scrape of it with the owner's key", async () => {
+test("every metric and label of the dashboard of galatea up exists in a scrape with the owner's key", async () => {
   await using platform = await ScriptedPlatform.open();
   await platform.run(at("../add_sub/deploy.py"), ["demo"]);
   await platform.run("-c", [

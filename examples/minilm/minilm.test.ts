@@ -121,7 +121,7 @@ function largestDifference(a: readonly (readonly number[])[], b: readonly (reado
   return Math.max(...a.flatMap((row, index) => row.map((value, i) => Math.abs(value - b[index]![i]!))));
 }
 
-test("the graph agrees with the original library's numbers, alone and in a padded batch", async () => {
+test("the ONNX graph returns the original library's recorded embeddings, alone and in a padded batch", async () => {
   const rows = tokenize(golden.sentences.map((sentence) => sentence.text));
   const expected = golden.sentences.map((sentence) => sentence.embedding);
   const together = await embed(rows);
@@ -131,13 +131,13 @@ test("the graph agrees with the original library's numbers, alone and in a padde
   assert.ok(largestDifference(alone, expected) < 1e-5);
 });
 
-test("the graph agrees with an independent forward pass on sentences the golden numbers do not have", async () => {
+test("the ONNX graph agrees with an independent forward pass on further sentences", async () => {
   const texts = ["Galatea brings models to life.", "naïve café — 42 €?", "a", "one two three ".repeat(20)];
   const reference = runPython([join(here, "reference.py"), model], texts) as number[][];
   assert.ok(largestDifference(await embed(tokenize(texts)), reference) < 1e-5);
 });
 
-test("the repository is the same when it is assembled again", async () => {
+test("assembling the repository again writes an identical graph, and fails without model.safetensors", async () => {
   const graph = join(repository, "encoder/1/model.onnx");
   const first = await readFile(graph);
   await assembleRepository({ packageDirectory: model, targetDirectory: repository });

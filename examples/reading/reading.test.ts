@@ -18,7 +18,7 @@ interface Answer {
 const run = promisify(execFile);
 const beside = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-test("quality, recognition and topic answer as scikit-learn does, as a pipeline and as an ensemble", async () => {
+test("the models quality, recognition and topic return what scikit-learn predicts, as a pipeline and as an ensemble", async () => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-reading-"));
   try {
     const [repository, strips] = [join(directory, "models"), join(directory, "strips.json")];

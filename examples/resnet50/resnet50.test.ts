@@ -42,7 +42,7 @@ async function numbers(name: string): Promise<Float32Array> {
 const largestApart = (a: Float32Array, b: Float32Array) =>
   a.reduce((most, value, index) => Math.max(most, Math.abs(value - b[index]!)), 0);
 
-test("two photographs have the classes that PyTorch computes for them", async () => {
+test("two photographs get the classes that PyTorch computes", async () => {
   const { python: clients } = await ensureEnvironment(cacheDirectory(process.env), "photographs");
   const asked = [beside("classify.py"), `127.0.0.1:${server.httpPort}`, "--save", directory];
   const { stdout } = await run(clients, asked);
@@ -59,13 +59,13 @@ test("two photographs have the classes that PyTorch computes for them", async ()
   assert.equal(answered.length, 2000);
   const [china, flower] = [computed.subarray(0, 1000), computed.subarray(1000)];
   const spread = Math.max(...china) - Math.min(...china);
-  // Both would pass with anything if all pictures were answered alike.
+  // Equal results for both pictures would make the comparison meaningless.
   assert.notEqual(china.indexOf(Math.max(...china)), flower.indexOf(Math.max(...flower)));
   assert.ok(spread > 1 && largestApart(china, flower) > 0.1 * spread, `spread ${spread}`);
   assert.ok(largestApart(answered, computed) <= 1e-4 * spread, `${largestApart(answered, computed)} apart`);
 });
 
-test("a multi-model endpoint of it with autoscaling and metrics, with the real boto3", async () => {
+test("boto3 deploys the model on a multi-model endpoint with autoscaling and reads its metrics", async () => {
   const { python: clients } = await ensureEnvironment(cacheDirectory(process.env), "photographs");
   const { stdout } = await run(clients, ["-c", "from classify import photographs; print(*photographs())"], {
     cwd: beside("."),

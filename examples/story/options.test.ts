@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { storyHelp, storyOptions } from "./options.ts";
 
-test("without options the platform has its usual port and data directory and stays up", () => {
+test("without options the story uses the default port and data directory and stays up", () => {
   assert.deepEqual(storyOptions([], "/usual"), { story: "sentences", once: false, port: 8770, data: "/usual" });
   const given = storyOptions(["--once", "--story=images", "--port=0", "--data", "/other"], "/usual");
   assert.deepEqual(given, { story: "images", once: true, port: 0, data: "/other" });
@@ -19,7 +19,7 @@ test("an invalid option is reported in one sentence", () => {
     assert.throws(() => storyOptions(argv, "/usual"), { name: "UsageError", message });
 });
 
-test("the help names every option and where things are kept", () => {
+test("the help names every option and its default", () => {
   assert.equal(storyOptions(["--once", "--help"], "/usual"), null);
   for (const words of ["--once", "--port=N", "--data=TEXT", "(8770)", "(/usual)"])
     assert.ok(storyHelp("/usual").includes(words), words);

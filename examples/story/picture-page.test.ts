@@ -12,7 +12,7 @@ const answer: PictureAnswer = {
   warmMs: [30, 10, 20],
 };
 
-test("the best classes come first, named by their labels, or by their number where there is none", () => {
+test("bestLabels returns the five highest scores, with their labels or class numbers", () => {
   const named = bestLabels([0.1, 0.6, 0.3], ["zero", "one"]);
   assert.deepEqual(named, [
     { label: "one", score: 0.6 },
@@ -28,7 +28,7 @@ test("the best classes come first, named by their labels, or by their number whe
   );
 });
 
-test("the page holds pictures, classes and sentences, and nothing of them is markup", () => {
+test("the page shows pictures, classes and sentences, and escapes their markup", () => {
   const nearest = { index: 0, cosine: 0.5 };
   const sentences = [{ text: "</td><script>alert(1)</script>", nearest }];
   const page = picturePage({ endpoint: "e", answers: [answer], sentences, sentencesMs: 12.3 });
@@ -39,7 +39,7 @@ test("the page holds pictures, classes and sentences, and nothing of them is mar
   assert.ok(!page.includes("<script>"));
 });
 
-test("the table has a line for each picture", () => {
+test("pictureTable has one line for each picture", () => {
   const [head = "", line = ""] = pictureTable([answer]).split("\n");
   assert.match(head, /picture .* first ms {2}warm ms {2}best classes$/);
   assert.match(line, / 700 {7}20 {2}c 0\.750, a < b 0\.250$/);

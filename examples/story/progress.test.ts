@@ -8,7 +8,7 @@ function shown(live: boolean, signal = new AbortController().signal): { text: ()
   return { text: () => text, progress: new Progress({ live, out: { write: (more) => (text += more) }, signal }) };
 }
 
-test("what an earlier step still has to say does not replace the name of a later one", async () => {
+test("late details of an earlier step do not replace the line of the current step", async () => {
   const { text, progress } = shown(true);
   let late: (words: string) => void = () => {};
   await progress.step("first", async (detail) => {
@@ -22,7 +22,7 @@ test("what an earlier step still has to say does not replace the name of a later
   assert.doesNotMatch(text(), /words of the first/);
 });
 
-test("a signal ends the step that runs with its reason, whatever the work does, and begins none", async () => {
+test("an aborted signal ends the running step with its reason, and further steps do not start", async () => {
   const stopping = new AbortController();
   const { text, progress } = shown(false, stopping.signal);
   const step = progress.step("endless", () => new Promise(() => {}));
@@ -35,7 +35,7 @@ test("a signal ends the step that runs with its reason, whatever the work does, 
   assert.match(text(), /^ {2}endless: stopped, \d+ ms\n$/);
 });
 
-test("a step that fails says so", async () => {
+test("a failed step prints that it failed", async () => {
   const { text, progress } = shown(false);
   await assert.rejects(
     progress.step("broken", () => Promise.reject(new Error("why"))),
@@ -44,7 +44,7 @@ test("a step that fails says so", async () => {
   assert.match(text(), /^ {2}broken: failed, \d+ ms\n$/);
 });
 
-test("without a terminal a step that runs long says every 5 s what it does", async (t) => {
+test("without a terminal a long step prints its detail every 5 s", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const { text, progress } = shown(false);
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -52,7 +52,7 @@ function story(
   return new Promise((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr })));
 }
 
-test("a wrong option ends it with a sentence, --help with the options", async () => {
+test("an invalid option ends npm start with one sentence, and --help prints the options", async () => {
   assert.deepEqual(await story(["--port", "abc"]), {
     code: 1,
     stdout: "",
@@ -63,14 +63,14 @@ test("a wrong option ends it with a sentence, --help with the options", async ()
   assert.match(stdout, /^Usage: npm start -- \[options\]$/m);
 });
 
-test("without a Python it says which it looked for and how to install one", async () => {
+test("the error without Python lists what was searched and how to install Python", async () => {
   const env = { ...process.env, PATH: root };
   const { code, stderr } = await story(["--data", join(root, "no-python")], { env });
   assert.equal(code, 1);
   assert.match(stderr, /^\nno Python 3\.9 or newer was found \(.*\)\. Install it with: apt-get install .*\n$/);
 });
 
-test("a port in use is said in one line", async () => {
+test("the error for a port in use is one line", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   try {
@@ -83,7 +83,7 @@ test("a port in use is said in one line", async () => {
   }
 });
 
-test("a stop, given to it as often as terminal and npm do, ends every step with the signal's exit code and no complaint", async () => {
+test("repeated SIGINT and SIGTERM end every step with the signal's exit code and without error output", async () => {
   const fresh = ["--data", join(root, "stopped"), "--port=0"];
   const kept = ["--data", data, "--port=0"];
   for (const [args, stopAt, signal, wanted] of [
@@ -93,7 +93,7 @@ test("a stop, given to it as often as terminal and npm do, ends every step with 
   ] as const) {
     const told = await story(args, { stopAt, signals: [signal, signal, signal] });
     assert.deepEqual({ code: told.code, stderr: told.stderr }, { code: wanted, stderr: "" }, String(stopAt));
-    // A stop that comes between two steps finds none to end.
+    // A signal between two steps ends none, so the last line may be "done".
     assert.match(told.stdout, /: (?:stopped|done), [^\n]+\n$/);
   }
 });

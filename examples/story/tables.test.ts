@@ -14,7 +14,7 @@ import { howToCall } from "./tables.ts";
 const run = promisify(execFile);
 const sentence = `It's "quoted" — ça va? $HOME \\ 日本`;
 
-/** The commands as they are pasted: paragraphs that are indented. */
+/** Returns the printed commands, which are the indented paragraphs. */
 const commandsOf = (text: string) => text.split("\n\n").filter((each) => each.startsWith("  "));
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -23,7 +23,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-test("the commands that are printed run as they are pasted, and ask the endpoint for the sentence", async () => {
+test("the printed commands run as pasted and invoke the endpoint with the sentence", async () => {
   const asked: { url: string | undefined; target: unknown; body: unknown }[] = [];
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
@@ -72,7 +72,7 @@ test("the commands that are printed run as they are pasted, and ask the endpoint
   }
 });
 
-test("what an earlier story did in the same minutes is not this one's", () => {
+test("counts of an earlier story are subtracted", () => {
   const counts = countsBetween({ loads: 30, unloads: 8 }, { loads: 60, unloads: 16 });
   assert.deepEqual(counts, { loads: 30, unloads: 8 });
 });

@@ -15,7 +15,7 @@ const loaded = (id: string, more: Partial<ModelState> = {}): ModelState => ({
   ...more,
 });
 
-test("a model's copy is \"coming\" while it loads or a request waits for it, then \"loaded\", and otherwise \"absent\"", () => {
+test('a model\'s copy is "coming" while it loads or a request waits for it, then "loaded", and otherwise "absent"', () => {
   const view = new ModelsView({ keepsModels: true });
   assert.equal(view.copyOf("a"), "absent");
   const waiting = view.demand.begin("a");

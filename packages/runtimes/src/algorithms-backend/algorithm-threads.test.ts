@@ -117,7 +117,7 @@ test("while one model's request runs long, the other models of its thread are lo
   assert.match(await ended, /the model did not respond: its container is stopping/);
 });
 
-test("disposing the threads rejects running and queued requests with \"its container is stopping\"", async () => {
+test('disposing the threads rejects running and queued requests with "its container is stopping"', async () => {
   await using threads = opened({});
   const slow = await threads.load(await endless(), signal);
   const sibling = await threads.load(await linear(), signal);

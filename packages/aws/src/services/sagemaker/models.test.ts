@@ -6,7 +6,7 @@ import { modelOperations } from "./models.ts";
 
 const image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:25.04-py3";
 
-test("CreateModel rejects a badly encoded ModelDataUrl with \"Could not find model data\"", async () => {
+test('CreateModel rejects a badly encoded ModelDataUrl with "Could not find model data"', async () => {
   const { CreateModel } = modelOperations({} as Hosting);
   const create = (ModelDataUrl: string) =>
     CreateModel.handle({ ModelName: "m", PrimaryContainer: { Image: image, ModelDataUrl } }, {} as CallContext);

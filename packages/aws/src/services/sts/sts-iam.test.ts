@@ -132,7 +132,7 @@ test("when the limit of sessions is reached, a new session replaces the one that
   assert.deepEqual(works, [true, false, true]);
 });
 
-test("SimulatePrincipalPolicy returns \"allowed\" for every action and resource, in pages", async () => {
+test('SimulatePrincipalPolicy returns "allowed" for every action and resource, in pages', async () => {
   await using at = await served();
   const { Role } = await at.iam.send(new CreateRoleCommand({ RoleName: "builder", AssumeRolePolicyDocument: trust }));
   const asked = {
