@@ -41,7 +41,7 @@ after(() => models?.[Symbol.asyncDispose]());
 function refusalOf(bytes: Uint8Array, type: ModelType): string | null {
   const startMs = threadCpuMs();
   try {
-    compactForest(readForest(bytes, type, { allowUnknownField: false }), { deskCount: 1 });
+    compactForest(readForest(bytes, type, { allowUnknownField: false }), { workspaceCount: 1 });
     return null;
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;

@@ -9,5 +9,5 @@ await using file = await open(path);
 const bytes = new Uint8Array((await file.stat()).size);
 await file.read(bytes, 0, bytes.length, 0);
 const before = process.resourceUsage().maxRSS;
-compactForest(readForest(bytes, type as ModelType, { allowUnknownField: false }), { deskCount: 1 });
+compactForest(readForest(bytes, type as ModelType, { allowUnknownField: false }), { workspaceCount: 1 });
 console.log(1024 * (process.resourceUsage().maxRSS - before));

@@ -18,10 +18,10 @@ const bytesOf = async (name: string) => new Uint8Array(await readFile(new URL(`t
 
 async function answersOf(name: string, type: ModelType): Promise<Float32Array> {
   const read = readForest(await bytesOf(name), type, { allowUnknownField: false });
-  const forest = compactForest(read, { deskCount: 1 });
+  const forest = compactForest(read, { workspaceCount: 1 });
   const answers = new Float32Array(rowCount * forest.outputCount);
-  const evaluator = new Evaluator(walk, { forest, answer: { kind: "scores" } }, 0);
-  evaluator.evaluate({ rows: new Int32Array(rows.buffer), rowCount, answers, contributions: null });
+  const evaluator = new Evaluator(walk, { forest, outputForm: { kind: "scores" } }, 0);
+  evaluator.evaluate({ rows: new Int32Array(rows.buffer), rowCount, predictions: answers, contributions: null });
   return answers;
 }
 

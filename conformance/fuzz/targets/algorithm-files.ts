@@ -128,7 +128,7 @@ function attempt(algorithm: AlgorithmName, directory: string, { files, settings,
   try {
     const model = readAlgorithmModel({ algorithm, directory, settings });
     const contentType = algorithm === "sparkml" ? "application/json" : "text/csv";
-    const { status } = model.answer({ bytes: Buffer.from(body), contentType, accept: "" });
+    const { status } = model.invoke({ bytes: Buffer.from(body), contentType, accept: "" });
     model.discard();
     assert.ok([200, 400, 415].includes(status), String(status));
     return true;

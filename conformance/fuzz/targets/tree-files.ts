@@ -98,16 +98,16 @@ const featuresTried = 1000;
 
 function attempt({ type, bytes }: TreeFile): boolean {
   try {
-    const forest = compactForest(readForest(bytes, type, { allowUnknownField: false }), { deskCount: 1 });
+    const forest = compactForest(readForest(bytes, type, { allowUnknownField: false }), { workspaceCount: 1 });
     const { memory, featureCount, outputCount } = forest;
     assert.ok(memory.buffer.byteLength <= memoryBytesMax + outputCount * 64, `${memory.buffer.byteLength} bytes`);
     if (featureCount <= featuresTried) {
-      const answers = new Float32Array(rowCount * outputCount);
+      const predictions = new Float32Array(rowCount * outputCount);
       const rows = new Int32Array(rowCount * featureCount).map((_, index) => Math.imul(index, 0x9e3779b1));
-      new Evaluator(walk, { forest, answer: { kind: "scores" } }, 0).evaluate({
+      new Evaluator(walk, { forest, outputForm: { kind: "scores" } }, 0).evaluate({
         rows,
         rowCount,
-        answers,
+        predictions,
         contributions: null,
       });
     }

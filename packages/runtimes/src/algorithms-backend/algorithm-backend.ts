@@ -11,14 +11,14 @@ export interface AlgorithmBackendOptions {
   /** True if each model has its own thread, because a request's work is not bounded by its length. */
   readonly threadPerModel: boolean;
   /** Time limit of reading a model, or responding to a request. */
-  readonly orderMsMax: number;
+  readonly commandMsMax: number;
   /** Maximum number of threads while none of them is slow: one per processor. */
   readonly processorCount: number;
   readonly clock: Clock;
 }
 
-/** Age of an order after which its thread counts as slow: most orders take less than a millisecond. */
-const patienceMs = 100;
+/** Age of a command after which its thread counts as slow: most orders take less than a millisecond. */
+const slowAfterMs = 100;
 /** Additional threads, for models whose thread is slow, and the maximum number of threads. */
 const threadsForOthers = 2;
 const threadsMax = 8;
@@ -44,7 +44,7 @@ class AlgorithmBackend implements Backend {
 
   #threads(most: number): AlgorithmThreads {
     const { processorCount, ...options } = this.#options;
-    return new AlgorithmThreads({ ...options, patienceMs, spread: processorCount, most: Math.min(most, threadsMax) });
+    return new AlgorithmThreads({ ...options, slowAfterMs, spread: processorCount, most: Math.min(most, threadsMax) });
   }
 
   complete(_source: ModelSource, config: ModelConfig): Promise<ModelConfig> {
@@ -59,10 +59,10 @@ class AlgorithmBackend implements Backend {
     const { algorithm, clock } = this.#options;
     const threads = this.#shared ?? this.#threads(1);
     const own = threads === this.#shared ? null : threads;
-    let held: LoadedAlgorithm;
+    let loaded: LoadedAlgorithm;
     try {
       const settings = Object.fromEntries(config.parameters);
-      held = await threads.load({ algorithm, directory: source.versionDirectory, settings }, context.signal);
+      loaded = await threads.load({ algorithm, directory: source.versionDirectory, settings }, context.signal);
     } catch (error) {
       await own?.[Symbol.asyncDispose]();
       throw error;
@@ -74,15 +74,15 @@ class AlgorithmBackend implements Backend {
           name: `${config.name}_0`,
           modelName: config.name,
           version,
-          held,
+          loaded,
           arena: context.arena,
           clock,
         }),
       ],
       memoryBytes: (): Promise<DeviceBytes> =>
-        Promise.resolve(machineBytes(held.memoryBytes + (own === null ? 0 : threadBytes))),
+        Promise.resolve(machineBytes(loaded.memoryBytes + (own === null ? 0 : threadBytes))),
       async [Symbol.asyncDispose]() {
-        await held[Symbol.asyncDispose]();
+        await loaded[Symbol.asyncDispose]();
         await own?.[Symbol.asyncDispose]();
       },
     };

@@ -7,7 +7,7 @@ export interface AlgorithmInstanceDependencies {
   readonly name: string;
   readonly modelName: string;
   readonly version: string;
-  readonly held: LoadedAlgorithm;
+  readonly loaded: LoadedAlgorithm;
   readonly arena: Arena;
   readonly clock: Clock;
 }
@@ -31,31 +31,31 @@ export function algorithmInstance({ name, clock, ...parts }: AlgorithmInstanceDe
   };
 }
 
-type AnsweringParts = Omit<AlgorithmInstanceDependencies, "name" | "clock">;
+type InvocationDependencies = Omit<AlgorithmInstanceDependencies, "name" | "clock">;
 
 async function outcomeOf(
   request: InferenceRequest,
-  { held, arena, modelName, version }: AnsweringParts,
+  { loaded, arena, modelName, version }: InvocationDependencies,
 ): Promise<Outcome> {
   try {
     const [body] = request.inputs;
     if (body === undefined) throw new InferenceError("INVALID_ARG", `model '${modelName}' has no input 'body'`);
-    const answer = await held.answer({
+    const response = await loaded.invoke({
       // A copy, because the arena's memory cannot be transferred to the thread.
       bytes: Uint8Array.from(body.data.subarray(lengthBytes)),
       contentType: textParameter(request, "content_type"),
       accept: textParameter(request, "accept"),
     });
-    const block = arena.allocate(answer.bytes.length + lengthBytes);
+    const block = arena.allocate(response.bytes.length + lengthBytes);
     const { bytes: data } = block;
-    new DataView(data.buffer, data.byteOffset).setUint32(0, answer.bytes.length, true);
-    data.set(answer.bytes, lengthBytes);
+    new DataView(data.buffer, data.byteOffset).setUint32(0, response.bytes.length, true);
+    data.set(response.bytes, lengthBytes);
     return {
       modelName,
       modelVersion: version,
       parameters: new Map<string, string | bigint>([
-        ["status", BigInt(answer.status)],
-        ["content_type", answer.contentType],
+        ["status", BigInt(response.status)],
+        ["content_type", response.contentType],
       ]),
       outputs: [{ name: "answer", datatype: "BYTES", shape: [1], data, block }],
     };

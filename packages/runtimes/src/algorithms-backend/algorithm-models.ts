@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import {
-  type AlgorithmAnswer,
-  AlgorithmRefusal,
+  type AlgorithmResponse,
+  AlgorithmRequestError,
   type AlgorithmRequest,
-  answerLinear,
-  answerSpark,
-  answerXgboost,
+  predictLinear,
+  predictSpark,
+  predictXgboost,
   readLinearModel,
   readSparkModel,
-  refusalAnswer,
+  rejectionResponse,
 } from "../algorithms/index.ts";
 import { InferenceError, unreachable } from "@galatea/base";
 import { readXgboostServing } from "./xgboost-models.ts";
@@ -29,7 +29,7 @@ export interface AlgorithmModel {
   /** Estimated memory of the model. */
   readonly memoryBytes: number;
   /** Never throws because of the request. */
-  readonly answer: (request: AlgorithmRequest) => AlgorithmAnswer;
+  readonly invoke: (request: AlgorithmRequest) => AlgorithmResponse;
   /** Frees memory that the garbage collector would free late; the model must not be called afterwards. */
   readonly discard: () => void;
 }
@@ -44,18 +44,22 @@ export function readAlgorithmModel({ algorithm, directory, settings }: Algorithm
       const model = readLinearModel(readArtifact(directory));
       return {
         memoryBytes: model.memoryBytes,
-        answer: refusing((request) => answerLinear(model, request)),
+        invoke: withRejections((request) => predictLinear(model, request)),
         discard: nothingElse,
       };
     }
     case "sparkml": {
       const schemaText = settings.SAGEMAKER_SPARKML_SCHEMA ?? "";
       const serving = { model: readSparkModel(directory), schemaText };
-      return { memoryBytes: 0, answer: refusing((request) => answerSpark(serving, request)), discard: nothingElse };
+      return {
+        memoryBytes: 0,
+        invoke: withRejections((request) => predictSpark(serving, request)),
+        discard: nothingElse,
+      };
     }
     case "xgboost": {
       const { serving, memoryBytes, discard } = readXgboostServing(directory, settings);
-      return { memoryBytes, answer: refusing((request) => answerXgboost(serving, request)), discard };
+      return { memoryBytes, invoke: withRejections((request) => predictXgboost(serving, request)), discard };
     }
     default:
       return unreachable(algorithm);
@@ -64,12 +68,12 @@ export function readAlgorithmModel({ algorithm, directory, settings }: Algorithm
 
 const nothingElse = (): void => {};
 
-function refusing(answer: (request: AlgorithmRequest) => AlgorithmAnswer): AlgorithmModel["answer"] {
+function withRejections(invoke: (request: AlgorithmRequest) => AlgorithmResponse): AlgorithmModel["invoke"] {
   return (request) => {
     try {
-      return answer(request);
+      return invoke(request);
     } catch (error) {
-      if (error instanceof AlgorithmRefusal) return refusalAnswer(error);
+      if (error instanceof AlgorithmRequestError) return rejectionResponse(error);
       throw error;
     }
   };

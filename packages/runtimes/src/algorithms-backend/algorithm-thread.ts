@@ -1,19 +1,19 @@
 import { Worker } from "node:worker_threads";
 import { type Clock, InferenceError, openDeadline } from "@galatea/base";
-import type { AlgorithmOrder, AlgorithmReply, UnloadOrder } from "./algorithm-worker.ts";
+import type { AlgorithmCommand, AlgorithmReply, UnloadCommand } from "./algorithm-worker.ts";
 
 /** Typed arrays are not included. */
 const heapMebibytesMax = 1024;
 
-export interface OrderOptions {
-  /** An order that takes longer ends the thread: a model's expression may never end. */
-  readonly orderMsMax: number;
+export interface CommandOptions {
+  /** A command that takes longer ends the thread: a model's expression may never end. */
+  readonly commandMsMax: number;
   readonly clock: Clock;
-  /** Buffers that are transferred with the order. */
+  /** Buffers that are transferred with the command. */
   readonly transfer: readonly ArrayBuffer[];
 }
 
-/** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, its running order fails. */
+/** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, its running command fails. */
 export class AlgorithmThread implements AsyncDisposable {
   readonly #worker: Worker;
   #pending: PromiseWithResolvers<AlgorithmReply> | null = null;
@@ -41,15 +41,15 @@ export class AlgorithmThread implements AsyncDisposable {
     return this.#hasEnded;
   }
 
-  /** Runs one order at a time; its time limit starts now. Rejects with InferenceError when the thread does not complete it. */
-  async order(order: AlgorithmOrder, { transfer, orderMsMax, clock }: OrderOptions) {
+  /** Runs one command at a time; its time limit starts now. Rejects with InferenceError when the thread does not complete it. */
+  async command(command: AlgorithmCommand, { transfer, commandMsMax, clock }: CommandOptions) {
     if (this.#hasEnded) throw this.#failure();
     const replied = Promise.withResolvers<AlgorithmReply>();
     this.#pending = replied;
     this.#worker.ref();
-    this.#worker.postMessage(order, transfer);
-    using deadline = openDeadline({ clock, afterMs: orderMsMax, signal: null });
-    const onAbort = () => void this.#end(`the model took longer than ${orderMsMax} ms`);
+    this.#worker.postMessage(command, transfer);
+    using deadline = openDeadline({ clock, afterMs: commandMsMax, signal: null });
+    const onAbort = () => void this.#end(`the model took longer than ${commandMsMax} ms`);
     deadline.signal.addEventListener("abort", onAbort, { once: true });
     try {
       return await replied.promise;
@@ -60,9 +60,9 @@ export class AlgorithmThread implements AsyncDisposable {
     }
   }
 
-  /** Drops the model after the running order, without waiting. */
+  /** Drops the model after the running command, without waiting. */
   forget(model: number): void {
-    if (!this.#hasEnded) this.#worker.postMessage({ kind: "unload", model } satisfies UnloadOrder, []);
+    if (!this.#hasEnded) this.#worker.postMessage({ kind: "unload", model } satisfies UnloadCommand, []);
   }
 
   #failure(): InferenceError {

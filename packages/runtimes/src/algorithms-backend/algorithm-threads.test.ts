@@ -51,25 +51,29 @@ const endless = async (): Promise<AlgorithmSource> => ({
   },
 });
 
-const orderMsMax = 60_000;
+const commandMsMax = 60_000;
 const opened = (more: Partial<AlgorithmThreadsOptions>) =>
-  new AlgorithmThreads({ orderMsMax, patienceMs: 100, spread: 1, most: 1, clock: systemClock, ...more });
+  new AlgorithmThreads({ commandMsMax, slowAfterMs: 100, spread: 1, most: 1, clock: systemClock, ...more });
 
 const signal = new AbortController().signal;
 
-async function asked(model: LoadedAlgorithm, text: string): Promise<string> {
-  const answer = await model.answer({ bytes: Uint8Array.from(Buffer.from(text)), contentType: "text/csv", accept: "" });
-  return `${answer.status} ${Buffer.from(answer.bytes).toString("utf8")}`;
+async function invoke(model: LoadedAlgorithm, text: string): Promise<string> {
+  const response = await model.invoke({
+    bytes: Uint8Array.from(Buffer.from(text)),
+    contentType: "text/csv",
+    accept: "",
+  });
+  return `${response.status} ${Buffer.from(response.bytes).toString("utf8")}`;
 }
 
 test("two models in one thread respond, reject a row with missing columns, and the second still responds after the first is disposed", async () => {
   await using threads = opened({});
   const first = await threads.load(await linear(), signal);
   const second = await threads.load(await linear(), signal);
-  assert.match(await asked(first, "1,2,3,4"), /^200 \{"predictions": \[\{"score": /);
-  assert.match(await asked(first, "1,2"), /^400 unable to evaluate payload provided/);
+  assert.match(await invoke(first, "1,2,3,4"), /^200 \{"predictions": \[\{"score": /);
+  assert.match(await invoke(first, "1,2"), /^400 unable to evaluate payload provided/);
   await first[Symbol.asyncDispose]();
-  assert.match(await asked(second, "1,2,3,4"), /^200 /);
+  assert.match(await invoke(second, "1,2,3,4"), /^200 /);
   await second[Symbol.asyncDispose]();
 });
 
@@ -83,19 +87,22 @@ test("a load of invalid files fails with an error that names the problem, and a 
   );
   const empty = { ...broken, directory: await folderOf({ other: "x" }) };
   await assert.rejects(threads.load(empty, signal), /the archive has no file 'model_algo-1'/);
-  assert.match(await asked(good, "1,2,3,4"), /^200 /);
+  assert.match(await invoke(good, "1,2,3,4"), /^200 /);
 });
 
 test("a request that exceeds the time limit fails and ends its thread; the model's next request runs in a new thread", async () => {
-  const clock = new ManualTimersClock(orderMsMax);
+  const clock = new ManualTimersClock(commandMsMax);
   await using threads = opened({ clock });
   const model = await threads.load(await endless(), signal);
-  assert.equal(await asked(model, "aab"), "200 aab");
-  const refused = assert.rejects(asked(model, "a".repeat(60)), /the model did not respond: the model took longer than/);
+  assert.equal(await invoke(model, "aab"), "200 aab");
+  const refused = assert.rejects(
+    invoke(model, "a".repeat(60)),
+    /the model did not respond: the model took longer than/,
+  );
   await setImmediate();
   clock.fireTimers();
   await refused;
-  assert.equal(await asked(model, "ab"), "200 ab");
+  assert.equal(await invoke(model, "ab"), "200 ab");
 });
 
 test("while one model's request runs long, the other models of its thread are loaded again in a second thread and respond", async () => {
@@ -104,13 +111,13 @@ test("while one model's request runs long, the other models of its thread are lo
   const siblings = [await threads.load(await linear(), signal), await threads.load(await linear(), signal)];
   assert.equal(threads.threadCount, 1);
   let hasEnded = false;
-  const ended = asked(slow, "a".repeat(60)).catch((error: unknown) => {
+  const ended = invoke(slow, "a".repeat(60)).catch((error: unknown) => {
     hasEnded = true;
     return String(error);
   });
   for (let round = 0; round < 2; round++) {
-    const answers = await Promise.all(siblings.map((model) => asked(model, "1,2,3,4")));
-    for (const answer of answers) assert.match(answer, /^200 /);
+    const responses = await Promise.all(siblings.map((model) => invoke(model, "1,2,3,4")));
+    for (const response of responses) assert.match(response, /^200 /);
     assert.deepEqual([hasEnded, threads.threadCount], [false, 2]);
   }
   await threads[Symbol.asyncDispose]();
@@ -121,7 +128,7 @@ test('disposing the threads rejects running and queued requests with "its contai
   await using threads = opened({});
   const slow = await threads.load(await endless(), signal);
   const sibling = await threads.load(await linear(), signal);
-  const both = Promise.allSettled([asked(slow, "a".repeat(60)), asked(sibling, "1,2,3,4")]);
+  const both = Promise.allSettled([invoke(slow, "a".repeat(60)), invoke(sibling, "1,2,3,4")]);
   await threads[Symbol.asyncDispose]();
   for (const outcome of await both)
     assert.match(String(outcome.status === "rejected" && outcome.reason), /its container is stopping/);
@@ -129,15 +136,15 @@ test('disposing the threads rejects running and queued requests with "its contai
 });
 
 test("when every thread is slow, a queued request runs as soon as a thread is free", async () => {
-  const clock = new ManualTimersClock(orderMsMax);
-  await using threads = opened({ clock, patienceMs: 1 });
+  const clock = new ManualTimersClock(commandMsMax);
+  await using threads = opened({ clock, slowAfterMs: 1 });
   const slow = await threads.load(await endless(), signal);
   const sibling = await threads.load(await linear(), signal);
-  const refused = assert.rejects(asked(slow, "a".repeat(60)), /the model did not respond: the model took longer than/);
-  const answered = asked(sibling, "1,2,3,4");
+  const refused = assert.rejects(invoke(slow, "a".repeat(60)), /the model did not respond: the model took longer than/);
+  const pending = invoke(sibling, "1,2,3,4");
   await setImmediate();
   clock.fireTimers();
   await refused;
-  assert.match(await answered, /^200 /);
+  assert.match(await pending, /^200 /);
   assert.equal(threads.threadCount, 1);
 });

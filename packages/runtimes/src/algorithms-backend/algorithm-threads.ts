@@ -1,4 +1,4 @@
-import type { AlgorithmAnswer, AlgorithmRequest } from "../algorithms/index.ts";
+import type { AlgorithmResponse, AlgorithmRequest } from "../algorithms/index.ts";
 import { assert, type Clock, InferenceError } from "@galatea/base";
 import type { AlgorithmSource } from "./algorithm-models.ts";
 import { AlgorithmThread } from "./algorithm-thread.ts";
@@ -7,9 +7,9 @@ import { chooseThread, type ThreadCounts, type ThreadState } from "./choose-thre
 
 export interface AlgorithmThreadsOptions extends ThreadCounts {
   /** Time limit of reading a model, or responding to a request; then its thread ends. */
-  readonly orderMsMax: number;
-  /** Time after which orders no longer wait for a busy thread, but use another one. */
-  readonly patienceMs: number;
+  readonly commandMsMax: number;
+  /** Time after which commands no longer wait for a busy thread, but use another one. */
+  readonly slowAfterMs: number;
   readonly clock: Clock;
 }
 
@@ -17,39 +17,39 @@ export interface AlgorithmThreadsOptions extends ThreadCounts {
 export interface LoadedAlgorithm extends AsyncDisposable {
   readonly memoryBytes: number;
   /** Handles one request at a time, whose bytes are transferred. Rejects with InferenceError when no thread responds. */
-  answer(request: AlgorithmRequest): Promise<AlgorithmAnswer>;
+  invoke(request: AlgorithmRequest): Promise<AlgorithmResponse>;
 }
 
-interface Member {
+interface PooledThread {
   readonly thread: AlgorithmThread;
   readonly models: Set<number>;
-  at: ThreadState["at"];
+  state: ThreadState["state"];
   /** Timer of a busy thread, until it is slow. */
-  patience: Disposable | null;
+  slowTimer: Disposable | null;
 }
 
-interface Held {
+interface PlacedModel {
   readonly model: number;
   readonly source: AlgorithmSource;
-  home: Member | null;
+  home: PooledThread | null;
 }
 
-interface Waiter {
-  readonly held: Held;
-  readonly take: (member: Member) => void;
-  readonly refuse: (error: InferenceError) => void;
+interface WaitingCall {
+  readonly placed: PlacedModel;
+  readonly assign: (pooled: PooledThread) => void;
+  readonly reject: (error: InferenceError) => void;
 }
 
 /**
  * A few threads for many models of algorithms. Each model is loaded in one of them; models of a thread are called one after another. A
- * slow order keeps its thread; the thread's other models are loaded again in another one. When a thread ends, its models are loaded again
+ * slow command keeps its thread; the thread's other models are loaded again in another one. When a thread ends, its models are loaded again
  * before their next response.
  */
 export class AlgorithmThreads implements AsyncDisposable {
   readonly #options: AlgorithmThreadsOptions;
-  #members: Member[] = [];
+  #threads: PooledThread[] = [];
   /** In order of arrival; at most one for each model. */
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new Set<WaitingCall>();
   #nextModel = 1;
   #isClosed = false;
 
@@ -58,113 +58,113 @@ export class AlgorithmThreads implements AsyncDisposable {
   }
 
   get threadCount(): number {
-    return this.#members.length;
+    return this.#threads.length;
   }
 
   /** Rejects with InferenceError for invalid files, and with the signal's reason. */
   async load(source: AlgorithmSource, signal: AbortSignal): Promise<LoadedAlgorithm> {
-    const held: Held = { model: this.#nextModel++, source, home: null };
+    const placed: PlacedModel = { model: this.#nextModel++, source, home: null };
     signal.throwIfAborted();
-    const memoryBytes = await this.#inTurn(held, (member) => this.#readIn(member, held));
+    const memoryBytes = await this.#withThread(placed, (pooled) => this.#loadIn(pooled, placed));
     return {
       memoryBytes,
-      answer: (request) =>
-        this.#inTurn(held, async (member) => {
-          if (held.home !== member) await this.#readIn(member, held);
+      invoke: (request) =>
+        this.#withThread(placed, async (pooled) => {
+          if (placed.home !== pooled) await this.#loadIn(pooled, placed);
           const transfer = [request.bytes.buffer as ArrayBuffer];
-          const order = { kind: "answer", model: held.model, request } as const;
-          const reply = await member.thread.order(order, { ...this.#options, transfer });
-          if (reply.outcome !== "answered") throw unexpected(reply);
-          return reply.answer;
+          const command = { kind: "invoke", model: placed.model, request } as const;
+          const reply = await pooled.thread.command(command, { ...this.#options, transfer });
+          if (reply.outcome !== "responded") throw unexpected(reply);
+          return reply.response;
         }),
       [Symbol.asyncDispose]: () => {
-        this.#takeOut(held);
+        this.#unload(placed);
         return Promise.resolve();
       },
     };
   }
 
   /** Loads the model in that thread, and unloads it from its previous one. */
-  async #readIn(member: Member, held: Held): Promise<number> {
-    const { model, source } = held;
-    const reply = await member.thread.order({ kind: "load", model, source }, { ...this.#options, transfer: [] });
+  async #loadIn(pooled: PooledThread, placed: PlacedModel): Promise<number> {
+    const { model, source } = placed;
+    const reply = await pooled.thread.command({ kind: "load", model, source }, { ...this.#options, transfer: [] });
     if (reply.outcome !== "loaded") throw unexpected(reply);
-    this.#takeOut(held);
-    held.home = member;
-    member.models.add(model);
+    this.#unload(placed);
+    placed.home = pooled;
+    pooled.models.add(model);
     return reply.memoryBytes;
   }
 
-  #takeOut(held: Held): void {
-    held.home?.thread.forget(held.model);
-    held.home?.models.delete(held.model);
-    held.home = null;
+  #unload(placed: PlacedModel): void {
+    placed.home?.thread.forget(placed.model);
+    placed.home?.models.delete(placed.model);
+    placed.home = null;
   }
 
   /** Runs the work with exclusive use of a thread. */
-  async #inTurn<Result>(held: Held, work: (member: Member) => Promise<Result>): Promise<Result> {
-    const turn = Promise.withResolvers<Member>();
-    this.#waiting.add({ held, take: turn.resolve, refuse: turn.reject });
-    this.#giveTurns();
-    const member = await turn.promise;
+  async #withThread<Result>(placed: PlacedModel, work: (pooled: PooledThread) => Promise<Result>): Promise<Result> {
+    const assigned = Promise.withResolvers<PooledThread>();
+    this.#waiting.add({ placed, assign: assigned.resolve, reject: assigned.reject });
+    this.#assignThreads();
+    const pooled = await assigned.promise;
     try {
-      return await work(member);
+      return await work(pooled);
     } finally {
-      this.#move(member, "free");
-      this.#giveTurns();
+      this.#setState(pooled, "free");
+      this.#assignThreads();
     }
   }
 
-  /** Assigns threads in order of arrival; an order that finds none does not block later ones. */
-  #giveTurns(): void {
-    this.#members = this.#members.filter(({ thread }) => !thread.hasEnded);
-    if (this.#isClosed) return this.#refuseWaiters();
+  /** Assigns threads in order of arrival; a command that finds none does not block later ones. */
+  #assignThreads(): void {
+    this.#threads = this.#threads.filter(({ thread }) => !thread.hasEnded);
+    if (this.#isClosed) return this.#rejectWaiting();
     let states = this.#states();
     for (const waiter of this.#waiting) {
-      const home = waiter.held.home === null ? -1 : this.#members.indexOf(waiter.held.home);
+      const home = waiter.placed.home === null ? -1 : this.#threads.indexOf(waiter.placed.home);
       const choice = chooseThread(states, home === -1 ? null : home, this.#options);
-      if (choice.take === "nothing yet") continue;
-      const member = choice.take === "new" ? this.#started() : this.#members[choice.index];
-      assert(member !== undefined, "the chosen thread is one of the threads");
+      if (choice.take === "wait") continue;
+      const pooled = choice.take === "new" ? this.#start() : this.#threads[choice.index];
+      assert(pooled !== undefined, "the chosen thread is one of the threads");
       this.#waiting.delete(waiter);
-      this.#move(member, "busy");
+      this.#setState(pooled, "busy");
       states = this.#states();
-      waiter.take(member);
+      waiter.assign(pooled);
     }
   }
 
-  #refuseWaiters(): void {
+  #rejectWaiting(): void {
     const error = new InferenceError("UNAVAILABLE", "the model did not respond: its container is stopping");
-    for (const { refuse } of this.#waiting) refuse(error);
+    for (const { reject } of this.#waiting) reject(error);
     this.#waiting.clear();
   }
 
   #states(): readonly ThreadState[] {
-    return this.#members.map(({ at, models }) => ({ at, modelCount: models.size }));
+    return this.#threads.map(({ state, models }) => ({ state, modelCount: models.size }));
   }
 
-  #started(): Member {
-    const member: Member = { thread: new AlgorithmThread(), models: new Set(), at: "free", patience: null };
-    this.#members.push(member);
-    return member;
+  #start(): PooledThread {
+    const pooled: PooledThread = { thread: new AlgorithmThread(), models: new Set(), state: "free", slowTimer: null };
+    this.#threads.push(pooled);
+    return pooled;
   }
 
-  #move(member: Member, to: ThreadState["at"]): void {
-    member.patience?.[Symbol.dispose]();
-    member.at = to;
-    member.patience =
+  #setState(pooled: PooledThread, to: ThreadState["state"]): void {
+    pooled.slowTimer?.[Symbol.dispose]();
+    pooled.state = to;
+    pooled.slowTimer =
       to !== "busy"
         ? null
-        : this.#options.clock.timer(this.#options.patienceMs, () => {
-            this.#move(member, "slow");
-            this.#giveTurns();
+        : this.#options.clock.timer(this.#options.slowAfterMs, () => {
+            this.#setState(pooled, "slow");
+            this.#assignThreads();
           });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#giveTurns();
-    await Promise.all(this.#members.map(({ thread }) => thread[Symbol.asyncDispose]()));
+    this.#assignThreads();
+    await Promise.all(this.#threads.map(({ thread }) => thread[Symbol.asyncDispose]()));
   }
 }
 

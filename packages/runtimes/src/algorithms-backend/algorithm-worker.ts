@@ -1,54 +1,54 @@
-/** The program of a thread that reads and evaluates models of algorithms: one order after another. */
+/** The program of a thread that reads and evaluates models of algorithms: one command after another. */
 import { parentPort } from "node:worker_threads";
-import type { AlgorithmAnswer, AlgorithmRequest } from "../algorithms/index.ts";
+import type { AlgorithmResponse, AlgorithmRequest } from "../algorithms/index.ts";
 import { type InferenceCode, InferenceError, unreachable } from "@galatea/base";
 import { type AlgorithmModel, type AlgorithmSource, readAlgorithmModel } from "./algorithm-models.ts";
 
-/** An order to the thread; each has one reply. */
-export type AlgorithmOrder =
+/** A command to the thread; each has one reply. */
+export type AlgorithmCommand =
   | { readonly kind: "load"; readonly model: number; readonly source: AlgorithmSource }
-  | { readonly kind: "answer"; readonly model: number; readonly request: AlgorithmRequest };
+  | { readonly kind: "invoke"; readonly model: number; readonly request: AlgorithmRequest };
 
-/** An order to unload a model, without a reply. */
-export interface UnloadOrder {
+/** A command to unload a model, without a reply. */
+export interface UnloadCommand {
   readonly kind: "unload";
   readonly model: number;
 }
 
 export type AlgorithmReply =
   | { readonly outcome: "loaded"; readonly memoryBytes: number }
-  | { readonly outcome: "answered"; readonly answer: AlgorithmAnswer }
+  | { readonly outcome: "responded"; readonly response: AlgorithmResponse }
   | { readonly outcome: "failed"; readonly code: InferenceCode; readonly message: string };
 
 const models = new Map<number, AlgorithmModel>();
 
-function carriedOut(order: AlgorithmOrder): AlgorithmReply {
-  const { model } = order;
-  switch (order.kind) {
+function execute(command: AlgorithmCommand): AlgorithmReply {
+  const { model } = command;
+  switch (command.kind) {
     case "load": {
-      const read = readAlgorithmModel(order.source);
+      const read = readAlgorithmModel(command.source);
       models.set(model, read);
       return { outcome: "loaded", memoryBytes: read.memoryBytes };
     }
-    case "answer": {
+    case "invoke": {
       const loaded = models.get(model);
       if (loaded === undefined) throw new InferenceError("INTERNAL", "the model is not loaded in its thread");
-      return { outcome: "answered", answer: loaded.answer(order.request) };
+      return { outcome: "responded", response: loaded.invoke(command.request) };
     }
     default:
-      return unreachable(order);
+      return unreachable(command);
   }
 }
 
-parentPort?.on("message", (order: AlgorithmOrder | UnloadOrder) => {
-  if (order.kind === "unload") {
-    models.get(order.model)?.discard();
-    models.delete(order.model);
+parentPort?.on("message", (command: AlgorithmCommand | UnloadCommand) => {
+  if (command.kind === "unload") {
+    models.get(command.model)?.discard();
+    models.delete(command.model);
     return;
   }
   let reply: AlgorithmReply;
   try {
-    reply = carriedOut(order);
+    reply = execute(command);
   } catch (error) {
     const { code, message } = InferenceError.from(error);
     reply = { outcome: "failed", code, message };

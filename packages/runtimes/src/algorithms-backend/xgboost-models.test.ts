@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { AlgorithmRefusal, answerXgboost, readPickledBooster } from "../algorithms/index.ts";
+import { AlgorithmRequestError, predictXgboost, readPickledBooster } from "../algorithms/index.ts";
 import { InferenceError } from "@galatea/base";
 import { readXgboostServing } from "./xgboost-models.ts";
 
@@ -51,20 +51,20 @@ interface Asked {
   readonly accept?: string;
 }
 
-function ask(files: Readonly<Record<string, Buffer>>, asked: Asked = {}) {
+function invoke(files: Readonly<Record<string, Buffer>>, asked: Asked = {}) {
   const { body = csv, contentType = "text/csv", accept = "", settings = {} } = asked;
-  const answer = answerXgboost(servingOf(files, settings), { bytes: Buffer.from(body), contentType, accept });
-  return { ...answer, text: Buffer.from(answer.bytes).toString("utf8") };
+  const response = predictXgboost(servingOf(files, settings), { bytes: Buffer.from(body), contentType, accept });
+  return { ...response, text: Buffer.from(response.bytes).toString("utf8") };
 }
 
 function refused(files: Readonly<Record<string, Buffer>>, asked: Asked) {
   try {
-    ask(files, asked);
+    invoke(files, asked);
   } catch (error) {
-    assert.ok(error instanceof AlgorithmRefusal, String(error));
+    assert.ok(error instanceof AlgorithmRequestError, String(error));
     return [error.status, error.message];
   }
-  return assert.fail("it was answered");
+  return assert.fail("the request was accepted");
 }
 
 function assertClose(text: string, expected: XgboostVectors["models"][number]["predictions"], about: string): void {
@@ -83,9 +83,9 @@ function assertClose(text: string, expected: XgboostVectors["models"][number]["p
 for (const { objective, booster, version, predictions, files } of vectors.models) {
   test(`a ${booster} model with objective ${objective} of XGBoost ${version} gets the predictions of the library: ${Object.keys(files).join(", ")}`, () => {
     for (const [form, bytes] of Object.entries(files)) {
-      const answer = ask({ "xgboost-model": Buffer.from(bytes, "base64"), ".hidden": Buffer.from("x") });
-      assert.equal(answer.contentType, "text/csv");
-      assertClose(answer.text, predictions, `${objective} ${form}`);
+      const response = invoke({ "xgboost-model": Buffer.from(bytes, "base64"), ".hidden": Buffer.from("x") });
+      assert.equal(response.contentType, "text/csv");
+      assertClose(response.text, predictions, `${objective} ${form}`);
     }
   });
 }
@@ -94,48 +94,48 @@ const logistic = { "xgboost-model": fileOf("binary:logistic") };
 const pickled = { "xgboost-model": fileOf("binary:logistic", "pickle4") };
 
 test("equal rows get equal predictions from CSV with any delimiter and from libsvm with columns counted from 0 or 1", () => {
-  const expected = ask(logistic).text;
+  const expected = invoke(logistic).text;
   const libsvm = (shift: number) =>
     vectors.rows
       .map((row) => `1 ${row.flatMap((value, at) => (value === null ? [] : [`${at + shift}:${value}`])).join(" ")}`)
       .join("\n");
-  assert.equal(ask(logistic, { body: `${csv.replaceAll(",", ";")}\n` }).text, expected);
+  assert.equal(invoke(logistic, { body: `${csv.replaceAll(",", ";")}\n` }).text, expected);
   assert.equal(
-    ask(logistic, { body: csv.replaceAll(",", "\t"), contentType: "text/csv; label_size=1" }).text,
+    invoke(logistic, { body: csv.replaceAll(",", "\t"), contentType: "text/csv; label_size=1" }).text,
     expected,
   );
-  assert.equal(ask(logistic, { body: libsvm(1), contentType: "text/x-libsvm" }).text, expected);
-  assert.equal(ask(logistic, { body: libsvm(0), contentType: "" }).text, expected);
+  assert.equal(invoke(logistic, { body: libsvm(1), contentType: "text/x-libsvm" }).text, expected);
+  assert.equal(invoke(logistic, { body: libsvm(0), contentType: "" }).text, expected);
 });
 
 test("responses for every accepted type, transform jobs and SAGEMAKER_INFERENCE_OUTPUT have the formats of SageMaker's container", () => {
   const whole = { body: csv.split("\n")[0] as string };
-  const score = ask(logistic, whole).text.trim();
+  const score = invoke(logistic, whole).text.trim();
   const softprob = { "xgboost-model": fileOf("multi:softprob") };
-  const classes = ask(softprob, whole).text.trim().replaceAll(",", ", ");
-  const forms = (accept: string, files = logistic) => ask(files, { ...whole, accept }).text;
+  const classes = invoke(softprob, whole).text.trim().replaceAll(",", ", ");
+  const forms = (accept: string, files = logistic) => invoke(files, { ...whole, accept }).text;
   assert.equal(forms("application/json"), `{"predictions": [{"score": ${score}}]}`);
   assert.equal(forms("application/jsonlines"), `{"score": ${score}}\n`);
   assert.equal(forms("application/json", softprob), `{"predictions": [{"score": [${classes}]}]}`);
-  assert.equal(ask(softprob, { ...whole, settings: { SAGEMAKER_BATCH: "True" } }).text, `[${classes}]\n`);
+  assert.equal(invoke(softprob, { ...whole, settings: { SAGEMAKER_BATCH: "True" } }).text, `[${classes}]\n`);
   const settings = { SAGEMAKER_INFERENCE_OUTPUT: "predicted_label, labels,probability,predicted_score" };
   const label = Number(score) > 0.5 ? 1 : 0;
   assert.equal(
-    ask(logistic, { ...whole, settings, accept: "application/json" }).text,
+    invoke(logistic, { ...whole, settings, accept: "application/json" }).text,
     `{"predictions": [{"predicted_label": ${label}, "labels": [0, 1], "probability": ${score}, "predicted_score": NaN}]}`,
   );
-  assert.equal(ask(logistic, { ...whole, settings }).text, `${label},"[0, 1]",${score},nan`);
+  assert.equal(invoke(logistic, { ...whole, settings }).text, `${label},"[0, 1]",${score},nan`);
 });
 
 test("a multi-model container responds in the formats recorded from SageMaker's multi-model server", () => {
   const many = (accept: string, objective = "binary:logistic", more: Settings = {}) => {
     const settings = { SAGEMAKER_MULTI_MODEL: "true", ...more };
     const files = { "xgboost-model": fileOf(objective) };
-    const { text, contentType } = ask(files, { settings, accept, body: "1,2,3,4\n1,,,2" });
+    const { text, contentType } = invoke(files, { settings, accept, body: "1,2,3,4\n1,,,2" });
     return [contentType, text];
   };
   const single = (objective: string) =>
-    ask({ "xgboost-model": fileOf(objective) }, { body: "1,2,3,4" })
+    invoke({ "xgboost-model": fileOf(objective) }, { body: "1,2,3,4" })
       .text.trim()
       .replaceAll(",", ", ");
   const [one, three] = [single("binary:logistic"), `[${single("multi:softprob")}]`];
@@ -156,14 +156,14 @@ test("a multi-model container responds in the formats recorded from SageMaker's 
 });
 
 test("columns that a CSV row lacks are missing values; a pickled model rejects such a row with status 400", () => {
-  assert.equal(ask(logistic, { body: "1,2" }).text, ask(logistic, { body: "1,2,," }).text);
+  assert.equal(invoke(logistic, { body: "1,2" }).text, invoke(logistic, { body: "1,2,," }).text);
   assert.equal(refused(pickled, { body: "1,2" })[0], 400);
 });
 
 test("an archive with several models returns the mean of their scores, or the most frequent label", () => {
   const old = fileOf("binary:logistic", "binary");
   const of = (files: Readonly<Record<string, Buffer>>, settings: Settings = {}) =>
-    ask(files, { settings }).text.trim().split("\n").map(Number);
+    invoke(files, { settings }).text.trim().split("\n").map(Number);
   const [first, second, mean] = [of(logistic), of({ b: old }), of({ ...logistic, b: old })];
   for (const [row, value] of mean.entries()) {
     assert.ok(Math.abs(value - ((first[row] as number) + (second[row] as number)) / 2) <= 1e-7);
@@ -175,7 +175,7 @@ test("an archive with several models returns the mean of their scores, or the mo
 });
 
 test("invalid types and rows get the statuses 415, 406, 400 and 204 and the texts of SageMaker's container", () => {
-  assert.equal(ask(logistic, { body: "" }).status, 204);
+  assert.equal(invoke(logistic, { body: "" }).status, 204);
   assert.deepEqual(refused(logistic, { contentType: "image/png" }), [
     415,
     "image/png is not an accepted ContentType: csv, libsvm, parquet, recordio-protobuf, text/csv, text/libsvm, text/x-libsvm, " +
@@ -223,9 +223,9 @@ test("a pickle is parsed without running code: pickles of anything but a Booster
       const turned = Buffer.from(whole);
       turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7));
       try {
-        answerXgboost(servingOf({ m: turned }), { bytes: Buffer.from(csv), contentType: "text/csv", accept: "" });
+        predictXgboost(servingOf({ m: turned }), { bytes: Buffer.from(csv), contentType: "text/csv", accept: "" });
       } catch (error) {
-        const isSentence = error instanceof InferenceError || error instanceof AlgorithmRefusal;
+        const isSentence = error instanceof InferenceError || error instanceof AlgorithmRequestError;
         assert.ok(isSentence, `${form} bit ${bit}: ${String(error)}\n${(error as Error).stack}`);
       }
     }

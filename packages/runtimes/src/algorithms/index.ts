@@ -4,15 +4,15 @@
  * input, therefore it runs in threads. Model files are untrusted.
  */
 export { readLinearModel } from "./linear-learner/linear-model.ts";
-export { answerLinear } from "./linear-learner/linear-payloads.ts";
+export { predictLinear } from "./linear-learner/linear-payloads.ts";
 export { readSparkModel } from "./mleap/spark-model.ts";
-export { answerSpark } from "./mleap/spark-payloads.ts";
+export { predictSpark } from "./mleap/spark-payloads.ts";
 export {
-  AlgorithmRefusal,
-  refusalAnswer,
-  type AlgorithmAnswer,
+  AlgorithmRequestError,
+  rejectionResponse,
+  type AlgorithmResponse,
   type AlgorithmRequest,
 } from "./payloads/algorithm-request.ts";
 export { isPickle, readPickledBooster } from "./xgboost/pickled-booster.ts";
 export type { TreePredictor } from "./xgboost/tree-predictor.ts";
-export { answerXgboost, type XgboostServing } from "./xgboost/xgboost-payloads.ts";
+export { predictXgboost, type XgboostServing } from "./xgboost/xgboost-payloads.ts";

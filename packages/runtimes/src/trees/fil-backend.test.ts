@@ -20,7 +20,7 @@ let backend: Backend;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "fil-backend-"));
   arena = createArena({ capacityBytes: 1 << 22 });
-  backend = createFilBackend({ laneCount: 2, runDeadlineMs: null, clock: systemClock, log: silentLogger });
+  backend = createFilBackend({ threadCount: 2, runDeadlineMs: null, clock: systemClock, log: silentLogger });
 });
 
 afterEach(async () => {
@@ -73,7 +73,7 @@ const bytesOf = async (model: LoadedModel) => (await model.memoryBytes()).get("m
  * Returns the responses of requests with these numbers of rows, in one batch; features are 0 in the first request, 1 in
  * the second and so on.
  */
-async function answers(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
+async function predictionsOf(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
   const [instance] = model.instances;
   const batch = rowCounts.map((rowCount, index): InferenceRequest => {
     const block = arena.allocate(8 * rowCount);
@@ -120,11 +120,11 @@ function chain(splitCount: number): string {
 
 test("small batches and large ones, which several threads share, get correct responses", async () => {
   await using one = await load(await written("a"));
-  assert.deepEqual(await answers(one, 1, 3), [[2], [2, 2, 2]]);
+  assert.deepEqual(await predictionsOf(one, 1, 3), [[2], [2, 2, 2]]);
   await using deep = await load(await written("b", chain(500)), { cpu_nthread: "2" });
   const before = arena.usedBytes;
-  assert.deepEqual(await answers(deep, 2, 1, 3), [[10, 10], [11], [12, 12, 12]]);
-  const [few, many] = await answers(deep, 3, 8000);
+  assert.deepEqual(await predictionsOf(deep, 2, 1, 3), [[10, 10], [11], [12, 12, 12]]);
+  const [few, many] = await predictionsOf(deep, 3, 8000);
   assert.deepEqual(few, [10, 10, 10]);
   assert.equal(many!.length, 8000);
   assert.ok(many!.every((value) => value === 11));
@@ -142,21 +142,21 @@ test("a batch ends when all its callers have cancelled, and the next batch is ev
   const { outcomes } = await executed;
   assert.deepEqual((outcomes[0] as InferenceError).code, "CANCELLED");
   block.release();
-  assert.deepEqual(await answers(deep, 1), [[10]]);
+  assert.deepEqual(await predictionsOf(deep, 1), [[10]]);
 });
 
 test("a run that exceeds its deadline fails with an error, and the next run succeeds", async () => {
   await backend[Symbol.asyncDispose]();
   const runDeadlineMs = 5000;
   const clock = new ManualTimersClock(runDeadlineMs);
-  backend = createFilBackend({ laneCount: 2, runDeadlineMs, clock, log: silentLogger });
+  backend = createFilBackend({ threadCount: 2, runDeadlineMs, clock, log: silentLogger });
   await using deep = await load(await written("b", chain(500)));
-  const late = answers(deep, 20_000);
+  const late = predictionsOf(deep, 20_000);
   clock.fireTimers();
   const sentence = "the run of model 'b' did not end within 5000 ms and was ended";
   await assert.rejects(late, { code: "INTERNAL", message: sentence });
   assert.equal(clock.pendingTimerCount, 0);
-  assert.deepEqual((await answers(deep, 2000))[0]?.length, 2000);
+  assert.deepEqual((await predictionsOf(deep, 2000))[0]?.length, 2000);
   assert.equal(clock.pendingTimerCount, 0);
 });
 
@@ -172,7 +172,7 @@ test("models with the same file share its trees, and only one of them is charged
   assert.deepEqual([charged.length, others.length], [1, 0]);
   await charged[0][Symbol.asyncDispose]();
   assert.ok((await bytesOf(free)) > 0);
-  assert.deepEqual(await answers(free, 1), [[2]]);
+  assert.deepEqual(await predictionsOf(free, 1), [[2]]);
   await free[Symbol.asyncDispose]();
 });
 
@@ -184,5 +184,5 @@ test("a failed load releases everything, and the repaired file can be loaded", a
   });
   await written("a");
   await using model = await load(source);
-  assert.deepEqual(await answers(model, 1), [[2]]);
+  assert.deepEqual(await predictionsOf(model, 1), [[2]]);
 });

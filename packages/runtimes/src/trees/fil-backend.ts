@@ -8,13 +8,13 @@ import type { SessionLease } from "@galatea/server/backends";
 import { compileTraversal, Evaluator } from "./evaluation/evaluator.ts";
 import { readFilParameters } from "./fil-parameters.ts";
 import { filInstance } from "./fil-instance.ts";
-import { readTensors } from "./plan-answer.ts";
+import { readTensors } from "./configured-tensors.ts";
 import { type OpenModel, SharedModels } from "./shared-models.ts";
-import { TreeLanes } from "./tree-lanes.ts";
+import { TreeThreads } from "./tree-threads.ts";
 
 export interface FilBackendOptions {
   /** Threads that evaluate large batches. */
-  readonly laneCount: number;
+  readonly threadCount: number;
   /** Time after which a batch in threads is aborted; null for never. */
   readonly runDeadlineMs: number | null;
   readonly clock: Clock;
@@ -30,16 +30,19 @@ class FilBackend implements Backend {
   readonly name = "fil";
   readonly #options: FilBackendOptions;
   readonly #walk = compileTraversal();
-  readonly #lanes: TreeLanes;
+  readonly #threads: TreeThreads;
   readonly #models: SharedModels;
   /** Number of models by arena. */
   readonly #arenas = new Map<number, number>();
 
   constructor(options: FilBackendOptions) {
     this.#options = options;
-    const { laneCount } = options;
-    this.#lanes = new TreeLanes({ laneCount, walk: this.#walk });
-    this.#models = new SharedModels({ deskCount: laneCount + 1, onClosed: (id) => this.#lanes.forgetModel(id) });
+    const { threadCount } = options;
+    this.#threads = new TreeThreads({ threadCount, walk: this.#walk });
+    this.#models = new SharedModels({
+      workspaceCount: threadCount + 1,
+      onClosed: (id) => this.#threads.forgetModel(id),
+    });
   }
 
   /** Configurations of this backend are complete or invalid: the files do not declare whether a model classifies. */
@@ -81,7 +84,7 @@ class FilBackend implements Backend {
       modelVersion: String(source.version),
       opened,
       evaluator: new Evaluator(this.#walk, opened.model, 0),
-      lanes: this.#lanes,
+      threads: this.#threads,
       threadsMax,
       runDeadlineMs,
       arena,
@@ -106,7 +109,7 @@ class FilBackend implements Backend {
     this.#arenas.set(id, count);
     if (count > 0) return;
     this.#arenas.delete(id);
-    this.#lanes.forgetArena(id);
+    this.#threads.forgetArena(id);
   }
 
   warmUp(): Promise<void> {
@@ -115,7 +118,7 @@ class FilBackend implements Backend {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#models[Symbol.asyncDispose]();
-    await this.#lanes[Symbol.asyncDispose]();
+    await this.#threads[Symbol.asyncDispose]();
   }
 }
 

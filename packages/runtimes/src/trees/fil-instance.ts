@@ -9,10 +9,10 @@ import {
 import type { Arena, Block, Tensor } from "@galatea/server/tensor";
 import { executionTimeout } from "@galatea/server/backends";
 import type { Evaluator } from "./evaluation/evaluator.ts";
-import { type BatchOutputs, type MadeRows, outputsFor, tensorOf } from "./made-outputs.ts";
+import { type BatchOutputs, type OutputRows, allocateBatchOutputs, tensorOf } from "./batch-outputs.ts";
 import type { OpenModel } from "./shared-models.ts";
 import { type RequestRows, sliceRows } from "./slice-rows.ts";
-import type { TreeLanes } from "./tree-lanes.ts";
+import type { TreeThreads } from "./tree-threads.ts";
 
 export interface FilInstanceDependencies {
   readonly name: string;
@@ -21,7 +21,7 @@ export interface FilInstanceDependencies {
   readonly opened: OpenModel;
   /** Evaluator with this thread's workspace. */
   readonly evaluator: Evaluator;
-  readonly lanes: TreeLanes;
+  readonly threads: TreeThreads;
   readonly threadsMax: number;
   readonly runDeadlineMs: number | null;
   readonly arena: Arena;
@@ -35,10 +35,10 @@ export interface FilInstanceDependencies {
 const stepsAtOnceMax = 2 ** 15;
 
 /** Creates an instance that evaluates one batch at a time. */
-export function filInstance(parts: FilInstanceDependencies): Instance {
+export function filInstance(dependencies: FilInstanceDependencies): Instance {
   let running: { readonly waiting: Set<InferenceRequest>; readonly controller: AbortController } | null = null;
   return {
-    name: parts.name,
+    name: dependencies.name,
     executionsMax: 1,
     supervision: null,
     abandonRequest(request) {
@@ -48,7 +48,7 @@ export function filInstance(parts: FilInstanceDependencies): Instance {
     },
     async execute(batch) {
       running = { waiting: new Set(batch), controller: new AbortController() };
-      const { clock } = parts;
+      const { clock } = dependencies;
       const startNs = clock.monotonicNs();
       let inferNs = startNs;
       let outputNs = startNs;
@@ -58,20 +58,20 @@ export function filInstance(parts: FilInstanceDependencies): Instance {
         computeInferNs: outputNs - inferNs,
         computeOutputNs: clock.monotonicNs() - outputNs,
       });
-      let outputs: BatchOutputs = { answers: null, contributions: null };
+      let outputs: BatchOutputs = { predictions: null, contributions: null };
       try {
-        const rows = batch.map((request) => rowsOf(parts, request));
+        const rows = batch.map((request) => rowsOf(dependencies, request));
         const rowCount = rows.reduce((sum, one) => sum + one.rowCount, 0);
-        outputs = outputsFor(parts.opened.model, { batch, rowCount, arena: parts.arena });
+        outputs = allocateBatchOutputs(dependencies.opened.model, { batch, rowCount, arena: dependencies.arena });
         inferNs = outputNs = clock.monotonicNs();
-        await evaluate(parts, { rows, rowCount, outputs, signal: running.controller.signal });
+        await evaluate(dependencies, { rows, rowCount, outputs, signal: running.controller.signal });
         outputNs = clock.monotonicNs();
-        return finish(outcomesOf(parts, { rows, outputs }));
+        return finish(outcomesOf(dependencies, { rows, outputs }));
       } catch (error) {
         const failure = InferenceError.from(error);
         return finish(batch.map(() => failure));
       } finally {
-        outputs.answers?.block?.release();
+        outputs.predictions?.block?.release();
         outputs.contributions?.block?.release();
         running = null;
       }
@@ -80,12 +80,12 @@ export function filInstance(parts: FilInstanceDependencies): Instance {
 }
 
 /** A request's rows, in `data`. */
-interface GivenRows {
+interface InputRows {
   readonly rowCount: number;
   readonly tensor: Tensor;
 }
 
-function rowsOf({ opened }: FilInstanceDependencies, { inputs: [tensor] }: InferenceRequest): GivenRows {
+function rowsOf({ opened }: FilInstanceDependencies, { inputs: [tensor] }: InferenceRequest): InputRows {
   const { featureCount } = opened.model.forest;
   const rowCount = tensor?.shape[0] ?? 0;
   if (tensor === undefined || tensor.data.byteLength !== 4 * rowCount * featureCount) {
@@ -98,64 +98,64 @@ function rowsOf({ opened }: FilInstanceDependencies, { inputs: [tensor] }: Infer
 }
 
 interface Evaluation {
-  readonly rows: readonly GivenRows[];
+  readonly rows: readonly InputRows[];
   readonly rowCount: number;
   readonly outputs: BatchOutputs;
   readonly signal: AbortSignal;
 }
 
 async function evaluate(
-  parts: FilInstanceDependencies,
+  dependencies: FilInstanceDependencies,
   { rows, rowCount, outputs, signal }: Evaluation,
 ): Promise<void> {
-  const { opened, lanes, arena } = parts;
+  const { opened, threads, arena } = dependencies;
   const { featureCount, rowSteps: walkSteps, explained } = opened.model.forest;
-  const { answers, contributions } = outputs;
+  const { predictions, contributions } = outputs;
   const rowSteps = walkSteps + (contributions === null ? 0 : (explained?.rowSteps ?? 0));
-  if (rowCount * rowSteps <= stepsAtOnceMax) return evaluateNow(parts, rows, outputs);
+  if (rowCount * rowSteps <= stepsAtOnceMax) return evaluateNow(dependencies, rows, outputs);
   const copies: Block[] = [];
   let firstRow = 0;
-  const placeOf = (made: MadeRows | null, index: number): number | null =>
-    made === null || made.block === null || made.wanted[index] !== true
+  const offsetOf = (output: OutputRows | null, index: number): number | null =>
+    output === null || output.block === null || output.isRequested[index] !== true
       ? null
-      : made.block.byteOffset + firstRow * made.rowBytes;
+      : output.block.byteOffset + firstRow * output.rowBytes;
   try {
-    const placed = rows.map((given, index): RequestRows => {
-      const one = {
+    const segments = rows.map((given, index): RequestRows => {
+      const request = {
         rowsAt: given.rowCount === 0 ? 0 : placeInArena(given.tensor, arena, copies),
         rowCount: given.rowCount,
-        answersAt: placeOf(answers, index),
-        contributionsAt: placeOf(contributions, index),
+        predictionsAt: offsetOf(predictions, index),
+        contributionsAt: offsetOf(contributions, index),
         rowBytes: 4 * featureCount,
-        answerBytes: answers?.rowBytes ?? 0,
+        predictionBytes: predictions?.rowBytes ?? 0,
         contributionBytes: contributions?.rowBytes ?? 0,
       };
       firstRow += given.rowCount;
-      return one;
+      return request;
     });
-    const { clock, modelName, runDeadlineMs, threadsMax } = parts;
+    const { clock, modelName, runDeadlineMs, threadsMax } = dependencies;
     const late = () => executionTimeout(`the run of model '${modelName}'`, runDeadlineMs);
     // A slice takes little time, so an aborted run ends when the slices that threads are evaluating have ended.
     using deadline =
       runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, createError: late });
-    const slices = sliceRows(placed, rowSteps);
-    await lanes.run({ opened, arena, slices, threadsMax, signal: deadline?.signal ?? signal });
+    const slices = sliceRows(segments, rowSteps);
+    await threads.run({ opened, arena, slices, threadsMax, signal: deadline?.signal ?? signal });
   } finally {
     for (const copy of copies) copy.release();
   }
 }
 
-function evaluateNow({ evaluator }: FilInstanceDependencies, rows: readonly GivenRows[], outputs: BatchOutputs): void {
+function evaluateNow({ evaluator }: FilInstanceDependencies, rows: readonly InputRows[], outputs: BatchOutputs): void {
   let firstRow = 0;
-  const viewOf = (made: MadeRows | null, index: number, rowCount: number): Float32Array | null => {
-    if (made === null || made.block === null || made.wanted[index] !== true) return null;
-    const { buffer, byteOffset } = made.block.bytes;
-    return new Float32Array(buffer, byteOffset + firstRow * made.rowBytes, (rowCount * made.rowBytes) / 4);
+  const viewOf = (output: OutputRows | null, index: number, rowCount: number): Float32Array | null => {
+    if (output === null || output.block === null || output.isRequested[index] !== true) return null;
+    const { buffer, byteOffset } = output.block.bytes;
+    return new Float32Array(buffer, byteOffset + firstRow * output.rowBytes, (rowCount * output.rowBytes) / 4);
   };
   for (const [index, { tensor, rowCount }] of rows.entries()) {
-    const answers = viewOf(outputs.answers, index, rowCount);
+    const predictions = viewOf(outputs.predictions, index, rowCount);
     const contributions = viewOf(outputs.contributions, index, rowCount);
-    evaluator.evaluate({ rows: integersOf(tensor.data), rowCount, answers, contributions });
+    evaluator.evaluate({ rows: integersOf(tensor.data), rowCount, predictions, contributions });
     firstRow += rowCount;
   }
 }
@@ -181,13 +181,13 @@ function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): n
 /** Each response owns its rows of each output that it selects. */
 function outcomesOf(
   { modelName, modelVersion }: FilInstanceDependencies,
-  { rows, outputs }: { readonly rows: readonly GivenRows[]; readonly outputs: BatchOutputs },
+  { rows, outputs }: { readonly rows: readonly InputRows[]; readonly outputs: BatchOutputs },
 ): readonly Outcome[] {
   let firstRow = 0;
-  const made = [outputs.answers, outputs.contributions].filter((each) => each !== null);
+  const outputRows = [outputs.predictions, outputs.contributions].filter((each) => each !== null);
   return rows.map(({ rowCount }, index) => {
-    const wanted = made.filter((each) => each.wanted[index] === true);
-    const tensors = wanted.map((each) => tensorOf(each, { firstRow, rowCount }));
+    const requested = outputRows.filter((each) => each.isRequested[index] === true);
+    const tensors = requested.map((each) => tensorOf(each, { firstRow, rowCount }));
     firstRow += rowCount;
     return { modelName, modelVersion, outputs: tensors, parameters: noParameters };
   });

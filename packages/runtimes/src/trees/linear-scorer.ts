@@ -9,7 +9,7 @@ export function linearScore({ featureCount, outputCount, weights, baseScores, tr
   const baseScore = baseScores[0] as number;
   return (rows: Float32Array): Float32Array => {
     const rowCount = rows.length / featureCount;
-    const answers = new Float32Array(rowCount * outputCount);
+    const predictions = new Float32Array(rowCount * outputCount);
     const sums = new Float64Array(outputCount);
     for (let row = 0; row < rowCount; row += 1) {
       for (let output = 0; output < outputCount; output += 1) {
@@ -21,8 +21,8 @@ export function linearScore({ featureCount, outputCount, weights, baseScores, tr
         }
         sums[output] = sum;
       }
-      finish(sums, answers, row * outputCount);
+      finish(sums, predictions, row * outputCount);
     }
-    return answers;
+    return predictions;
   };
 }

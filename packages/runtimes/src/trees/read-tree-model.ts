@@ -3,7 +3,7 @@ import { InferenceError } from "@galatea/base";
 import { compactForest } from "./evaluation/compact-forest.ts";
 import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { FilParameters } from "./fil-parameters.ts";
-import { type ConfiguredTensors, planAnswer } from "./plan-answer.ts";
+import { type ConfiguredTensors, chooseOutputForm } from "./configured-tensors.ts";
 import { readForest } from "./read-forest.ts";
 
 /** A model file and how to read it. */
@@ -12,7 +12,7 @@ export interface ReadTreeModelOptions {
   readonly parameters: FilParameters;
   readonly tensors: ConfiguredTensors;
   /** Number of threads that will evaluate the model. */
-  readonly deskCount: number;
+  readonly workspaceCount: number;
 }
 
 /** Ten million nodes in XGBoost's JSON; a larger file has more nodes than supported. */
@@ -23,15 +23,15 @@ export async function readTreeModel({
   modelPath,
   parameters,
   tensors,
-  deskCount,
+  workspaceCount,
 }: ReadTreeModelOptions): Promise<TreeModel> {
   const bytes = await readBytes(modelPath);
   try {
     const explains = tensors.contributionDims !== null;
     const { allowUnknownField } = parameters;
     const forest = readForest(bytes, parameters.modelType, { allowUnknownField, explains });
-    const answer = planAnswer(forest, parameters, tensors);
-    return { forest: compactForest(forest, { deskCount, explains }), answer };
+    const outputForm = chooseOutputForm(forest, parameters, tensors);
+    return { forest: compactForest(forest, { workspaceCount, explains }), outputForm };
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     throw new InferenceError(error.code, `unable to read '${modelPath}' as ${parameters.modelType}: ${error.message}`);

@@ -15,7 +15,7 @@ export interface OpenModel extends AsyncDisposable {
 }
 
 interface SharedModelsOptions {
-  readonly deskCount: number;
+  readonly workspaceCount: number;
   /** Called before the memory of an unused model is freed. */
   readonly onClosed: (id: number) => void;
 }
@@ -34,7 +34,7 @@ export class SharedModels implements AsyncDisposable {
   }
 
   async lease(
-    options: Omit<ReadTreeModelOptions, "deskCount">,
+    options: Omit<ReadTreeModelOptions, "workspaceCount">,
     onCharged: () => void,
   ): Promise<SessionLease<OpenModel>> {
     const { key, byteLength } = await fileAt(options.modelPath);
@@ -52,10 +52,10 @@ export class SharedModels implements AsyncDisposable {
     });
   }
 
-  async #open(options: Omit<ReadTreeModelOptions, "deskCount">, byteLength: number): Promise<OpenModel> {
-    const { deskCount, onClosed } = this.#options;
+  async #open(options: Omit<ReadTreeModelOptions, "workspaceCount">, byteLength: number): Promise<OpenModel> {
+    const { workspaceCount, onClosed } = this.#options;
     const { signal } = this.#closing;
-    const model = await this.#reader.read({ ...options, deskCount }, { byteLength, signal });
+    const model = await this.#reader.read({ ...options, workspaceCount }, { byteLength, signal });
     this.#lastId += 1;
     const id = this.#lastId;
     return {

@@ -1,21 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import type { RowSegment } from "./tree-lane.ts";
+import type { RowSegment } from "./tree-worker.ts";
 import { type RequestRows, sliceRows, sliceStepsMax } from "./slice-rows.ts";
 
-const [rowBytes, answerBytes, contributionBytes] = [12, 8, 32];
+const [rowBytes, predictionBytes, contributionBytes] = [12, 8, 32];
 
 test("sliceRows puts each row into exactly one slice, and no slice exceeds the limit of steps", () => {
   const counts = fc.array(fc.nat(3000), { maxLength: 20 });
   fc.assert(
     fc.property(counts, fc.integer({ min: 1, max: 2 ** 22 }), (rowCounts, rowSteps) => {
-      let [rowsAt, answersAt] = [1000, 90_000_000];
+      let [rowsAt, predictionsAt] = [1000, 90_000_000];
       const requests = rowCounts.map((rowCount): RequestRows => {
-        const placed = { rowsAt, rowCount, answersAt, contributionsAt: rowCount % 2 === 0 ? 4 * answersAt : null };
-        const request = { ...placed, rowBytes, answerBytes, contributionBytes };
+        const placed = {
+          rowsAt,
+          rowCount,
+          predictionsAt,
+          contributionsAt: rowCount % 2 === 0 ? 4 * predictionsAt : null,
+        };
+        const request = { ...placed, rowBytes, predictionBytes, contributionBytes };
         rowsAt += rowCount * rowBytes + 64;
-        answersAt += rowCount * answerBytes;
+        predictionsAt += rowCount * predictionBytes;
         return request;
       });
       const slices = sliceRows(requests, rowSteps);
@@ -23,7 +28,7 @@ test("sliceRows puts each row into exactly one slice, and no slice exceeds the l
         pieces.flatMap((piece) =>
           Array.from({ length: piece.rowCount }, (_, row) => [
             piece.rowsAt + row * rowBytes,
-            piece.answersAt! + row * answerBytes,
+            piece.predictionsAt! + row * predictionBytes,
             piece.contributionsAt === null ? null : piece.contributionsAt + row * contributionBytes,
           ]),
         );

@@ -1,10 +1,10 @@
-import type { RowSegment } from "./tree-lane.ts";
+import type { RowSegment } from "./tree-worker.ts";
 
 /** Consecutive rows of a request. */
 export interface RequestRows extends RowSegment {
   /** Bytes of a row, of its response, and of its contributions. */
   readonly rowBytes: number;
-  readonly answerBytes: number;
+  readonly predictionBytes: number;
   readonly contributionBytes: number;
 }
 
@@ -19,7 +19,15 @@ export function sliceRows(requests: readonly RequestRows[], rowSteps: number): r
   const sliceRowsMax = rowSteps > sliceStepsMax ? 1 : Math.max(1, groupsMax) * groupRows;
   const slices: RowSegment[][] = [];
   let room = 0;
-  for (const { rowsAt, rowCount, answersAt, contributionsAt, rowBytes, answerBytes, contributionBytes } of requests) {
+  for (const {
+    rowsAt,
+    rowCount,
+    predictionsAt,
+    contributionsAt,
+    rowBytes,
+    predictionBytes,
+    contributionBytes,
+  } of requests) {
     const behind = (at: number | null, byteLength: number) => (at === null ? null : at + byteLength);
     let first = 0;
     while (first < rowCount) {
@@ -31,7 +39,7 @@ export function sliceRows(requests: readonly RequestRows[], rowSteps: number): r
       slices.at(-1)?.push({
         rowsAt: rowsAt + first * rowBytes,
         rowCount: count,
-        answersAt: behind(answersAt, first * answerBytes),
+        predictionsAt: behind(predictionsAt, first * predictionBytes),
         contributionsAt: behind(contributionsAt, first * contributionBytes),
       });
       first += count;

@@ -39,8 +39,8 @@ export function readXgboostScorer(
 
 function treeScorer(read: Forest, treesMax: number): XgboostScorer {
   const whole: Forest = treesMax === 0 ? read : { ...read, trees: read.trees.slice(0, treesMax * read.outputCount) };
-  const forest = compactForest(whole, { deskCount: 1 });
-  const evaluator = new Evaluator(compileTraversal(), { forest, answer: { kind: "scores" } }, 0);
+  const forest = compactForest(whole, { workspaceCount: 1 });
+  const evaluator = new Evaluator(compileTraversal(), { forest, outputForm: { kind: "scores" } }, 0);
   const { featureCount, outputCount, objective = "" } = whole;
   return {
     featureCount,
@@ -50,10 +50,10 @@ function treeScorer(read: Forest, treesMax: number): XgboostScorer {
     discard: () => discardMemory(forest.memory.buffer),
     score: (rows) => {
       const rowCount = rows.length / featureCount;
-      const answers = new Float32Array(rowCount * outputCount);
+      const predictions = new Float32Array(rowCount * outputCount);
       const bits = new Int32Array(rows.buffer, rows.byteOffset, rows.length);
-      evaluator.evaluate({ rows: bits, rowCount, answers, contributions: null });
-      return answers;
+      evaluator.evaluate({ rows: bits, rowCount, predictions, contributions: null });
+      return predictions;
     },
   };
 }

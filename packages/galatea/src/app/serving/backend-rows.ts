@@ -13,7 +13,7 @@ import { findOnnxGpuLibrary } from "./onnx-gpus.ts";
 import { isPythonThere, madePython, openPythonBackend } from "./python.ts";
 
 /** Maximum number of threads for trees: more would wait for memory. */
-const treeLanesMax = 32;
+const treeThreadsMax = 32;
 /** SageMaker's limit for a response. */
 const algorithmMsMax = 60_000;
 
@@ -93,7 +93,7 @@ function algorithmRow(algorithm: "linear_learner" | "sparkml" | "xgboost", { thr
       return createAlgorithmBackend({
         algorithm,
         threadPerModel,
-        orderMsMax: algorithmMsMax,
+        commandMsMax: algorithmMsMax,
         processorCount: availableParallelism(),
         clock: systemClock,
       });
@@ -107,7 +107,7 @@ function filRow({ options, log }: BackendDependencies): Backend {
     open: async () => {
       const { createFilBackend } = await import("@galatea/runtimes/trees");
       return createFilBackend({
-        laneCount: Math.min(treeLanesMax, availableParallelism()),
+        threadCount: Math.min(treeThreadsMax, availableParallelism()),
         runDeadlineMs: deadlineMs(options.treeRunDeadlineSecs),
         clock: systemClock,
         log,

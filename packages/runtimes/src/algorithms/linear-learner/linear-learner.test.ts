@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "@galatea/base";
 import type { AlgorithmRequest } from "../payloads/algorithm-request.ts";
-import { AlgorithmRefusal } from "../payloads/algorithm-request.ts";
+import { AlgorithmRequestError } from "../payloads/algorithm-request.ts";
 import { zipOf } from "../../formats/zip-fixture.ts";
 import { readLinearModel } from "./linear-model.ts";
 import {
@@ -12,7 +12,7 @@ import {
   savedLinearModels,
   type SavedLinearModel,
 } from "./linear-models-fixture.ts";
-import { answerLinear } from "./linear-payloads.ts";
+import { predictLinear } from "./linear-payloads.ts";
 
 const { regressor, binary, multiclass } = savedLinearModels;
 
@@ -25,21 +25,24 @@ function close(actual: ArrayLike<number>, expected: readonly number[]): void {
   for (const [index, value] of expected.entries()) assert.ok(Math.abs((actual[index] as number) - value) <= 1e-6);
 }
 
-function answerText(saved: SavedLinearModel, payload: Partial<AlgorithmRequest> & { readonly text?: string }): string {
+function responseText(
+  saved: SavedLinearModel,
+  payload: Partial<AlgorithmRequest> & { readonly text?: string },
+): string {
   const { text = "", contentType = "text/csv", accept = "" } = payload;
   const bytes = payload.bytes ?? Buffer.from(text);
-  const answer = answerLinear(readLinearModel(linearLearnerArtifact(saved)), { bytes, contentType, accept });
-  return Buffer.from(answer.bytes).toString("utf8");
+  const response = predictLinear(readLinearModel(linearLearnerArtifact(saved)), { bytes, contentType, accept });
+  return Buffer.from(response.bytes).toString("utf8");
 }
 
 function refused(payload: { readonly text: string; readonly contentType?: string; readonly accept?: string }) {
   try {
-    answerText(regressor, payload);
+    responseText(regressor, payload);
   } catch (error) {
-    assert.ok(error instanceof AlgorithmRefusal, String(error));
+    assert.ok(error instanceof AlgorithmRequestError, String(error));
     return { status: error.status, message: error.message };
   }
-  return assert.fail("it was answered");
+  return assert.fail("the request was accepted");
 }
 
 for (const [name, saved] of Object.entries(savedLinearModels)) {
@@ -69,7 +72,7 @@ test("a label is the class of the highest score, or 1 for a score above 0.5; a r
 test("equal rows get equal responses from CSV, JSON, JSON lines (dense and sparse) and RecordIO", () => {
   const { rows } = multiclass;
   const sparse = (row: readonly number[]) => ({ data: { features: { keys: [0, 1, 2, 3], shape: [4], values: row } } });
-  const csv = answerText(multiclass, { text: `${rows.map((row) => row.join(",")).join("\n")}\n` });
+  const csv = responseText(multiclass, { text: `${rows.map((row) => row.join(",")).join("\n")}\n` });
   assert.match(csv, /^\{"predictions": \[\{"score": \[0\.\d+, 0\.\d+, 0\.\d+\], "predicted_label": \d\}, /);
   const bodies: Record<string, readonly [contentType: string, bytes: Buffer]> = {
     json: ["application/json", Buffer.from(JSON.stringify({ instances: rows.map((features) => ({ features })) }))],
@@ -82,7 +85,7 @@ test("equal rows get equal responses from CSV, JSON, JSON lines (dense and spars
     recordIo: ["application/x-recordio-protobuf", Buffer.concat(rows.map(recordOf))],
   };
   for (const [name, [contentType, bytes]] of Object.entries(bodies)) {
-    assert.equal(answerText(multiclass, { bytes, contentType }), csv, name);
+    assert.equal(responseText(multiclass, { bytes, contentType }), csv, name);
   }
 });
 
@@ -101,14 +104,14 @@ test("a response is JSON unless the client accepts another type", () => {
   const text = binary.rows[0].join(",");
   const [[score]] = binary.scores;
   const label = score > 0.5 ? 1 : 0;
-  const scoreIn = (answer: string) => Number(/0\.\d+/.exec(answer)?.[0]);
-  const json = answerText(binary, { text, accept: "*/*" });
+  const scoreIn = (text: string) => Number(/0\.\d+/.exec(text)?.[0]);
+  const json = responseText(binary, { text, accept: "*/*" });
   close([scoreIn(json)], [score]);
   assert.equal(json.replace(/0\.\d+/, "S"), `{"predictions": [{"score": S, "predicted_label": ${label}}]}`);
-  const lines = answerText(binary, { text, accept: "application/jsonlines" });
+  const lines = responseText(binary, { text, accept: "application/jsonlines" });
   assert.equal(lines.replace(/0\.\d+/, "S"), `{"score": S, "predicted_label": ${label}}\n`);
-  assert.equal(answerText(binary, { text, accept: "text/csv" }), `${scoreIn(json)}\n`);
-  const record = answerText(binary, { text, accept: "application/x-recordio-protobuf" });
+  assert.equal(responseText(binary, { text, accept: "text/csv" }), `${scoreIn(json)}\n`);
+  const record = responseText(binary, { text, accept: "application/x-recordio-protobuf" });
   assert.match(record, /score[^]*predicted_label/);
 });
 
@@ -137,7 +140,7 @@ test("invalid types and rows get the statuses 415, 406 and 400 and the texts of 
 test("a sparse row with a huge column index is rejected before a table is allocated", () => {
   const far = { instances: [{ data: { features: { keys: [2 ** 40], shape: [2 ** 41], values: [1] } } }] };
   assert.throws(
-    () => answerText(regressor, { text: JSON.stringify(far), contentType: "application/json" }),
+    () => responseText(regressor, { text: JSON.stringify(far), contentType: "application/json" }),
     /unable to evaluate payload provided: the payload has 2199023255552 columns/,
   );
 });

@@ -7,10 +7,10 @@ import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
 import {
   type FeatureRows,
   type AlgorithmRequest,
-  type AlgorithmAnswer,
+  type AlgorithmResponse,
   payloadText,
-  AlgorithmRefusal,
-  textAnswer,
+  AlgorithmRequestError,
+  textResponse,
 } from "../payloads/algorithm-request.ts";
 import { recordIoExamples, recordIoLabels } from "../payloads/record-io.ts";
 import type { LinearModel, LinearPrediction } from "./linear-model.ts";
@@ -23,33 +23,33 @@ const requestTypes = [
 ] as const;
 type RequestType = (typeof requestTypes)[number];
 
-/** Handles a request as linear learner's container does. Throws AlgorithmRefusal. */
-export function answerLinear(model: LinearModel, payload: AlgorithmRequest): AlgorithmAnswer {
+/** Handles a request as linear learner's container does. Throws AlgorithmRequestError. */
+export function predictLinear(model: LinearModel, payload: AlgorithmRequest): AlgorithmResponse {
   const { type } = parseMediaType(payload.contentType);
   const requestType = requestTypes.find((each) => each === type);
   if (requestType === undefined) {
-    throw new AlgorithmRefusal(
+    throw new AlgorithmRequestError(
       415,
       `Content-type ${payload.contentType} not supported. Supported content-type is ${requestTypes.join(", ")}`,
     );
   }
-  const answerType = answerTypeOf(payload.accept);
+  const responseType = responseTypeOf(payload.accept);
   let predictions: LinearPrediction[];
   try {
     predictions = model.predict(rowsOf(requestType, payload.bytes, model.featureCount));
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError)) throw error;
-    throw new AlgorithmRefusal(400, `unable to evaluate payload provided: ${error.message}`);
+    throw new AlgorithmRequestError(400, `unable to evaluate payload provided: ${error.message}`);
   }
-  return encoded(predictions, answerType);
+  return encoded(predictions, responseType);
 }
 
-function answerTypeOf(accept: string): RequestType {
+function responseTypeOf(accept: string): RequestType {
   if (isOpen(accept)) return "application/json";
   const { type } = parseMediaType(accept);
-  const answerType = requestTypes.find((each) => each === type);
-  if (answerType !== undefined) return answerType;
-  throw new AlgorithmRefusal(
+  const responseType = requestTypes.find((each) => each === type);
+  if (responseType !== undefined) return responseType;
+  throw new AlgorithmRequestError(
     406,
     `Accept type ${accept} not supported. Supported accept types are ${requestTypes.join(", ")}`,
   );
@@ -76,14 +76,14 @@ function rowsOf(type: RequestType, bytes: Uint8Array, columnCount: number): Feat
   }
 }
 
-function encoded(predictions: readonly LinearPrediction[], type: RequestType): AlgorithmAnswer {
+function encoded(predictions: readonly LinearPrediction[], type: RequestType): AlgorithmResponse {
   switch (type) {
     case "application/json":
-      return textAnswer(type, `{"predictions": [${predictions.map(predictionJson).join(", ")}]}`);
+      return textResponse(type, `{"predictions": [${predictions.map(predictionJson).join(", ")}]}`);
     case "application/jsonlines":
-      return textAnswer(type, predictions.map((each) => `${predictionJson(each)}\n`).join(""));
+      return textResponse(type, predictions.map((each) => `${predictionJson(each)}\n`).join(""));
     case "text/csv":
-      return textAnswer(
+      return textResponse(
         type,
         predictions.map(({ scores }) => `${Array.from(scores, pythonFloat).join(",")}\n`).join(""),
       );

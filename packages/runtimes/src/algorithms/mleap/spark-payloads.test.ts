@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { AlgorithmRefusal } from "../payloads/algorithm-request.ts";
+import { AlgorithmRequestError } from "../payloads/algorithm-request.ts";
 import type { LeapStep } from "./leap-step.ts";
 import { asDouble, asText, asTexts, doubleValue, textsValue, vectorValue } from "./leap-values.ts";
-import { answerSpark } from "./spark-payloads.ts";
+import { predictSpark } from "./spark-payloads.ts";
 
 /** Doubles a number, makes a vector of it, and splits a text: its columns cover every structure of a response. */
 const model: LeapStep = (row) => {
@@ -21,49 +21,52 @@ const twice = schema("twice", "double");
 const vector = schema("vector", "double", "vector");
 const words = schema("words", "string", "array");
 
-interface Asked {
+interface TestRequest {
   readonly body: unknown;
   readonly contentType?: string;
   readonly accept?: string;
   readonly schema?: unknown;
 }
 
-function ask({ body, contentType = "application/json", accept = "", schema: given }: Asked) {
+function transform({ body, contentType = "application/json", accept = "", schema: given }: TestRequest) {
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
   const schemaText = given === undefined ? "" : JSON.stringify(given);
-  const answer = answerSpark({ model, schemaText }, { bytes, contentType, accept });
-  return [answer.contentType, Buffer.from(answer.bytes).toString("utf8")];
+  const response = predictSpark({ model, schemaText }, { bytes, contentType, accept });
+  return [response.contentType, Buffer.from(response.bytes).toString("utf8")];
 }
 
-function refusal(asked: Asked) {
+function refusal(request: TestRequest) {
   try {
-    ask(asked);
+    transform(request);
   } catch (error) {
-    assert.ok(error instanceof AlgorithmRefusal, String(error));
+    assert.ok(error instanceof AlgorithmRequestError, String(error));
     return [error.status, error.message];
   }
-  return assert.fail("it was answered");
+  return assert.fail("the request was accepted");
 }
 
 test("a number is printed as Java prints it, for every accepted type", () => {
-  assert.deepEqual(ask({ body: { data: [19, "a b"] }, schema: twice }), ["text/csv", "38.0"]);
+  assert.deepEqual(transform({ body: { data: [19, "a b"] }, schema: twice }), ["text/csv", "38.0"]);
   const accept = "application/jsonlines";
-  assert.deepEqual(ask({ body: { data: [5e6, "a"] }, schema: twice, accept }), [accept, "1.0E7"]);
+  assert.deepEqual(transform({ body: { data: [5e6, "a"] }, schema: twice, accept }), [accept, "1.0E7"]);
 });
 
 test("a vector or an array is returned as CSV, as features of a JSON line, or as text", () => {
   const body = { data: [1.5, "a b"] };
   const lines = "application/jsonlines";
   const text = "application/jsonlines;data=text";
-  assert.deepEqual(ask({ body, schema: vector, accept: "*/*" }), ["text/csv", "1.5,1.0E-5,1.0E7,0.001"]);
-  assert.deepEqual(ask({ body, schema: vector, accept: lines }), [lines, '{"features":[1.5,1.0E-5,1.0E7,0.001]}']);
-  assert.deepEqual(ask({ body, schema: vector, accept: text }), [lines, '{"source":"1.5 1.0E-5 1.0E7 0.001"}']);
-  assert.deepEqual(ask({ body, schema: words }), ["text/csv", "a,b"]);
-  assert.deepEqual(ask({ body, schema: words, accept: lines }), [lines, '{"features":["a","b"]}']);
+  assert.deepEqual(transform({ body, schema: vector, accept: "*/*" }), ["text/csv", "1.5,1.0E-5,1.0E7,0.001"]);
+  assert.deepEqual(transform({ body, schema: vector, accept: lines }), [
+    lines,
+    '{"features":[1.5,1.0E-5,1.0E7,0.001]}',
+  ]);
+  assert.deepEqual(transform({ body, schema: vector, accept: text }), [lines, '{"source":"1.5 1.0E-5 1.0E7 0.001"}']);
+  assert.deepEqual(transform({ body, schema: words }), ["text/csv", "a,b"]);
+  assert.deepEqual(transform({ body, schema: words, accept: lines }), [lines, '{"features":["a","b"]}']);
 });
 
 test("the schema of a request takes precedence over the schema of the container", () => {
-  assert.deepEqual(ask({ body: { schema: twice, data: [1, ""] }, schema: vector }), ["text/csv", "2.0"]);
+  assert.deepEqual(transform({ body: { schema: twice, data: [1, ""] }, schema: vector }), ["text/csv", "2.0"]);
   assert.deepEqual(refusal({ body: { data: [1, ""] } }), [
     400,
     "Input schema has to be provided either via environment variable or via the request",
@@ -71,10 +74,10 @@ test("the schema of a request takes precedence over the schema of the container"
 });
 
 test("a CSV request gets a response for its first record only, quoted or not", () => {
-  const csv = (body: string) => ask({ body, contentType: "text/csv", schema: words })[1];
+  const csv = (body: string) => transform({ body, contentType: "text/csv", schema: words })[1];
   assert.equal(csv("1,a b\n2,c"), "a,b");
   assert.equal(csv('"1","say ""x"", y"\r\n'), 'say,"x",,y');
-  assert.equal(ask({ body: "3,x", contentType: "text/csv; charset=utf-8", schema: twice })[1], "6.0");
+  assert.equal(transform({ body: "3,x", contentType: "text/csv; charset=utf-8", schema: twice })[1], "6.0");
 });
 
 test("a line of a JSON lines request contains one row or a list of rows, and the first line may contain the schema", () => {
@@ -88,7 +91,7 @@ test("a line of a JSON lines request contains one row or a list of rows, and the
       ],
     },
   ].map((each) => JSON.stringify(each));
-  assert.deepEqual(ask({ body: lines.join("\n"), contentType }), ["text/csv", "[[2.0], [4.0], [6.0]]"]);
+  assert.deepEqual(transform({ body: lines.join("\n"), contentType }), ["text/csv", "[[2.0], [4.0], [6.0]]"]);
 });
 
 test("a value that does not match the declared type of its column is rejected with Java's error text", () => {

@@ -1,10 +1,10 @@
 import { isOpen, parseMediaType } from "../payloads/media-type.ts";
 import {
-  type AlgorithmAnswer,
+  type AlgorithmResponse,
   type AlgorithmRequest,
-  AlgorithmRefusal,
+  AlgorithmRequestError,
   payloadText,
-  textAnswer,
+  textResponse,
 } from "../payloads/algorithm-request.ts";
 import { memberOf } from "./bundle-attributes.ts";
 import { type DataSchema, dataSchemaOf, parsedDataSchema } from "./data-schema.ts";
@@ -25,22 +25,22 @@ export interface SparkServing {
   readonly schemaText: string;
 }
 
-/** Handles a request as SageMaker's SparkML container does. Throws AlgorithmRefusal. */
-export function answerSpark(serving: SparkServing, request: AlgorithmRequest): AlgorithmAnswer {
+/** Handles a request as SageMaker's SparkML container does. Throws AlgorithmRequestError. */
+export function predictSpark(serving: SparkServing, request: AlgorithmRequest): AlgorithmResponse {
   const { type } = parseMediaType(request.contentType);
   const read = readers.get(type);
   if (read === undefined) {
-    throw new AlgorithmRefusal(415, '{"status":415,"error":"Unsupported Media Type","path":"/invocations"}');
+    throw new AlgorithmRequestError(415, '{"status":415,"error":"Unsupported Media Type","path":"/invocations"}');
   }
   if (request.bytes.length === 0) {
-    throw new AlgorithmRefusal(400, '{"status":400,"error":"Bad Request","path":"/invocations"}');
+    throw new AlgorithmRequestError(400, '{"status":400,"error":"Bad Request","path":"/invocations"}');
   }
   try {
     const accept = acceptOf(request.accept);
     return read(payloadText(request.bytes), { serving, accept });
   } catch (error) {
     if (error instanceof LeapFailure || error instanceof SyntaxError || error instanceof TypeError) {
-      throw new AlgorithmRefusal(400, error.message);
+      throw new AlgorithmRequestError(400, error.message);
     }
     throw error;
   }
@@ -59,20 +59,20 @@ interface Reading {
   readonly accept: AcceptType;
 }
 
-const readers: ReadonlyMap<string, (text: string, reading: Reading) => AlgorithmAnswer> = new Map([
-  [csvType, answerCsv],
-  ["application/json", answerJson],
-  [linesType, answerLines],
+const readers: ReadonlyMap<string, (text: string, reading: Reading) => AlgorithmResponse> = new Map([
+  [csvType, transformCsv],
+  ["application/json", transformJson],
+  [linesType, transformLines],
 ]);
 
 /** Handles one row; ignores everything after it. Each column is a scalar. */
-function answerCsv(text: string, { serving, accept }: Reading): AlgorithmAnswer {
+function transformCsv(text: string, { serving, accept }: Reading): AlgorithmResponse {
   const schema = schemaOf(undefined, serving);
   const input = schema.input.map((column) => ({ ...column, struct: "basic" as const }));
   return printed(serving, { schema: { ...schema, input }, data: firstRecord(text) }, accept);
 }
 
-function answerJson(text: string, { serving, accept }: Reading): AlgorithmAnswer {
+function transformJson(text: string, { serving, accept }: Reading): AlgorithmResponse {
   const document: unknown = JSON.parse(text);
   return printed(serving, { schema: schemaOf(document, serving), data: dataOf(document) }, accept);
 }
@@ -81,7 +81,7 @@ function answerJson(text: string, { serving, accept }: Reading): AlgorithmAnswer
  * Handles rows, each in its own line or several in a list; the first line may contain the schema. The response is in the format of a Java
  * list of lists.
  */
-function answerLines(text: string, { serving, accept }: Reading): AlgorithmAnswer {
+function transformLines(text: string, { serving, accept }: Reading): AlgorithmResponse {
   const documents = text
     .split(/\r?\n/)
     .filter((line) => line.trim() !== "")
@@ -92,7 +92,7 @@ function answerLines(text: string, { serving, accept }: Reading): AlgorithmAnswe
     return data.length > 0 && data.every(Array.isArray) ? (data as readonly (readonly unknown[])[]) : [data];
   });
   const bodies = rows.map((data) => `[${printedBody(serving, { schema, data }, accept)}]`);
-  return textAnswer(typeOf(accept), `[${bodies.join(", ")}]`);
+  return textResponse(typeOf(accept), `[${bodies.join(", ")}]`);
 }
 
 /** A request's own schema takes precedence. */
@@ -114,8 +114,8 @@ interface SparkRecord {
   readonly data: readonly unknown[];
 }
 
-function printed(serving: SparkServing, record: SparkRecord, accept: AcceptType): AlgorithmAnswer {
-  return textAnswer(typeOf(accept), printedBody(serving, record, accept));
+function printed(serving: SparkServing, record: SparkRecord, accept: AcceptType): AlgorithmResponse {
+  return textResponse(typeOf(accept), printedBody(serving, record, accept));
 }
 
 function typeOf(accept: AcceptType): string {

@@ -10,7 +10,7 @@ interface TreeEnsemble {
   readonly weights: Float64Array;
 }
 
-/** Returns the models that an ensemble's model names, each in a folder beside it. */
+/** Returns the models that an ensemble's model names, each in its own subfolder. */
 function ensembleOf({ attributes, folder }: StepSource): TreeEnsemble {
   const trees = attributes.texts("trees").map((name) => {
     const tree = folder.folder(name);

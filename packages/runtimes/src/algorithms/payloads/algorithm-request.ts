@@ -5,19 +5,19 @@ export interface AlgorithmRequest {
   readonly accept: string;
 }
 
-export interface AlgorithmAnswer {
+export interface AlgorithmResponse {
   readonly status: number;
   readonly contentType: string;
   readonly bytes: Uint8Array;
 }
 
 /** A request that a container rejects, with the status and the text of SageMaker's container. */
-export class AlgorithmRefusal extends Error {
+export class AlgorithmRequestError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
     super(message);
-    this.name = "AlgorithmRefusal";
+    this.name = "AlgorithmRequestError";
     this.status = status;
   }
 }
@@ -34,11 +34,11 @@ export const featureCellsMax = 2 ** 27;
 
 const encoder = new TextEncoder();
 
-export function textAnswer(contentType: string, text: string): AlgorithmAnswer {
+export function textResponse(contentType: string, text: string): AlgorithmResponse {
   return { status: 200, contentType, bytes: encoder.encode(text) };
 }
 
-export function refusalAnswer({ status, message }: AlgorithmRefusal): AlgorithmAnswer {
+export function rejectionResponse({ status, message }: AlgorithmRequestError): AlgorithmResponse {
   return { status, contentType: "text/html; charset=utf-8", bytes: encoder.encode(message) };
 }
 

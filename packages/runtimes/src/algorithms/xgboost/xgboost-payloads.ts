@@ -2,14 +2,14 @@ import { unreachable } from "@galatea/base";
 import { isOpen, parseMediaType } from "../payloads/media-type.ts";
 import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
 import {
-  type AlgorithmAnswer,
-  AlgorithmRefusal,
+  type AlgorithmResponse,
+  AlgorithmRequestError,
   type AlgorithmRequest,
   type FeatureRows,
-  textAnswer,
+  textResponse,
 } from "../payloads/algorithm-request.ts";
 import { recordIoLabels } from "../payloads/record-io.ts";
-import { manyModelsAnswer } from "./many-models-answer.ts";
+import { multiModelResponse } from "./multi-model-response.ts";
 import { selectedCsv, selectedJson, type SelectedRow, selectedRows } from "./selected-output.ts";
 import { predictRows, type RowPrediction, type TreePredictor } from "./tree-predictor.ts";
 import { readXgboostRows, type XgboostRows } from "./xgboost-rows.ts";
@@ -36,22 +36,22 @@ export interface XgboostServing {
   readonly isOneOfMany: boolean;
 }
 
-/** Handles a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRefusal. */
-export function answerXgboost(serving: XgboostServing, request: AlgorithmRequest): AlgorithmAnswer {
-  if (request.bytes.length === 0) return { ...textAnswer("text/html; charset=utf-8", ""), status: 204 };
+/** Handles a request as SageMaker's XGBoost container does in algorithm mode. Throws AlgorithmRequestError. */
+export function predictXgboost(serving: XgboostServing, request: AlgorithmRequest): AlgorithmResponse {
+  if (request.bytes.length === 0) return { ...textResponse("text/html; charset=utf-8", ""), status: 204 };
   const read = readXgboostRows(request, (serving.models[0] as TreePredictor).featureCount);
   let predictions: RowPrediction[];
   try {
     predictions = predictRows(serving.models, fittedRows(serving, read));
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new AlgorithmRefusal(400, `Unable to evaluate payload provided: ${error.message}`);
+    throw new AlgorithmRequestError(400, `Unable to evaluate payload provided: ${error.message}`);
   }
-  if (serving.isOneOfMany) return manyModelsAnswer(predictions, request.accept, serving.isBatch);
+  if (serving.isOneOfMany) return multiModelResponse(predictions, request.accept, serving.isBatch);
   const accept = acceptOf(request.accept);
   return serving.selection === null
     ? encodedScores(predictions, accept, serving)
-    : selectedAnswer(predictions, accept, { ...serving, selection: serving.selection });
+    : selectedResponse(predictions, accept, { ...serving, selection: serving.selection });
 }
 
 /** Returns the rows with as many columns as the model has features; absent columns are missing values. */
@@ -90,7 +90,7 @@ function acceptOf(accept: string): AcceptType {
   const found = acceptTypes.find((each) => each === type);
   if (found !== undefined) return found;
   const known = acceptTypes.map((each) => `'${each}'`).join(", ");
-  throw new AlgorithmRefusal(
+  throw new AlgorithmRequestError(
     406,
     `Accept type ${type} is not supported. Please use supported accept types: [${known}].`,
   );
@@ -101,17 +101,17 @@ function encodedScores(
   predictions: readonly RowPrediction[],
   type: AcceptType,
   { isBatch }: XgboostServing,
-): AlgorithmAnswer {
+): AlgorithmResponse {
   if (isBatch)
-    return textAnswer(type, predictions.map((each) => `${printed(each, pythonFloat, ", ", true)}\n`).join(""));
+    return textResponse(type, predictions.map((each) => `${printed(each, pythonFloat, ", ", true)}\n`).join(""));
   const score = (each: RowPrediction) => `{"score": ${printed(each, pythonJsonFloat, ", ", true)}}`;
   switch (type) {
     case "application/json":
-      return textAnswer(type, `{"predictions": [${predictions.map(score).join(", ")}]}`);
+      return textResponse(type, `{"predictions": [${predictions.map(score).join(", ")}]}`);
     case "application/jsonlines":
-      return textAnswer(type, predictions.map((each) => `${score(each)}\n`).join(""));
+      return textResponse(type, predictions.map((each) => `${score(each)}\n`).join(""));
     case "text/csv":
-      return textAnswer(type, predictions.map((each) => `${printed(each, pythonFloat, ",", false)}\n`).join(""));
+      return textResponse(type, predictions.map((each) => `${printed(each, pythonFloat, ",", false)}\n`).join(""));
     case "application/x-recordio-protobuf":
       return records(predictions.map((each) => [["score", typeof each === "number" ? [each] : each]]));
     default:
@@ -130,26 +130,26 @@ function printed(
   return inBrackets ? `[${joined}]` : joined;
 }
 
-function selectedAnswer(
+function selectedResponse(
   predictions: readonly RowPrediction[],
   type: AcceptType,
   { models, selection, isBatch }: XgboostServing & { readonly selection: readonly string[] },
-): AlgorithmAnswer {
+): AlgorithmResponse {
   const { objective, outputCount } = models[0] as TreePredictor;
   let rows: readonly SelectedRow[];
   try {
     rows = selectedRows(predictions, { selection, objective, classCount: outputCount });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new AlgorithmRefusal(500, error.message);
+    throw new AlgorithmRequestError(500, error.message);
   }
   switch (type) {
     case "application/json":
-      return textAnswer(type, `{"predictions": [${rows.map(selectedJson).join(", ")}]}`);
+      return textResponse(type, `{"predictions": [${rows.map(selectedJson).join(", ")}]}`);
     case "application/jsonlines":
-      return textAnswer(type, rows.map((row) => `${selectedJson(row)}\n`).join(""));
+      return textResponse(type, rows.map((row) => `${selectedJson(row)}\n`).join(""));
     case "text/csv":
-      return textAnswer(type, rows.map((row) => selectedCsv(row, selection)).join("\n") + (isBatch ? "\n" : ""));
+      return textResponse(type, rows.map((row) => selectedCsv(row, selection)).join("\n") + (isBatch ? "\n" : ""));
     case "application/x-recordio-protobuf":
       return records(rows.map((row) => [...row].map(([key, { numbers }]) => [key, numbers] as const)));
     default:
@@ -157,6 +157,6 @@ function selectedAnswer(
   }
 }
 
-function records(examples: Parameters<typeof recordIoLabels>[0]): AlgorithmAnswer {
+function records(examples: Parameters<typeof recordIoLabels>[0]): AlgorithmResponse {
   return { status: 200, contentType: "application/x-recordio-protobuf", bytes: recordIoLabels(examples) };
 }

@@ -3,7 +3,7 @@ import { type ExampleFeatures, featureTable, TooManyColumns } from "../payloads/
 import { parseMediaType } from "../payloads/media-type.ts";
 import { parseNumber } from "../payloads/number-text.ts";
 import {
-  AlgorithmRefusal,
+  AlgorithmRequestError,
   type AlgorithmRequest,
   type FeatureRows,
   payloadText,
@@ -31,14 +31,14 @@ export interface XgboostRows {
   readonly rows: FeatureRows;
 }
 
-/** Reads a request's rows. Throws AlgorithmRefusal, 415 as the container does, and 400 for more features than the model has. */
+/** Reads a request's rows. Throws AlgorithmRequestError, 415 as the container does, and 400 for more features than the model has. */
 export function readXgboostRows({ bytes, contentType }: AlgorithmRequest, featureCount: number): XgboostRows {
   const type = typeOf(contentType);
   try {
     return { type, rows: rowsOf(type, bytes, featureCount + 1) };
   } catch (error) {
     if (error instanceof TooManyColumns) {
-      throw new AlgorithmRefusal(
+      throw new AlgorithmRequestError(
         400,
         `Unable to evaluate payload provided: Feature size of ${type} inference data ${error.columnCount} is larger than ` +
           `feature size of trained model ${featureCount}.`,
@@ -46,7 +46,7 @@ export function readXgboostRows({ bytes, contentType }: AlgorithmRequest, featur
     }
     if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
     const words = `Loading ${type} data failed with Exception, please ensure data is in ${type} format:`;
-    throw new AlgorithmRefusal(415, `${words}\n <class 'ValueError'>\n ${error.message}`);
+    throw new AlgorithmRequestError(415, `${words}\n <class 'ValueError'>\n ${error.message}`);
   }
 }
 
@@ -57,7 +57,7 @@ function typeOf(contentType: string): XgboostType {
   const lower = contentType.toLowerCase();
   if (found === undefined) {
     const isParquet = type === "parquet" || type === "application/x-parquet";
-    throw new AlgorithmRefusal(
+    throw new AlgorithmRequestError(
       415,
       isParquet
         ? `Content-type ${contentType} is not supported.`
@@ -67,7 +67,7 @@ function typeOf(contentType: string): XgboostType {
   const labelSize = parameters.get("label_size") ?? "1";
   if (found === "csv" && labelSize !== "1") {
     const words = "Optional parameter label_size must be equal to 1";
-    throw new AlgorithmRefusal(415, `${lower} is not an accepted csv ContentType. ${words}`);
+    throw new AlgorithmRequestError(415, `${lower} is not an accepted csv ContentType. ${words}`);
   }
   return found;
 }

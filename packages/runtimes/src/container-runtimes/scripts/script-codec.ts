@@ -3,7 +3,7 @@ import type { ServedModel } from "@galatea/server/engine";
 import type { InferenceResponse, ParameterValue } from "@galatea/server/inference";
 import type { CallPayload, PayloadCodec, PayloadReply, PayloadRequest } from "@galatea/server/protocols";
 import type { Tensor } from "@galatea/server/tensor";
-import { answerHeaders } from "./answer-headers.ts";
+import { responseHeaders } from "./response-headers.ts";
 
 /** The input and the output of a script's model: BYTES, one element. */
 export const bodyInput = "body";
@@ -50,7 +50,7 @@ export const scriptCodec: PayloadCodec = {
       // A status that HTTP does not allow is an error of the script.
       status: Number.isInteger(status) && status >= 200 && status <= 599 ? status : 500,
       contentType: typeof contentType === "string" ? contentType : "",
-      ...(typeof headers === "string" ? { headers: answerHeaders(headers) } : {}),
+      ...(typeof headers === "string" ? { headers: responseHeaders(headers) } : {}),
       body: onlyElement(outputs),
     };
   },

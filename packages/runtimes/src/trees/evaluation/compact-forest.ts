@@ -7,7 +7,7 @@ import { checkLinear, linearBytes, linearSteps, placeLinear } from "./linear-lea
 import { ValueColumns } from "./value-columns.ts";
 import {
   columnBytes,
-  lanes,
+  pathCount,
   linearLeaves,
   node as nodeLayout,
   outputBytes,
@@ -40,9 +40,9 @@ export interface CompactForest {
   /**
    * Offset of the first workspace, its size, the number of workspaces, and the number of groups of eight rows for which each has space.
    */
-  readonly desksAt: number;
-  readonly deskBytes: number;
-  readonly deskCount: number;
+  readonly workspacesAt: number;
+  readonly workspaceBytes: number;
+  readonly workspaceCount: number;
   readonly groupsMax: number;
   /** Cost of one row: steps through all trees, and the numbers that are read and written. */
   readonly rowSteps: number;
@@ -51,25 +51,25 @@ export interface CompactForest {
 }
 
 interface CompactOptions {
-  readonly deskCount: number;
+  readonly workspaceCount: number;
   /** True to compute contributions, which needs covers. */
   readonly explains?: boolean;
 }
 
 /** Target size of a workspace, so that values and sums stay in a processor's second-level cache. */
-const deskBytesGoal = 96 * 1024;
+const workspaceBytesGoal = 96 * 1024;
 const groupsAtOnceMax = 32;
 /** A transform may be an exponential, which takes longer than a step. */
 const numberSteps = 8;
 /** The sum of the addresses of eight nodes fits 32 bits. */
 const nodeBytesMax = 2 ** 29;
 
-/** Lays out a forest for `deskCount` threads. Throws when its trees are invalid, or too many. */
-export function compactForest(forest: Forest, { deskCount, explains = false }: CompactOptions): CompactForest {
+/** Lays out a forest for `workspaceCount` threads. Throws when its trees are invalid, or too many. */
+export function compactForest(forest: Forest, { workspaceCount, explains = false }: CompactOptions): CompactForest {
   const { trees, precision, featureCount, outputCount, baseScores, transform } = forest;
   const nodeCount = countNodes(forest);
   const weightCount = trees.reduce((sum, tree) => sum + (tree.target === "every" ? tree.leafWeights.length : 0), 0);
-  const recordCount = lanes * Math.max(1, Math.ceil(trees.length / lanes));
+  const recordCount = pathCount * Math.max(1, Math.ceil(trees.length / pathCount));
   // A root takes the space of a pair, so that no pair spans two cache lines.
   const nodesEnd = (nodeCount + trees.length + 2) * nodeLayout.bytes;
   const linearAt = Math.ceil((nodesEnd + 4 * weightCount) / 8) * 8;
@@ -99,9 +99,9 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
   // Trees of one leaf use no feature; groups need a column all the same.
   if (columns.count === 0) columns.place(0, { missingBelow: false });
   const columnsAt = recordsEnd;
-  const desksAt = Math.ceil((columnsAt + 4 * columns.count) / 64) * 64;
-  const desk = deskOf({ columnCount: columns.count, outputCount });
-  growMemory(memory, desksAt + deskCount * desk.deskBytes);
+  const workspacesAt = Math.ceil((columnsAt + 4 * columns.count) / 64) * 64;
+  const workspace = workspaceSize({ columnCount: columns.count, outputCount });
+  growMemory(memory, workspacesAt + workspaceCount * workspace.workspaceBytes);
   new Int32Array(memory.buffer).set(columns.list(), columnsAt >> 2);
   return {
     memory,
@@ -115,9 +115,9 @@ export function compactForest(forest: Forest, { deskCount, explains = false }: C
     octetsEnd: recordsEnd,
     columnsAt,
     columnCount: columns.count,
-    desksAt,
-    deskCount,
-    ...desk,
+    workspacesAt,
+    workspaceCount,
+    ...workspace,
     rowSteps: columns.count + numberSteps * outputCount + stepsOf(trees, placed),
     explained: explains ? explainedOf(forest, weightsEnd) : null,
   };
@@ -174,7 +174,7 @@ interface Records {
 function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers, at, count, empty }: Records): void {
   for (let index = 0; index < count; index += 1) {
     const record = (at + index * treeLayout.bytes) >> 2;
-    const octet = placed.slice(index, index + lanes);
+    const octet = placed.slice(index, index + pathCount);
     const target = forest.trees[index]?.target ?? 0;
     const isLinear = (forest.trees[index]?.linear ?? null) !== null;
     const { root, levels, goesOn } = placed[index] ?? { root: empty, levels: 0, goesOn: false };
@@ -189,11 +189,11 @@ function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers,
   }
 }
 
-function deskOf({ columnCount, outputCount }: { readonly columnCount: number; readonly outputCount: number }) {
+function workspaceSize({ columnCount, outputCount }: { readonly columnCount: number; readonly outputCount: number }) {
   const groupBytes = columnCount * columnBytes + outputCount * outputBytes;
-  const groupsMax = Math.min(groupsAtOnceMax, Math.max(1, Math.floor(deskBytesGoal / groupBytes)));
+  const groupsMax = Math.min(groupsAtOnceMax, Math.max(1, Math.floor(workspaceBytesGoal / groupBytes)));
   // A cache line belongs to one thread: workspaces begin and end at one.
-  return { groupsMax, deskBytes: Math.ceil((groupsMax * groupBytes) / 64) * 64 };
+  return { groupsMax, workspaceBytes: Math.ceil((groupsMax * groupBytes) / 64) * 64 };
 }
 
 function newMemory(byteLength: number): WasmMemory {

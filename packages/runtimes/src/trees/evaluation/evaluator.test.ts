@@ -142,12 +142,12 @@ test("random forests get the results of a node-by-node evaluation, for any numbe
       const rows = Array.from({ length: rowCount }, () =>
         Array.from({ length: featureCount }, () => values[next(values.length)] as number),
       );
-      const model = { forest: compactForest(forest, { deskCount: 3 }), answer: { kind: "scores" } } as const;
-      const answers = new Float32Array(rowCount * outputCount);
+      const model = { forest: compactForest(forest, { workspaceCount: 3 }), outputForm: { kind: "scores" } } as const;
+      const predictions = new Float32Array(rowCount * outputCount);
       const bits = new Int32Array(Float32Array.from(rows.flat()).buffer);
-      new Evaluator(walk, model, 2).evaluate({ rows: bits, rowCount, answers, contributions: null });
+      new Evaluator(walk, model, 2).evaluate({ rows: bits, rowCount, predictions, contributions: null });
       assert.deepEqual(
-        [...answers],
+        [...predictions],
         rows.flatMap((row) => expected(forest, row)),
       );
     }),
@@ -166,7 +166,7 @@ test("rowSteps counts outputs besides tree steps: a forest of one tree with 5,00
     baseScores: Array.from({ length: 5000 }, () => 0),
     transform: { kind: "softmax" },
   };
-  assert.ok(compactForest(forest, { deskCount: 1 }).rowSteps > 5000);
+  assert.ok(compactForest(forest, { workspaceCount: 1 }).rowSteps > 5000);
 });
 
 test("nested range splits do not multiply the memory of a tree", () => {
@@ -187,6 +187,6 @@ test("nested range splits do not multiply the memory of a tree", () => {
     baseScores: [0],
     transform: { kind: "identity" },
   };
-  const { memory } = compactForest(forest, { deskCount: 1 });
+  const { memory } = compactForest(forest, { workspaceCount: 1 });
   assert.ok(memory.buffer.byteLength < 200_000, `${memory.buffer.byteLength} bytes`);
 });

@@ -1,5 +1,5 @@
 import { assert } from "@galatea/base";
-import { type Answer, answerColumns, contributionColumns } from "./answer.ts";
+import { type OutputForm, predictionColumns, contributionColumns } from "./output-form.ts";
 import type { CompactForest } from "./compact-forest.ts";
 import { Explainer } from "./explainer.ts";
 import { type FinishRow, finishRow } from "./finish-rows.ts";
@@ -8,7 +8,7 @@ import { type WasmModule, webAssembly } from "./web-assembly.ts";
 import {
   columnBytes,
   encodeWalk,
-  lanes,
+  pathCount,
   outputBytes,
   type WalkFunctions,
   type WalkModuleFunctions,
@@ -17,7 +17,7 @@ import {
 /** A model in the form that threads evaluate. */
 export interface TreeModel {
   readonly forest: CompactForest;
-  readonly answer: Answer;
+  readonly outputForm: OutputForm;
 }
 
 /** Consecutive rows, and the destination of their results. */
@@ -26,7 +26,7 @@ export interface RowRange {
   readonly rows: Int32Array;
   readonly rowCount: number;
   /** Null when not requested; the same applies to `contributions`. */
-  readonly answers: Float32Array | null;
+  readonly predictions: Float32Array | null;
   /** For each output of a row one number for each feature, and the remainder. */
   readonly contributions: Float32Array | null;
 }
@@ -44,7 +44,7 @@ export class Evaluator {
   readonly #forest: CompactForest;
   readonly #walk: WalkFunctions;
   readonly #finish: FinishRow;
-  readonly #answerColumns: number;
+  readonly #predictionColumns: number;
   readonly #columns: Int32Array;
   readonly #groupBytes: number;
   readonly #sumBytes: number;
@@ -56,18 +56,18 @@ export class Evaluator {
   /** Created when first used. */
   #explainer: Explainer | null = null;
 
-  constructor(walk: WasmModule, { forest, answer }: TreeModel, desk: number) {
-    const { memory, columnCount, outputCount, groupsMax, desksAt, deskBytes } = forest;
+  constructor(walk: WasmModule, { forest, outputForm }: TreeModel, workspace: number) {
+    const { memory, columnCount, outputCount, groupsMax, workspacesAt, workspaceBytes } = forest;
     this.#forest = forest;
     const walks = new webAssembly.Instance(walk, { trees: { memory } }).exports as WalkModuleFunctions;
     const { precision } = forest;
     this.#walk = { walkRows: walks[`walkRows_${precision}`], walkTrees: walks[`walkTrees_${precision}`] };
-    this.#finish = finishRow(forest.transform, answer, precision);
-    this.#answerColumns = answerColumns(forest, answer);
+    this.#finish = finishRow(forest.transform, outputForm, precision);
+    this.#predictionColumns = predictionColumns(forest, outputForm);
     this.#columns = new Int32Array(memory.buffer, forest.columnsAt, columnCount);
     this.#groupBytes = columnCount * columnBytes;
     this.#sumBytes = outputCount * outputBytes;
-    this.#sumsAt = desksAt + desk * deskBytes;
+    this.#sumsAt = workspacesAt + workspace * workspaceBytes;
     this.#valuesAt = this.#sumsAt + groupsMax * this.#sumBytes;
     this.#sums = new Float64Array(memory.buffer, this.#sumsAt, (groupsMax * this.#sumBytes) / 8);
     this.#values = new Int32Array(memory.buffer, this.#valuesAt, (groupsMax * this.#groupBytes) / 4);
@@ -75,7 +75,7 @@ export class Evaluator {
   }
 
   evaluate(range: RowRange): void {
-    const rowsAtOnce = this.#forest.groupsMax * lanes;
+    const rowsAtOnce = this.#forest.groupsMax * pathCount;
     for (let first = 0; first < range.rowCount; first += rowsAtOnce) {
       this.#evaluateSome(range, first, Math.min(rowsAtOnce, range.rowCount - first));
     }
@@ -83,27 +83,27 @@ export class Evaluator {
 
   #evaluateSome(range: RowRange, first: number, rowCount: number): void {
     this.#layOut(range.rows, first, rowCount);
-    if (range.answers !== null) {
+    if (range.predictions !== null) {
       this.#walkSome(rowCount);
-      this.#answer(range.answers, first, rowCount);
+      this.#writePredictions(range.predictions, first, rowCount);
     }
     if (range.contributions !== null) this.#explain(range.contributions, first, rowCount);
   }
 
   #walkSome(rowCount: number): void {
     const { trees, treesEnd, octetsEnd } = this.#forest;
-    const groupCount = Math.ceil(rowCount / lanes);
+    const groupCount = Math.ceil(rowCount / pathCount);
     this.#beginSums(groupCount);
-    const rest = rowCount % lanes;
+    const rest = rowCount % pathCount;
     const wholeCount = rest !== 0 && rest <= singleRowsMax ? groupCount - 1 : groupCount;
     if (wholeCount > 0 && treesEnd > trees) {
       const valuesEnd = this.#valuesAt + wholeCount * this.#groupBytes;
       this.#walk.walkRows(trees, treesEnd, this.#valuesAt, valuesEnd, this.#groupBytes, this.#sumsAt, this.#sumBytes);
     }
-    for (let row = wholeCount * lanes; row < rowCount; row += 1) {
-      const lane = row % lanes;
-      const values = this.#valuesAt + wholeCount * this.#groupBytes + 4 * lane;
-      this.#walk.walkTrees(trees, octetsEnd, values, this.#sumsAt + wholeCount * this.#sumBytes + 8 * lane);
+    for (let row = wholeCount * pathCount; row < rowCount; row += 1) {
+      const path = row % pathCount;
+      const values = this.#valuesAt + wholeCount * this.#groupBytes + 4 * path;
+      this.#walk.walkTrees(trees, octetsEnd, values, this.#sumsAt + wholeCount * this.#sumBytes + 8 * path);
     }
   }
 
@@ -113,7 +113,7 @@ export class Evaluator {
     if (precision === "float64") this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
     else {
       for (let at = 0; at < groupCount * outputCount; at += 1)
-        this.#sums.fill(baseScores[at % outputCount] as number, at * lanes, (at + 1) * lanes);
+        this.#sums.fill(baseScores[at % outputCount] as number, at * pathCount, (at + 1) * pathCount);
     }
   }
 
@@ -123,8 +123,8 @@ export class Evaluator {
     this.#explainer ??= new Explainer(this.#forest, explained);
     const ofRow = new Float64Array(contributionColumns(this.#forest));
     for (let row = 0; row < rowCount; row += 1) {
-      const group = Math.floor(row / lanes);
-      this.#explainer.explain(this.#valuesAt + group * this.#groupBytes + 4 * (row % lanes), ofRow);
+      const group = Math.floor(row / pathCount);
+      this.#explainer.explain(this.#valuesAt + group * this.#groupBytes + 4 * (row % pathCount), ofRow);
       contributions.set(ofRow, (first + row) * ofRow.length);
     }
   }
@@ -139,21 +139,21 @@ export class Evaluator {
       let from = first * featureCount + (code >> 1);
       for (let row = 0; row < rowCount; row += 1, from += featureCount) {
         const group = row >> 3;
-        values[(group * columnCount + column) * lanes + (row & 7)] = keyOfBits(rows[from] as number, missingKey);
+        values[(group * columnCount + column) * pathCount + (row & 7)] = keyOfBits(rows[from] as number, missingKey);
       }
     }
   }
 
-  #answer(answers: Float32Array, first: number, rowCount: number): void {
+  #writePredictions(predictions: Float32Array, first: number, rowCount: number): void {
     const { precision, baseScores, outputCount } = this.#forest;
     const scores = this.#scores;
     for (let row = 0; row < rowCount; row += 1) {
-      const sums = (row >> 3) * outputCount * lanes + (row & 7);
+      const sums = (row >> 3) * outputCount * pathCount + (row & 7);
       for (let output = 0; output < outputCount; output += 1) {
-        const sum = this.#sums[sums + output * lanes] as number;
+        const sum = this.#sums[sums + output * pathCount] as number;
         scores[output] = precision === "float64" ? sum + (baseScores[output] as number) : sum;
       }
-      this.#finish(scores, answers, (first + row) * this.#answerColumns);
+      this.#finish(scores, predictions, (first + row) * this.#predictionColumns);
     }
   }
 }

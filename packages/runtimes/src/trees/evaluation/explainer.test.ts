@@ -103,12 +103,12 @@ test("contributions equal Shapley values computed by their definition", () => {
           Array.from({ length: featureCount }, () => [Number.NaN, 0, 0.5, 1.5, 2, 3, 4.5][next(7)] as number),
         );
         const model = {
-          forest: compactForest(forest, { deskCount: 1, explains: true }),
-          answer: { kind: "scores" },
+          forest: compactForest(forest, { workspaceCount: 1, explains: true }),
+          outputForm: { kind: "scores" },
         } as const;
         const contributions = new Float32Array(rowCount * outputCount * (featureCount + 1));
         const bits = new Int32Array(Float32Array.from(rows.flat()).buffer);
-        new Evaluator(walk, model, 0).evaluate({ rows: bits, rowCount, answers: null, contributions });
+        new Evaluator(walk, model, 0).evaluate({ rows: bits, rowCount, predictions: null, contributions });
         const expected = rows.flatMap((row) =>
           Array.from({ length: outputCount }, (_, output) => shapley(forest, row, output)).flat(),
         );
@@ -132,7 +132,7 @@ test("contributions are rejected for trees with range splits, for linear leaves,
   const stepped = newTree(3, 0);
   [stepped.left[0], stepped.right[0]] = [1, 2];
   stepped.steps.set(0, Float32Array.of(1, 2));
-  const explain = (tree: Tree) => () => compactForest(forest(tree), { deskCount: 1, explains: true });
+  const explain = (tree: Tree) => () => compactForest(forest(tree), { workspaceCount: 1, explains: true });
   assert.throws(explain(stepped), { code: "UNSUPPORTED", message: /^tree 0 splits by category/ });
   const linear = { constants: new Float64Array(1), begins: new Int32Array(2), features: new Int32Array(0) };
   const withTerms = { ...newTree(1, 0), linear: { ...linear, coefficients: new Float64Array(0) } };

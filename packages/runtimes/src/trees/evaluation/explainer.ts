@@ -1,6 +1,6 @@
 import type { CompactForest } from "./compact-forest.ts";
 import type { Explained } from "./explained-forest.ts";
-import { lanes, node as nodeLayout, tree as treeLayout } from "./walk-module.ts";
+import { pathCount, node as nodeLayout, tree as treeLayout } from "./walk-module.ts";
 
 /**
  * Computes Shapley values of the features of one row, like XGBoost's `pred_contribs` and LightGBM's `pred_contrib`: the contribution of
@@ -48,7 +48,7 @@ export class Explainer {
     for (let output = 0; output < outputCount; output += 1)
       contributions[output * (featureCount + 1) + featureCount] = this.#explained.expected[output] as number;
     for (let tree = trees; tree < treesEnd; tree += treeLayout.bytes) {
-      this.#firstOutput = this.#integer(tree + treeLayout.sums) / (8 * lanes);
+      this.#firstOutput = this.#integer(tree + treeLayout.sums) / (8 * pathCount);
       this.#weightCount = this.#integer(tree + treeLayout.weightCount);
       this.#follow(this.#integer(tree + treeLayout.root), { level: 0, length: 0, zero: 1, one: 1, feature: -1 });
     }
@@ -70,7 +70,7 @@ export class Explainer {
     const children = this.#integer(node + nodeLayout.children);
     if (children === node) return this.#addLeaf(node, way, length);
     const column = this.#integer(node + nodeLayout.column);
-    const feature = this.#integer(this.#forest.columnsAt + column / lanes) >> 1;
+    const feature = this.#integer(this.#forest.columnsAt + column / pathCount) >> 1;
     const key = this.#integer(node + nodeLayout.key);
     const isSecond = this.#integer(this.#valuesAt + column) >= key;
     const [hot, cold] = isSecond ? [children + nodeLayout.bytes, children] : [children, children + nodeLayout.bytes];

@@ -1,14 +1,14 @@
 import { unreachable } from "@galatea/base";
 import type { Precision, Transform } from "../forest.ts";
-import type { Answer } from "./answer.ts";
+import type { OutputForm } from "./output-form.ts";
 import { expFloat } from "./c-library.ts";
 
 /** Computes a row's result from its sums, in place; comparisons are in float32, as in the libraries. */
-export type FinishRow = (scores: Float64Array, answer: Float32Array, answerAt: number) => void;
+export type FinishRow = (scores: Float64Array, predictions: Float32Array, offset: number) => void;
 
-export function finishRow(transform: Transform, answer: Answer, precision: Precision): FinishRow {
+export function finishRow(transform: Transform, outputForm: OutputForm, precision: Precision): FinishRow {
   const transformScores = (precision === "float32" ? floatTransformOf(transform) : null) ?? transformOf(transform);
-  const write = writerOf(answer);
+  const write = writerOf(outputForm);
   return (scores, to, at) => {
     transformScores(scores);
     write(scores, to, at);
@@ -93,8 +93,8 @@ function softmax(scores: Float64Array): void {
   for (const [output, share] of scores.entries()) scores[output] = share / sum;
 }
 
-function writerOf(answer: Answer): FinishRow {
-  switch (answer.kind) {
+function writerOf(outputForm: OutputForm): FinishRow {
+  switch (outputForm.kind) {
     case "scores":
       return (scores, to, at) => {
         for (let output = 0; output < scores.length; output += 1) to[at + output] = scores[output] as number;
@@ -105,7 +105,7 @@ function writerOf(answer: Answer): FinishRow {
         to[at + 1] = score;
       };
     case "above": {
-      const threshold = Math.fround(answer.threshold);
+      const threshold = Math.fround(outputForm.threshold);
       return ([score = 0], to, at) => {
         to[at] = Math.fround(score) > threshold ? 1 : 0;
       };
@@ -119,6 +119,6 @@ function writerOf(answer: Answer): FinishRow {
         to[at] = best;
       };
     default:
-      return unreachable(answer);
+      return unreachable(outputForm);
   }
 }

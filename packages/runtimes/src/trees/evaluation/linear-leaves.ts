@@ -34,10 +34,10 @@ export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: s
 export function placeLinear(tree: Tree, { integers, doubles, columns, at }: LinearSpace): Int32Array | null {
   const { linear, left, right, leafWeights } = tree;
   if (linear === null) return null;
-  const places = new Int32Array(left.length);
+  const paths = new Int32Array(left.length);
   let end = at;
   for (const node of leafNodes(left)) {
-    places[node] = end;
+    paths[node] = end;
     doubles[(end + linearLeaf.weight) / 8] = leafWeights[right[node] as number] as number;
     doubles[(end + linearLeaf.constant) / 8] = linear.constants[node] as number;
     integers[(end + linearLeaf.termCount) / 4] = termCount(linear, node);
@@ -48,7 +48,7 @@ export function placeLinear(tree: Tree, { integers, doubles, columns, at }: Line
       integers[(end + linearTerm.column) / 4] = columns.anyPlace(linear.features[term] as number) * columnBytes;
     }
   }
-  return places;
+  return paths;
 }
 
 function leafNodes(left: Int32Array): readonly number[] {

@@ -8,7 +8,7 @@ import { type Code, encodeModule, wasm } from "./wasm-code.ts";
  * so a path that has reached its leaf stays there until all eight have. bench/rows/trees.ts: XGBoost's 500 trees go from 0.45 of the
  * library's own rate at 10,000 rows (ONNX Runtime, one row at a time) to above it.
  */
-export const lanes = 8;
+export const pathCount = 8;
 
 /**
  * A node has 16 bytes: the key that a value is compared with, the offset of values in a group of columns, the address of the two
@@ -49,9 +49,9 @@ export const linearLeaf = {
 export const linearTerm = { bytes: 16, coefficient: 0, column: 8 } as const;
 
 /** Size of a column in a group of columns: [column][row]. */
-export const columnBytes = 4 * lanes;
+export const columnBytes = 4 * pathCount;
 /** Size of an output in a group of sums: [output][row], doubles. */
-export const outputBytes = 8 * lanes;
+export const outputBytes = 8 * pathCount;
 
 /** An evaluation for each precision of sums. Float32 sums are doubles in memory, too, and are rounded with each addition. */
 export type WalkModuleFunctions = Readonly<Record<`walkRows_${Precision}`, WalkFunctions["walkRows"]>> &
@@ -83,12 +83,12 @@ export function encodeWalk(): Uint8Array<ArrayBuffer> {
   ]);
 }
 
-const placeOfAddVector: Readonly<Record<Precision, number>> = { float64: 0, float32: 1 };
-const placeOfAddLinear = 2;
+const indexOfAddVector: Readonly<Record<Precision, number>> = { float64: 0, float32: 1 };
+const indexOfAddLinear = 2;
 
 const { get, set, tee, constant, add, loadInteger, loadFloat, loadDouble, storeDouble, addDouble, promote, demote } =
   wasm;
-const places = Array.from({ length: lanes }, (_, lane) => lane);
+const paths = Array.from({ length: pathCount }, (_, path) => path);
 
 /** The sum of two float32 numbers as a double: their sum as doubles, rounded once, equals their float32 sum. */
 const sumOf: Readonly<Record<Precision, (left: Code, right: Code) => Code>> = {
@@ -143,32 +143,32 @@ const addLinear = (() => {
 })();
 
 interface Walk {
-  /** The local of the first lane; those of the others follow. */
+  /** The local of the first path; those of the others follow. */
   readonly nodes: number;
   readonly group: number;
-  readonly groupOffset: (lane: number) => number;
+  readonly groupOffset: (path: number) => number;
   readonly levels: number;
   readonly levelCount: Code;
   readonly mark: number;
   readonly goesOn: Code;
 }
 
-/** Moves all lanes to their leaves. */
+/** Moves all paths to their leaves. */
 function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: Walk): Code {
-  const step = places.flatMap((lane) => {
-    const at = get(nodes + lane);
-    const value = loadInteger(add(get(group), loadInteger(at, node.column)), groupOffset(lane));
+  const step = paths.flatMap((path) => {
+    const at = get(nodes + path);
+    const value = loadInteger(add(get(group), loadInteger(at, node.column)), groupOffset(path));
     const isSecond = wasm.greaterOrEqual(value, loadInteger(at, node.key));
-    return set(nodes + lane, add(loadInteger(at, node.children), wasm.shiftLeft(isSecond, constant(4))));
+    return set(nodes + path, add(loadInteger(at, node.children), wasm.shiftLeft(isSecond, constant(4))));
   });
   // Children have higher addresses than their parents: the sum of the addresses grows as long as any path continues. It fits 32 bits
   // (nodeBytesMax).
-  const sumOfPlaces = places.map((lane) => get(nodes + lane)).reduce((left, right) => add(left, right));
+  const sumOfNodes = paths.map((path) => get(nodes + path)).reduce((left, right) => add(left, right));
   return [
     ...wasm.when(tee(levels, levelCount), wasm.doWhile(step, tee(levels, wasm.subtract(get(levels), constant(1))))),
     ...wasm.when(goesOn, [
-      ...set(mark, sumOfPlaces),
-      ...wasm.doWhile(step, wasm.notEqual(get(mark), tee(mark, sumOfPlaces))),
+      ...set(mark, sumOfNodes),
+      ...wasm.doWhile(step, wasm.notEqual(get(mark), tee(mark, sumOfNodes))),
     ]),
   ];
 }
@@ -189,8 +189,8 @@ function addLeaf({ precision, at, sums, sumOffset, weightCount, column }: Leaf):
   const one = storeDouble(sums, sumOf[precision](loadDouble(sums, sumOffset), weight), sumOffset);
   const [address, sum] = [loadInteger(at, node.weight), add(sums, constant(sumOffset))];
   const isLinear = wasm.below(weightCount, constant(0));
-  const addTerms = wasm.call(placeOfAddLinear, [address, sum, column]);
-  const addWeights = wasm.call(placeOfAddVector[precision], [address, sum, weightCount]);
+  const addTerms = wasm.call(indexOfAddLinear, [address, sum, column]);
+  const addWeights = wasm.call(indexOfAddVector[precision], [address, sum, weightCount]);
   const more = wasm.when(isLinear, addTerms, addWeights);
   return wasm.when(wasm.isZero(weightCount), one, more);
 }
@@ -200,24 +200,24 @@ function walkRows(precision: Precision) {
   const [group, sum, levels, mark, nodes] = [7, 8, 9, 10, 11];
   const field = (offset: number) => loadInteger(get(trees), offset);
   const ofGroup = [
-    ...places.flatMap((lane) => set(nodes + lane, field(tree.root))),
+    ...paths.flatMap((path) => set(nodes + path, field(tree.root))),
     ...walk({
       nodes,
       group,
-      groupOffset: (lane) => 4 * lane,
+      groupOffset: (path) => 4 * path,
       levels,
       levelCount: field(tree.levels),
       mark,
       goesOn: field(tree.goesOn),
     }),
-    ...places.flatMap((lane) =>
+    ...paths.flatMap((path) =>
       addLeaf({
         precision,
-        at: get(nodes + lane),
+        at: get(nodes + path),
         sums: get(sum),
-        sumOffset: 8 * lane,
+        sumOffset: 8 * path,
         weightCount: field(tree.weightCount),
-        column: add(get(group), constant(4 * lane)),
+        column: add(get(group), constant(4 * path)),
       }),
     ),
     ...set(sum, add(get(sum), get(sumBytes))),
@@ -231,16 +231,16 @@ function walkRows(precision: Precision) {
     ofTree,
     wasm.belowUnsigned(tee(trees, add(get(trees), constant(tree.bytes))), get(treesEnd)),
   );
-  return { name: `walkRows_${precision}`, parameterCount: 7, localCount: 4 + lanes, body };
+  return { name: `walkRows_${precision}`, parameterCount: 7, localCount: 4 + pathCount, body };
 }
 
 function walkTrees(precision: Precision) {
   const [trees, treesEnd, column, sums] = [0, 1, 2, 3];
   const [levels, mark, nodes] = [4, 5, 6];
-  const field = (lane: number, offset: number) => loadInteger(get(trees), lane * tree.bytes + offset);
+  const field = (path: number, offset: number) => loadInteger(get(trees), path * tree.bytes + offset);
   const body = wasm.doWhile(
     [
-      ...places.flatMap((lane) => set(nodes + lane, field(lane, tree.root))),
+      ...paths.flatMap((path) => set(nodes + path, field(path, tree.root))),
       ...walk({
         nodes,
         group: column,
@@ -250,18 +250,18 @@ function walkTrees(precision: Precision) {
         mark,
         goesOn: field(0, tree.octetGoesOn),
       }),
-      ...places.flatMap((lane) =>
+      ...paths.flatMap((path) =>
         addLeaf({
           precision,
-          at: get(nodes + lane),
-          sums: add(get(sums), field(lane, tree.sums)),
+          at: get(nodes + path),
+          sums: add(get(sums), field(path, tree.sums)),
           sumOffset: 0,
-          weightCount: field(lane, tree.weightCount),
+          weightCount: field(path, tree.weightCount),
           column: get(column),
         }),
       ),
     ],
-    wasm.belowUnsigned(tee(trees, add(get(trees), constant(lanes * tree.bytes))), get(treesEnd)),
+    wasm.belowUnsigned(tee(trees, add(get(trees), constant(pathCount * tree.bytes))), get(treesEnd)),
   );
-  return { name: `walkTrees_${precision}`, parameterCount: 4, localCount: 2 + lanes, body };
+  return { name: `walkTrees_${precision}`, parameterCount: 4, localCount: 2 + pathCount, body };
 }

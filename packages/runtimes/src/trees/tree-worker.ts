@@ -1,7 +1,7 @@
 /** The program of a thread that evaluates models: one slice of rows after another, each with one reply. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type MappedMemory, mapMemory } from "@galatea/base/system";
-import { answerColumns, contributionColumns } from "./evaluation/answer.ts";
+import { predictionColumns, contributionColumns } from "./evaluation/output-form.ts";
 import { Evaluator, type TreeModel } from "./evaluation/evaluator.ts";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 
@@ -10,65 +10,65 @@ export interface RowSegment {
   readonly rowsAt: number;
   readonly rowCount: number;
   /** Null when not requested; the same applies to `contributionsAt`. */
-  readonly answersAt: number | null;
+  readonly predictionsAt: number | null;
   readonly contributionsAt: number | null;
 }
 
-export type TreeLaneOrder =
+export type TreeWorkerCommand =
   | { readonly kind: "arena"; readonly id: number; readonly fd: number; readonly byteLength: number }
   | { readonly kind: "model"; readonly id: number; readonly model: TreeModel }
-  | { readonly kind: "run"; readonly model: number; readonly arena: number; readonly pieces: readonly RowSegment[] }
+  | { readonly kind: "run"; readonly model: number; readonly arena: number; readonly segments: readonly RowSegment[] }
   | { readonly kind: "forget-arena"; readonly id: number }
   | { readonly kind: "forget-model"; readonly id: number };
 
 /** The error of a run; null for success. */
-export interface TreeLaneReply {
+export interface TreeWorkerReply {
   readonly failure: string | null;
 }
 
-export interface TreeLaneData {
+export interface TreeWorkerData {
   readonly walk: WasmModule;
   /** Index of this thread's workspace in each model. */
-  readonly desk: number;
+  readonly workspace: number;
 }
 
-const { walk, desk } = workerData as TreeLaneData;
+const { walk, workspace } = workerData as TreeWorkerData;
 const arenas = new Map<number, MappedMemory>();
 const models = new Map<number, { readonly model: TreeModel; readonly evaluator: Evaluator }>();
 
-parentPort?.on("message", (order: TreeLaneOrder) => {
-  switch (order.kind) {
+parentPort?.on("message", (command: TreeWorkerCommand) => {
+  switch (command.kind) {
     case "arena":
-      arenas.set(order.id, mapMemory(order.fd, order.byteLength));
+      arenas.set(command.id, mapMemory(command.fd, command.byteLength));
       return;
     case "model":
-      models.set(order.id, { model: order.model, evaluator: new Evaluator(walk, order.model, desk) });
+      models.set(command.id, { model: command.model, evaluator: new Evaluator(walk, command.model, workspace) });
       return;
     case "forget-arena":
-      arenas.get(order.id)?.unmap();
-      arenas.delete(order.id);
+      arenas.get(command.id)?.unmap();
+      arenas.delete(command.id);
       return;
     case "forget-model":
-      models.delete(order.id);
+      models.delete(command.id);
       return;
     case "run":
-      parentPort?.postMessage(run(order), []);
+      parentPort?.postMessage(run(command), []);
   }
 });
 
-function run({ model: id, arena: arenaId, pieces }: TreeLaneOrder & { kind: "run" }): TreeLaneReply {
+function run({ model: id, arena: arenaId, segments }: TreeWorkerCommand & { kind: "run" }): TreeWorkerReply {
   try {
     const { model, evaluator } = models.get(id) as { model: TreeModel; evaluator: Evaluator };
     const arena = arenas.get(arenaId) as MappedMemory;
     const { featureCount } = model.forest;
-    const columnCount = answerColumns(model.forest, model.answer);
+    const columnCount = predictionColumns(model.forest, model.outputForm);
     const viewOf = (at: number | null, columns: number) =>
       at === null ? null : new Float32Array(arena.view(at, 4 * columns));
-    for (const { rowsAt, rowCount, answersAt, contributionsAt } of pieces) {
+    for (const { rowsAt, rowCount, predictionsAt, contributionsAt } of segments) {
       const rows = new Int32Array(arena.view(rowsAt, 4 * rowCount * featureCount));
-      const answers = viewOf(answersAt, rowCount * columnCount);
+      const predictions = viewOf(predictionsAt, rowCount * columnCount);
       const contributions = viewOf(contributionsAt, rowCount * contributionColumns(model.forest));
-      evaluator.evaluate({ rows, rowCount, answers, contributions });
+      evaluator.evaluate({ rows, rowCount, predictions, contributions });
     }
     return { failure: null };
   } catch (error) {

@@ -2,7 +2,7 @@ import { unreachable } from "@galatea/base";
 import type { Forest } from "../forest.ts";
 
 /** The form of a model's outputs, from its transformed scores. */
-export type Answer =
+export type OutputForm =
   /** One number for each output of the forest. */
   | { readonly kind: "scores" }
   /** The probabilities of the negative and of the positive class, from one probability. */
@@ -21,7 +21,7 @@ export function contributionColumns({
 }
 
 /** Returns the number of columns of each row's result. */
-export function answerColumns(forest: Pick<Forest, "outputCount">, { kind }: Answer): number {
+export function predictionColumns(forest: Pick<Forest, "outputCount">, { kind }: OutputForm): number {
   switch (kind) {
     case "scores":
       return forest.outputCount;

@@ -3,10 +3,10 @@ import { InferenceError } from "@galatea/base";
 import type { Arena } from "@galatea/server/tensor";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 import type { OpenModel } from "./shared-models.ts";
-import type { TreeLaneData, TreeLaneOrder, TreeLaneReply, RowSegment } from "./tree-lane.ts";
+import type { TreeWorkerData, TreeWorkerCommand, TreeWorkerReply, RowSegment } from "./tree-worker.ts";
 
 /** Rows of a batch, in slices, with their model and arena. */
-export interface TreeLaneRun {
+export interface TreeRun {
   readonly opened: Pick<OpenModel, "id" | "model">;
   readonly arena: Arena;
   readonly slices: readonly (readonly RowSegment[])[];
@@ -16,7 +16,7 @@ export interface TreeLaneRun {
   readonly signal: AbortSignal;
 }
 
-interface Job extends TreeLaneRun {
+interface Job extends TreeRun {
   next: number;
   running: number;
   failure: InferenceError | null;
@@ -24,25 +24,25 @@ interface Job extends TreeLaneRun {
 }
 
 /** Number of slices queued at a thread, so that it continues with the next without being woken. */
-const slicesAtLane = 2;
+const slicesPerThread = 2;
 /**
  * Number of disposed models after which a thread is replaced. An idle thread's garbage collector does not run, and each model that it has
  * used keeps address space (10 GB, no memory).
  */
-const forgottenMax = 500;
+const disposedModelsMax = 500;
 
-interface Lane {
+interface TreeThread {
   readonly worker: Worker;
-  /** Jobs of its queued slices, in order. */
+  /** Jobs of its queued slices, in command. */
   readonly jobs: Job[];
   readonly arenas: Set<number>;
   readonly models: Set<number>;
   /** Number of disposed models that it has used. */
-  forgotten: number;
+  disposedModels: number;
 }
 
-interface TreeLanesOptions {
-  readonly laneCount: number;
+interface TreeThreadsOptions {
+  readonly threadCount: number;
   readonly walk: WasmModule;
 }
 
@@ -50,64 +50,65 @@ interface TreeLanesOptions {
  * The threads that evaluate models, started on demand. Jobs alternate slice by slice, so that a large one delays others by at most one
  * slice. A failure, including a thread's end, fails only its job.
  */
-export class TreeLanes implements AsyncDisposable {
-  readonly #options: TreeLanesOptions;
+export class TreeThreads implements AsyncDisposable {
+  readonly #options: TreeThreadsOptions;
   /** By workspace; null without a thread. */
-  readonly #lanes: (Lane | null)[];
+  readonly #threads: (TreeThread | null)[];
   /** Jobs with unassigned slices; the next one comes first. */
   readonly #waiting: Job[] = [];
   #isClosed = false;
 
-  constructor(options: TreeLanesOptions) {
+  constructor(options: TreeThreadsOptions) {
     this.#options = options;
-    this.#lanes = Array.from({ length: options.laneCount }, () => null);
+    this.#threads = Array.from({ length: options.threadCount }, () => null);
   }
 
   /**
    * Resolves when all rows are evaluated. Rejects with the signal's reason, or the first failure, once no thread works for it any more.
    */
-  async run(order: TreeLaneRun): Promise<void> {
+  async run(command: TreeRun): Promise<void> {
     if (this.#isClosed) throw new InferenceError("UNAVAILABLE", "Server exiting");
     const ended = Promise.withResolvers<void>();
-    const job: Job = { ...order, next: 0, running: 0, failure: null, end: ended.resolve };
-    const onAbort = () => this.#fail(job, InferenceError.from(order.signal.reason));
-    if (order.signal.aborted) onAbort();
-    order.signal.addEventListener("abort", onAbort, { once: true });
+    const job: Job = { ...command, next: 0, running: 0, failure: null, end: ended.resolve };
+    const onAbort = () => this.#fail(job, InferenceError.from(command.signal.reason));
+    if (command.signal.aborted) onAbort();
+    command.signal.addEventListener("abort", onAbort, { once: true });
     this.#waiting.push(job);
-    this.#handOut();
+    this.#assignSlices();
     await ended.promise;
-    order.signal.removeEventListener("abort", onAbort);
+    command.signal.removeEventListener("abort", onAbort);
     if (job.failure !== null) throw job.failure;
   }
 
   /** Called after the model's last run. */
   forgetModel(id: number): void {
-    for (const lane of this.#lanes) {
-      if (lane?.models.delete(id) !== true) continue;
-      tell(lane, { kind: "forget-model", id });
-      lane.forgotten += 1;
-      if (lane.forgotten >= forgottenMax && lane.jobs.length === 0) this.#retire(lane);
+    for (const thread of this.#threads) {
+      if (thread?.models.delete(id) !== true) continue;
+      send(thread, { kind: "forget-model", id });
+      thread.disposedModels += 1;
+      if (thread.disposedModels >= disposedModelsMax && thread.jobs.length === 0) this.#replace(thread);
     }
   }
 
   /** Another thread takes its workspace on demand. */
-  #retire(lane: Lane): void {
-    this.#lanes[this.#lanes.indexOf(lane)] = null;
-    void lane.worker.terminate();
+  #replace(thread: TreeThread): void {
+    this.#threads[this.#threads.indexOf(thread)] = null;
+    void thread.worker.terminate();
   }
 
   forgetArena(id: number): void {
-    for (const lane of this.#lanes) if (lane?.arenas.delete(id) === true) tell(lane, { kind: "forget-arena", id });
+    for (const thread of this.#threads)
+      if (thread?.arenas.delete(id) === true) send(thread, { kind: "forget-arena", id });
   }
 
-  #handOut(): void {
+  #assignSlices(): void {
     for (let job = this.#nextJob(); job !== undefined; job = this.#nextJob()) {
-      const lane = this.#freeLane();
-      if (lane === null) {
+      const thread = this.#idlestThread();
+      if (thread === null) {
         this.#waiting.unshift(job);
         return;
       }
-      this.#give(lane, job);
+      this.#assign(thread, job);
       if (job.next < job.slices.length) this.#waiting.push(job);
     }
   }
@@ -125,61 +126,66 @@ export class TreeLanes implements AsyncDisposable {
     return undefined;
   }
 
-  /** Returns the least loaded lane; starts a new one before any slice waits. */
-  #freeLane(): Lane | null {
-    let least: Lane | null = null;
-    for (const lane of this.#lanes) {
-      if (lane !== null && (least === null || lane.jobs.length < least.jobs.length)) least = lane;
+  /** Returns the least loaded thread; starts a new one before any slice waits. */
+  #idlestThread(): TreeThread | null {
+    let least: TreeThread | null = null;
+    for (const thread of this.#threads) {
+      if (thread !== null && (least === null || thread.jobs.length < least.jobs.length)) least = thread;
     }
     if (least !== null && least.jobs.length === 0) return least;
-    const desk = this.#lanes.indexOf(null);
-    if (desk !== -1) return this.#start(desk);
-    return least !== null && least.jobs.length < slicesAtLane ? least : null;
+    const workspace = this.#threads.indexOf(null);
+    if (workspace !== -1) return this.#start(workspace);
+    return least !== null && least.jobs.length < slicesPerThread ? least : null;
   }
 
-  #give(lane: Lane, job: Job): void {
+  #assign(thread: TreeThread, job: Job): void {
     const { opened, arena, slices } = job;
     const { fd, capacityBytes: byteLength } = arena;
-    if (!lane.arenas.has(arena.id)) tell(lane, { kind: "arena", id: arena.id, fd, byteLength });
-    if (!lane.models.has(opened.id)) tell(lane, { kind: "model", id: opened.id, model: opened.model });
-    lane.arenas.add(arena.id);
-    lane.models.add(opened.id);
-    lane.jobs.push(job);
-    lane.worker.ref();
+    if (!thread.arenas.has(arena.id)) send(thread, { kind: "arena", id: arena.id, fd, byteLength });
+    if (!thread.models.has(opened.id)) send(thread, { kind: "model", id: opened.id, model: opened.model });
+    thread.arenas.add(arena.id);
+    thread.models.add(opened.id);
+    thread.jobs.push(job);
+    thread.worker.ref();
     job.running += 1;
-    tell(lane, { kind: "run", model: opened.id, arena: arena.id, pieces: slices[job.next] as readonly RowSegment[] });
+    send(thread, {
+      kind: "run",
+      model: opened.id,
+      arena: arena.id,
+      segments: slices[job.next] as readonly RowSegment[],
+    });
     job.next += 1;
   }
 
-  #start(desk: number): Lane {
+  #start(workspace: number): TreeThread {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     // The first workspace is the serving thread's.
-    const workerData: TreeLaneData = { walk: this.#options.walk, desk: desk + 1 };
-    const worker = new Worker(new URL(`./tree-lane.${extension}`, import.meta.url), { workerData, execArgv: [] });
-    const lane: Lane = { worker, jobs: [], arenas: new Set(), models: new Set(), forgotten: 0 };
-    worker.on("message", ({ failure }: TreeLaneReply) => {
-      const job = lane.jobs.shift() as Job;
-      if (lane.jobs.length === 0) worker.unref();
+    const workerData: TreeWorkerData = { walk: this.#options.walk, workspace: workspace + 1 };
+    const worker = new Worker(new URL(`./tree-worker.${extension}`, import.meta.url), { workerData, execArgv: [] });
+    const thread: TreeThread = { worker, jobs: [], arenas: new Set(), models: new Set(), disposedModels: 0 };
+    worker.on("message", ({ failure }: TreeWorkerReply) => {
+      const job = thread.jobs.shift() as Job;
+      if (thread.jobs.length === 0) worker.unref();
       if (failure !== null) this.#fail(job, new InferenceError("INTERNAL", `evaluating trees failed: ${failure}`));
       this.#ended(job);
     });
     let cause = "its thread has ended";
     worker.on("error", (error: Error) => (cause = error.message));
     worker.once("exit", () => {
-      if (this.#lanes[desk] === lane) this.#lanes[desk] = null;
-      for (const job of lane.jobs.splice(0)) {
+      if (this.#threads[workspace] === thread) this.#threads[workspace] = null;
+      for (const job of thread.jobs.splice(0)) {
         this.#fail(job, new InferenceError("INTERNAL", `evaluating trees failed: ${cause}`));
         this.#ended(job);
       }
     });
-    this.#lanes[desk] = lane;
-    return lane;
+    this.#threads[workspace] = thread;
+    return thread;
   }
 
   #ended(job: Job): void {
     job.running -= 1;
     endIfDone(job);
-    this.#handOut();
+    this.#assignSlices();
   }
 
   #fail(job: Job, failure: InferenceError): void {
@@ -191,7 +197,7 @@ export class TreeLanes implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const job of this.#waiting) this.#fail(job, new InferenceError("UNAVAILABLE", "Server exiting"));
-    for (const lane of this.#lanes) await lane?.worker.terminate();
+    for (const thread of this.#threads) await thread?.worker.terminate();
   }
 }
 
@@ -199,6 +205,6 @@ function endIfDone(job: Job): void {
   if (job.running === 0 && (job.failure !== null || job.next >= job.slices.length)) job.end();
 }
 
-function tell(lane: Lane, order: TreeLaneOrder): void {
-  lane.worker.postMessage(order, []);
+function send(thread: TreeThread, command: TreeWorkerCommand): void {
+  thread.worker.postMessage(command, []);
 }

@@ -4,21 +4,21 @@ import { type Arena, createArena } from "@galatea/server/tensor";
 import { compactForest } from "./evaluation/compact-forest.ts";
 import { compileTraversal, type TreeModel } from "./evaluation/evaluator.ts";
 import { type Forest, newTree } from "./forest.ts";
-import { TreeLanes, type TreeLaneRun } from "./tree-lanes.ts";
+import { TreeThreads, type TreeRun } from "./tree-threads.ts";
 
-const laneCount = 2;
+const threadCount = 2;
 const rowCount = 64;
 
 let arena: Arena;
-let lanes: TreeLanes;
+let threads: TreeThreads;
 
 beforeEach(() => {
   arena = createArena({ capacityBytes: 1 << 26 });
-  lanes = new TreeLanes({ laneCount, walk: compileTraversal() });
+  threads = new TreeThreads({ threadCount, walk: compileTraversal() });
 });
 
 afterEach(async () => {
-  await lanes[Symbol.asyncDispose]();
+  await threads[Symbol.asyncDispose]();
   arena[Symbol.dispose]();
 });
 
@@ -35,7 +35,7 @@ function modelOf(value: number): TreeModel {
     baseScores: [0],
     transform: { kind: "identity" },
   };
-  return { forest: compactForest(forest, { deskCount: laneCount + 1 }), answer: { kind: "scores" } };
+  return { forest: compactForest(forest, { workspaceCount: threadCount + 1 }), outputForm: { kind: "scores" } };
 }
 
 interface Asked {
@@ -49,16 +49,16 @@ interface Asked {
 async function run({ id, model, sliceCount = 1, signal = new AbortController().signal }: Asked): Promise<number[]> {
   const block = arena.allocate(8 * rowCount * sliceCount);
   block.bytes.fill(0);
-  const slices: TreeLaneRun["slices"] = Array.from({ length: sliceCount }, (_, slice) => [
+  const slices: TreeRun["slices"] = Array.from({ length: sliceCount }, (_, slice) => [
     {
       rowsAt: block.byteOffset + 4 * rowCount * slice,
       rowCount,
-      answersAt: block.byteOffset + 4 * rowCount * (sliceCount + slice),
+      predictionsAt: block.byteOffset + 4 * rowCount * (sliceCount + slice),
       contributionsAt: null,
     },
   ]);
   try {
-    await lanes.run({ opened: { id, model }, arena, slices, threadsMax: Infinity, signal });
+    await threads.run({ opened: { id, model }, arena, slices, threadsMax: Infinity, signal });
     return [...new Float32Array(block.bytes.slice(block.bytes.length / 2).buffer)];
   } finally {
     block.release();
@@ -67,8 +67,8 @@ async function run({ id, model, sliceCount = 1, signal = new AbortController().s
 
 test("concurrent jobs of several models each get the results of their own model", async () => {
   const models = [1, 2, 3].map(modelOf);
-  const answers = await Promise.all(models.map((model, id) => run({ id, model, sliceCount: 20 })));
-  for (const [index, values] of answers.entries())
+  const predictions = await Promise.all(models.map((model, id) => run({ id, model, sliceCount: 20 })));
+  for (const [index, values] of predictions.entries())
     assert.deepEqual(
       values,
       Array.from({ length: 1280 }, () => index + 1),
@@ -107,7 +107,7 @@ test("a model that crashes its threads fails only its own jobs; other models' jo
 test("disposed models and arenas can be used again", async () => {
   for (let round = 0; round < 3; round += 1) {
     assert.equal((await run({ id: 1, model: modelOf(round), sliceCount: 4 }))[0], round);
-    lanes.forgetModel(1);
-    lanes.forgetArena(arena.id);
+    threads.forgetModel(1);
+    threads.forgetArena(arena.id);
   }
 });

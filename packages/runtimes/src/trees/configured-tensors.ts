@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { ModelConfig, OutputConfig } from "@galatea/server/modelconfig";
 import type { FilParameters } from "./fil-parameters.ts";
 import type { Forest } from "./forest.ts";
-import { type Answer, answerColumns } from "./evaluation/answer.ts";
+import { type OutputForm, predictionColumns } from "./evaluation/output-form.ts";
 
 export const inputName = "input__0";
 export const outputName = "output__0";
@@ -56,11 +56,11 @@ function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "ba
 }
 
 /** Returns the form of the model's outputs; throws when its trees return something else than the configuration declares. */
-export function planAnswer(
+export function chooseOutputForm(
   forest: Pick<Forest, "featureCount" | "outputCount">,
   parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
   configured: ConfiguredTensors,
-): Answer {
+): OutputForm {
   if (forest.featureCount !== configured.featureCount) {
     throw invalid(
       `the trees have ${forest.featureCount} features, but the configuration declares '${inputName}' ${configured.featureCount}`,
@@ -75,21 +75,21 @@ export function planAnswer(
       );
     }
   }
-  const answer = answerOf(forest.outputCount, parameters, configured.columnCount);
-  const columnCount = answerColumns(forest, answer);
+  const outputForm = outputFormOf(forest.outputCount, parameters, configured.columnCount);
+  const columnCount = predictionColumns(forest, outputForm);
   if (columnCount !== configured.columnCount) {
     throw invalid(
       `the trees return ${columnCount} numbers for each row, but the configuration declares '${outputName}' ${configured.columnCount}`,
     );
   }
-  return answer;
+  return outputForm;
 }
 
-function answerOf(
+function outputFormOf(
   outputCount: number,
   { isClassifier, predictProba, threshold }: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,
   columnCount: number,
-): Answer {
+): OutputForm {
   if (!isClassifier) return { kind: "scores" };
   if (predictProba) return outputCount === 1 && columnCount === 2 ? { kind: "both-classes" } : { kind: "scores" };
   return outputCount === 1 ? { kind: "above", threshold } : { kind: "best-class" };

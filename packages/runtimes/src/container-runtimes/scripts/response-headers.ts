@@ -26,7 +26,7 @@ const ownNames: ReadonlySet<string> = new Set([
  * Returns the headers that a script set, flat: name, value, name, value. `text` is a JSON object from the script's process, which is
  * untrusted. Throws INTERNAL for an invalid header; the server's own are omitted, because multi-model-server overwrites them.
  */
-export function answerHeaders(text: string): readonly string[] {
+export function responseHeaders(text: string): readonly string[] {
   const entries = entriesOf(text);
   if (entries.length > headersMax) throw refused(`it has ${entries.length} headers; up to ${headersMax} are sent`);
   const headers: string[] = [];

@@ -1,28 +1,28 @@
-import { type AlgorithmAnswer, AlgorithmRefusal, textAnswer } from "../payloads/algorithm-request.ts";
+import { type AlgorithmResponse, AlgorithmRequestError, textResponse } from "../payloads/algorithm-request.ts";
 import { isOpen } from "../payloads/media-type.ts";
 import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
 import type { RowPrediction } from "./tree-predictor.ts";
 
 /**
  * Returns the response of the multi-model XGBoost container, which uses another server than the single-model one, and has its own
- * formats: a JSON list unless CSV is accepted, and that in one line. Throws AlgorithmRefusal for other types.
+ * formats: a JSON list unless CSV is accepted, and that in one line. Throws AlgorithmRequestError for other types.
  */
-export function manyModelsAnswer(
+export function multiModelResponse(
   predictions: readonly RowPrediction[],
   accept: string,
   isBatch: boolean,
-): AlgorithmAnswer {
+): AlgorithmResponse {
   const type = isOpen(accept) ? "application/json" : accept;
   switch (type.toLowerCase()) {
     case "application/json":
-      return textAnswer(type, `[${predictions.map((each) => listed(each, pythonJsonFloat)).join(", ")}]`);
+      return textResponse(type, `[${predictions.map((each) => listed(each, pythonJsonFloat)).join(", ")}]`);
     case "text/csv":
     case "csv": {
       const texts = predictions.map((each) => listed(each, pythonFloat));
-      return textAnswer(type, isBatch ? texts.map((text) => `${text}\n`).join("") : texts.join(","));
+      return textResponse(type, isBatch ? texts.map((text) => `${text}\n`).join("") : texts.join(","));
     }
     default:
-      throw new AlgorithmRefusal(
+      throw new AlgorithmRequestError(
         415,
         `Encoding to accept type ${type} failed with exception: ${type} is not an accepted Accept type. ` +
           "Please choose one of the following: ['text/csv', 'application/json'].",

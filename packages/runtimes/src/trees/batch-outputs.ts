@@ -1,11 +1,11 @@
 import type { InferenceRequest } from "@galatea/server/inference";
 import type { Arena, Block, Tensor } from "@galatea/server/tensor";
-import { answerColumns, contributionColumns } from "./evaluation/answer.ts";
+import { predictionColumns, contributionColumns } from "./evaluation/output-form.ts";
 import type { TreeModel } from "./evaluation/evaluator.ts";
-import { contributionsName, outputName } from "./plan-answer.ts";
+import { contributionsName, outputName } from "./configured-tensors.ts";
 
 /** An output of a batch, in one block, with the rows of consecutive requests. */
-export interface MadeRows {
+export interface OutputRows {
   readonly name: string;
   /** Dimensions of a row, without those of 1, whatever the configuration says, as in Triton: [3] for three rows of `[ 1 ]`. */
   readonly dims: readonly number[];
@@ -13,48 +13,48 @@ export interface MadeRows {
   /** Null when there are no rows. */
   readonly block: Block | null;
   /** True for requests that select it. */
-  readonly wanted: readonly boolean[];
+  readonly isRequested: readonly boolean[];
 }
 
 export interface BatchOutputs {
-  readonly answers: MadeRows | null;
-  readonly contributions: MadeRows | null;
+  readonly predictions: OutputRows | null;
+  readonly contributions: OutputRows | null;
 }
 
 /** Allocates the outputs of a batch; the caller owns the blocks. When there is no memory, throws and leaves nothing allocated. */
-export function outputsFor(
-  { forest, answer }: TreeModel,
+export function allocateBatchOutputs(
+  { forest, outputForm }: TreeModel,
   { batch, rowCount, arena }: { batch: readonly InferenceRequest[]; rowCount: number; arena: Arena },
 ): BatchOutputs {
-  const made = (name: string, columnCount: number, dims: readonly number[]): MadeRows | null => {
-    const wanted = batch.map(({ requestedOutputs }) => requestedOutputs?.includes(name) ?? true);
-    if (!wanted.includes(true)) return null;
+  const rowsFor = (name: string, columnCount: number, dims: readonly number[]): OutputRows | null => {
+    const isRequested = batch.map(({ requestedOutputs }) => requestedOutputs?.includes(name) ?? true);
+    if (!isRequested.includes(true)) return null;
     const rowBytes = 4 * columnCount;
     const block = rowCount === 0 ? null : arena.allocate(rowCount * rowBytes);
-    return { name, dims: dims.filter((dim) => dim !== 1), rowBytes, block, wanted };
+    return { name, dims: dims.filter((dim) => dim !== 1), rowBytes, block, isRequested };
   };
-  const columns = answerColumns(forest, answer);
-  const answers = made(outputName, columns, [columns]);
-  if (forest.explained === null) return { answers, contributions: null };
+  const columns = predictionColumns(forest, outputForm);
+  const predictions = rowsFor(outputName, columns, [columns]);
+  if (forest.explained === null) return { predictions, contributions: null };
   try {
     const { outputCount, featureCount } = forest;
     const dims = [outputCount, featureCount + 1];
-    return { answers, contributions: made(contributionsName, contributionColumns(forest), dims) };
+    return { predictions, contributions: rowsFor(contributionsName, contributionColumns(forest), dims) };
   } catch (error) {
-    answers?.block?.release();
+    predictions?.block?.release();
     throw error;
   }
 }
 
 /** Returns the tensor of one request, whose rows begin at `firstRow`; it owns its segment of the block. */
-export function tensorOf(made: MadeRows, { firstRow, rowCount }: { firstRow: number; rowCount: number }): Tensor {
-  const { name, dims, rowBytes, block } = made;
+export function tensorOf(rows: OutputRows, { firstRow, rowCount }: { firstRow: number; rowCount: number }): Tensor {
+  const { name, dims, rowBytes, block } = rows;
   const head = { name, datatype: "FP32", shape: [rowCount, ...dims] } as const;
   if (block === null || rowCount === 0) return { ...head, data: new Uint8Array(0), block: null };
-  if (made.wanted.length === 1) {
+  if (rows.isRequested.length === 1) {
     block.retain();
     return { ...head, data: block.bytes, block };
   }
-  const part = block.segment(firstRow * rowBytes, rowCount * rowBytes);
-  return { ...head, data: part.bytes, block: part };
+  const segment = block.segment(firstRow * rowBytes, rowCount * rowBytes);
+  return { ...head, data: segment.bytes, block: segment };
 }
