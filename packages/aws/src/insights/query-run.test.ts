@@ -35,14 +35,14 @@ const indexes = (condition: string) =>
     requests.indexOf(row["@message"] ?? ""),
   );
 
-test("bins of next to no time, and of all time, hold nobody up", () => {
+test("bin() with a very short or very long period does not block the event loop", () => {
   assert.deepEqual(rowsOf("stats count(*) as n by bin(1e-300) as at", ["x"]), [{ n: "1" }]);
   assert.deepEqual(rowsOf("stats count(*) as n by bin(1e300) as at", ["x"]), [
     { at: "1970-01-01 00:00:00.000", n: "1" },
   ]);
 });
 
-test("without fields there are the time and the message, the newest first, each with its pointer", () => {
+test("a query without fields returns @timestamp, @message and @ptr, newest event first", () => {
   const run = new QueryRun("limit 2", { limit: 10_000, nowMs: startMs });
   for (const [index, message] of requests.entries()) run.add(event(message, index));
   assert.deepEqual(run.end(), {
@@ -62,7 +62,7 @@ test("without fields there are the time and the message, the newest first, each 
   });
 });
 
-test("filters compare numbers as numbers and texts as texts, and know patterns, lists, and, or, not and parentheses", () => {
+test("filter compares numbers and strings, and supports like, in, and, or, not and parentheses", () => {
   for (const [condition, expected] of [
     ["status = 200", [0]],
     ['status = "200"', [0]],
@@ -92,7 +92,7 @@ test("filters compare numbers as numbers and texts as texts, and know patterns, 
   }
 });
 
-test("stats count, add up, average and rank by groups, of which bin is one", () => {
+test("stats computes counts, sums, averages and percentiles by group, also by bin()", () => {
   assert.deepEqual(rowsOf("stats count(*), avg(ms) as mean, max(ms), sum(ms) by path | sort path asc", requests), [
     { path: "/a", "count(*)": "2", mean: "16", "max(ms)": "20", "sum(ms)": "32" },
     { path: "/b", "count(*)": "1", mean: "30", "max(ms)": "30", "sum(ms)": "30" },
@@ -114,7 +114,7 @@ test("stats count, add up, average and rank by groups, of which bin is one", () 
   assert.deepEqual(rowsOf("stats count(*) as n by path | stats max(n) as most", requests), [{ most: "2" }]);
 });
 
-test("parse finds fields by globs and by groups of regular expressions", () => {
+test("parse extracts fields with globs and with groups of regular expressions", () => {
   assert.deepEqual(
     rowsOf('parse @message "GET * took * ms" as path2, took | filter ispresent(took) | display path2, took', requests),
     [
@@ -128,7 +128,7 @@ test("parse finds fields by globs and by groups of regular expressions", () => {
   assert.deepEqual(rowsOf("parse @message /GET (\\S+)/ as p | filter p = '/c' | display p", requests), [{ p: "/c" }]);
 });
 
-test("sort, limit, dedup and display", () => {
+test("sort, limit, dedup and display order, cut, deduplicate and choose fields", () => {
   assert.deepEqual(rowsOf("fields ms | sort ms desc, path | limit 2", requests), [{ ms: "30" }, { ms: "20" }]);
   assert.deepEqual(rowsOf("dedup path | filter ispresent(path) | display path, ms", requests), [
     { path: "/a", ms: "20" },
@@ -140,7 +140,7 @@ test("sort, limit, dedup and display", () => {
   );
 });
 
-test("what is no query is refused with its place", () => {
+test("an invalid query is rejected with the position of the error", () => {
   for (const [query, place] of [
     ["", 0],
     ["fields", 6],
@@ -165,7 +165,7 @@ test("what is no query is refused with its place", () => {
   }
 });
 
-test("groups and different values are bounded, rows in number and in length", () => {
+test("the number of groups and distinct values, and the number and length of rows, are limited", () => {
   const run = new QueryRun("stats count(*) by @message", { limit: 10_000, nowMs: 0 });
   assert.throws(() => {
     for (let index = 0; index <= 10_000; index++) run.add(event(String(index)));
@@ -176,7 +176,7 @@ test("groups and different values are bounded, rows in number and in length", ()
   assert.deepEqual([rows.length, recordsMatched, rows[0]?.[0]?.[1].slice(0, 3)], [41, 100, "99x"]);
 });
 
-test("property: any text is a query or is refused as one", () => {
+test("property: any text either parses as a query or is rejected as a malformed query", () => {
   const word = fc.constantFrom(
     "fields",
     "filter",
@@ -222,7 +222,7 @@ test("property: any text is a query or is refused as one", () => {
   );
 });
 
-test("property: sorted rows with a limit are the first of all in order, and sums of groups those of the events", () => {
+test("property: sort with limit returns the first rows of the full order, and sums of groups equal the sum over events", () => {
   const value = fc.oneof(fc.integer({ min: -50, max: 50 }), fc.constant(null));
   fc.assert(
     fc.property(

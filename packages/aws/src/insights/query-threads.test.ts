@@ -28,7 +28,7 @@ test("a thread runs a query over all batches of events", async () => {
   assert.deepEqual([rows, recordsMatched], [[[["n", "50"]]], 50]);
 });
 
-test("a query that comes to a bound fails with it, and so does one whose source fails", async () => {
+test("a query that reaches a limit fails with that limit, and one whose source fails with the source's error", async () => {
   const many = Array.from({ length: 10_001 }, (_, index) => String(index));
   await assert.rejects(runQuery(query("stats count(*) by @message"), batches(1, many), never), QueryLimitExceeded);
   async function* failing(): AsyncGenerator<readonly QueryEvent[]> {
@@ -38,7 +38,7 @@ test("a query that comes to a bound fails with it, and so does one whose source 
   await assert.rejects(runQuery(query("limit 1"), failing(), never), /no such file/);
 });
 
-test("an abort ends a thread in the middle of an expression, and events come no faster than they are taken", async () => {
+test("an abort ends the thread amid an expression, and events are read no faster than the thread consumes them", async () => {
   const aborter = new AbortController();
   const given = { count: 0 };
   const slow = ["x".repeat(250_000)];

@@ -5,7 +5,7 @@ import { RegexError, LinearTimeRegex } from "./search-expression.ts";
 
 const found = (source: string, text: string) => new LinearTimeRegex(source).find(text);
 
-test("groups, names, alternatives, lazy and greedy repetitions, places and classes find what JavaScript's do", () => {
+test("groups, alternatives, lazy and greedy quantifiers, anchors and classes match as in JavaScript", () => {
   const lines = [
     "",
     "a",
@@ -43,18 +43,18 @@ test("groups, names, alternatives, lazy and greedy repetitions, places and class
   }
 });
 
-test("(?i) at the beginning is for letters in either case", () => {
+test("(?i) at the beginning makes the match case-insensitive", () => {
   assert.deepEqual(found("(?i)error [a-c]", "an ERROR B"), ["ERROR B"]);
   assert.equal(found("error", "ERROR"), null);
 });
 
-test("classes of Unicode, RE2's form of named groups and flags anywhere are known", () => {
+test("Unicode classes, RE2's named groups and flags at any position are supported", () => {
   assert.deepEqual(found("(?P<word>\\p{L}+)", "1 Äß"), ["Äß", "Äß"]);
   assert.deepEqual(new LinearTimeRegex("(a)(?<b>b)(?P<c>c)").names, [null, "b", "c"]);
   assert.deepEqual(found("a(?i:b)", "ab aB"), ["ab"]);
 });
 
-test("what an automaton cannot do, and what is none, is refused", () => {
+test("lookarounds, back-references and invalid expressions are rejected", () => {
   for (const source of [
     "(a)\\1",
     "(?=a)",
@@ -79,7 +79,7 @@ test("what an automaton cannot do, and what is none, is refused", () => {
   assert.throws(() => new LinearTimeRegex("(".repeat(4000) + ")".repeat(4000)), RegexError);
 });
 
-test("expressions for which others try every way take time in proportion to the text", () => {
+test("expressions that make a backtracking engine exponential take time linear in the text", () => {
   for (const source of ["^(a+)+$", "^(a|aa)+$", "(.*)*x", "(a?){30}a{30}$", "(x+x+)+y"]) {
     const before = process.cpuUsage();
     new LinearTimeRegex(source).find(`${"a".repeat(20_000)}${"x".repeat(100)}!`);
@@ -102,7 +102,7 @@ const expression = fc.letrec<{ all: string }>((tie) => ({
   ),
 }));
 
-test("property: it finds what JavaScript's finds, at the same place", () => {
+test("property: a search finds the same match at the same position as JavaScript's RegExp", () => {
   fc.assert(
     fc.property(
       expression.all,

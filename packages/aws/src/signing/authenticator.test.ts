@@ -79,14 +79,14 @@ const obeyed = [
 ];
 
 for (const [form, sign, base] of forms) {
-  test(`a request signed in its ${form} is taken with no other headers, and with those that it signs`, () => {
+  test(`a request signed in its ${form} is accepted without other headers, and with the headers that it signs`, () => {
     assert.equal(authenticator.verify(sign({}, base), null, "s3").credential, credential);
     for (const name of obeyed)
       authenticator.verify(sign({ [name]: "/bucket/any" }, [...base, name].toSorted()), null, "s3");
     authenticator.verify(sign({ "content-type": "text/plain", "x-amzn-trace-id": "Root=1" }, base), null, "s3");
   });
 
-  test(`a header that says what is to be done and is not signed is refused, signed in the ${form}`, () => {
+  test(`a header that changes the operation and is not signed is rejected, signature in the ${form}`, () => {
     for (const name of obeyed) {
       assert.throws(() => authenticator.verify(sign({ [name]: "/bucket/any" }, base), null, "s3"), {
         reason: "unsigned-headers",
@@ -97,7 +97,7 @@ for (const [form, sign, base] of forms) {
     assert.throws(() => authenticator.verify(two, null, "s3"), { unsignedHeaders: ["x-amz-tagging"] });
   });
 
-  test(`a signature for one service is none for another, in the ${form}`, () => {
+  test(`a signature for one service is invalid for another, in the ${form}`, () => {
     for (const [signed, answers] of [
       ["s3", "sagemaker"],
       ["monitoring", "sagemaker"],
@@ -111,7 +111,7 @@ for (const [form, sign, base] of forms) {
   });
 }
 
-test("a presigned request of a service that reads its body whole is taken with the body that it signs, and with no other", () => {
+test("a presigned request of a service that buffers its body is accepted with the signed body only", () => {
   const signed = sha256Hex("signed body");
   for (const more of [{}, { "x-amz-content-sha256": signed }]) {
     const request = byQuery(more, ["host"], "sagemaker", signed);
@@ -122,7 +122,7 @@ test("a presigned request of a service that reads its body whole is taken with t
   authenticator.verify(ofAny, sha256Hex("other body"), "sagemaker");
 });
 
-test("a signature of the second version is S3's, whatever the query says that it does not sign", () => {
+test("a version 2 signature is accepted by S3 only, whatever unsigned query parameters say", () => {
   const expires = String(Date.parse("2026-11-22T23:50:00Z") / 1000);
   const text = `POST\n\n\n${expires}\n/endpoints/e/invocations`;
   const signature = createHmac("sha1", credential.secretAccessKey).update(text).digest("base64");
@@ -135,7 +135,7 @@ test("a signature of the second version is S3's, whatever the query says that it
   assert.throws(() => authenticator.verify(confused, null, "sagemaker"), reason("wrong-service"));
 });
 
-test("a header beside a signature of the second version is signed or the signature is wrong", () => {
+test("a version 2 signature must cover every x-amz header", () => {
   const expires = String(Date.parse("2026-11-22T23:50:00Z") / 1000);
   const signature = createHmac("sha1", credential.secretAccessKey).update(`PUT\n\n\n${expires}\n/b/k`).digest("base64");
   const query = new URLSearchParams({ AWSAccessKeyId: credential.accessKeyId, Expires: expires, Signature: signature });

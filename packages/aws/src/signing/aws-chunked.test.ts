@@ -36,7 +36,7 @@ const example = Buffer.concat([
   Buffer.from("\r\n0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n\r\n"),
 ]);
 
-test("signed chunks of the published example pass, and any flipped byte is refused", async () => {
+test("signed chunks of AWS's published example are accepted, and any flipped byte is rejected", async () => {
   assert.deepEqual((await decode(example, [1, 50, 90, 70_000], chain)).body, Buffer.alloc(66_560, "a"));
   for (const at of [100, 66_000, 40, example.byteLength - 10]) {
     const tampered = Buffer.from(example);
@@ -56,7 +56,7 @@ test("a trailer is signed after the last chunk", async () => {
   await assert.rejects(decode(body("0".repeat(64)), [], chain), /does not match/);
 });
 
-test("any body cut into any chunks and any pieces comes back, and a truncated one never does", async () => {
+test("property: a body in any chunks and reads is decoded, and a truncated one is never accepted", async () => {
   const input = fc.tuple(
     fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }), { maxLength: 5 }),
     fc.array(fc.nat()),
@@ -76,7 +76,7 @@ test("any body cut into any chunks and any pieces comes back, and a truncated on
   );
 });
 
-test("a framing without end is refused instead of held", async () => {
+test("a chunk header without an end is rejected and not buffered", async () => {
   async function* endless(): AsyncGenerator<Buffer> {
     for (;;) yield Buffer.alloc(1000, "f");
   }
@@ -86,7 +86,7 @@ test("a framing without end is refused instead of held", async () => {
   await assert.rejects(read(), /too long/);
 });
 
-test("a megabyte in chunks of one byte is refused after some of them, and one in a thousand small chunks passes", async () => {
+test("a megabyte in chunks of one byte is rejected early, and one in a thousand small chunks is accepted", async () => {
   const chunked = (byteLength: number, count: number) =>
     Buffer.from(`${`${byteLength.toString(16)}\r\n${"a".repeat(byteLength)}\r\n`.repeat(count)}0\r\n\r\n`);
   const startMs = threadCpuMs();

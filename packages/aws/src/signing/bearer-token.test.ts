@@ -21,14 +21,14 @@ const at = (epochMs: number) =>
   });
 const reason = (expected: string) => (error: unknown) => (error as { reason?: string }).reason === expected;
 
-test("a bearer token of SageMaker's own library is taken for twelve hours", () => {
+test("a bearer token made by the SageMaker SDK is accepted for twelve hours", () => {
   const proven = at(madeMs).verifyBearer(`Bearer ${token}`);
   assert.equal(proven.credential.accessKeyId, "AKIDEXAMPLE");
   at(madeMs + 12 * 3_600_000 - 1000).verifyBearer(`Bearer ${token}`);
   assert.throws(() => at(madeMs + 12 * 3_600_000 + 1000).verifyBearer(`Bearer ${token}`), reason("expired"));
 });
 
-test("a token that is changed, for another action, or for longer, is refused", () => {
+test("a token that was changed, is for another action, or is valid for too long is rejected", () => {
   const text = Buffer.from(token.slice("sagemaker-api-key-".length), "base64").toString();
   const changed = (from: string, to: string) => {
     assert.ok(text.includes(from));
@@ -42,7 +42,7 @@ test("a token that is changed, for another action, or for longer, is refused", (
   assert.throws(() => at(madeMs).verifyBearer(undefined), reason("missing"));
 });
 
-test("a token that is signed for longer, or for something else, is refused", () => {
+test("a token signed for a longer period or another request is rejected", () => {
   for (const other of [
     "sagemaker-api-key-c2FnZW1ha2VyLmFtYXpvbmF3cy5jb20vP0FjdGlvbj1DYWxsV2l0aEJlYXJlclRva2VuJlgtQW16LUFsZ29yaXRobT1BV1M0LUhNQUMtU0hBMjU2JlgtQW16LUNyZWRlbnRpYWw9QUtJREVYQU1QTEUlMkYyMDI2MTEyMiUyRmV1LXdlc3QtMSUyRnNhZ2VtYWtlciUyRmF3czRfcmVxdWVzdCZYLUFtei1EYXRlPTIwMjYxMTIyVDIzNDAwMFomWC1BbXotRXhwaXJlcz00MzIwMSZYLUFtei1TaWduZWRIZWFkZXJzPWhvc3QmWC1BbXotU2lnbmF0dXJlPTgxN2JiYjM1ODAxZGY1ZjkyZmY4NjZlMjg0MGYyMGUwOWQ3ZDkwMWRhZWM5NjdkZjRhMTRkZTE0ZTg5Y2VkMTgmVmVyc2lvbj0x",
     "sagemaker-api-key-c2FnZW1ha2VyLmFtYXpvbmF3cy5jb20vP0FjdGlvbj1EZXNjcmliZUVuZHBvaW50JlgtQW16LUFsZ29yaXRobT1BV1M0LUhNQUMtU0hBMjU2JlgtQW16LUNyZWRlbnRpYWw9QUtJREVYQU1QTEUlMkYyMDI2MTEyMiUyRmV1LXdlc3QtMSUyRnNhZ2VtYWtlciUyRmF3czRfcmVxdWVzdCZYLUFtei1EYXRlPTIwMjYxMTIyVDIzNDAwMFomWC1BbXotRXhwaXJlcz00MzIwMCZYLUFtei1TaWduZWRIZWFkZXJzPWhvc3QmWC1BbXotU2lnbmF0dXJlPWI5NGFlZDYxZTA3ZjM1MjBkMWU2ODkzZWRkZmE1NDg3MjNiZTZlNTE3ZGQyZDVhYzRkMzEwNTFmZTM5MDM0OGMmVmVyc2lvbj0x",
@@ -51,7 +51,7 @@ test("a token that is signed for longer, or for something else, is refused", () 
   }
 });
 
-test("a token is no signature of any other request", () => {
+test("a bearer token is not accepted as the signature of any other request", () => {
   const request = { method: "POST", url: "/", headers: { host: "x", authorization: `Bearer ${token}` } };
   assert.throws(() => at(madeMs).verify(request, null, "s3"), reason("missing"));
 });

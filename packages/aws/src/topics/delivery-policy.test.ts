@@ -19,7 +19,7 @@ function delays(healthyRetryPolicy: object): readonly number[] {
   }
 }
 
-test("retries come in SNS's four phases: at once, after the least delay, after growing ones, after the most", () => {
+test("retries follow SNS's four phases: immediate, minimum delay, backoff, maximum delay", () => {
   assert.deepEqual(delays({}), [20, 20, 20]);
   assert.deepEqual(delays({ numRetries: 0 }), []);
   const phases = { numNoDelayRetries: 1, numMinDelayRetries: 2, numMaxDelayRetries: 1, numRetries: 9 };
@@ -27,7 +27,7 @@ test("retries come in SNS's four phases: at once, after the least delay, after g
   assert.deepEqual(delays({ ...phases, ...range }), [0, 10, 10, 10, 20, 30, 40, 50, 50]);
 });
 
-test("each curve goes from the least delay to the most, and never back", () => {
+test("each backoff function grows from the minimum delay to the maximum and never shrinks", () => {
   for (const backoffFunction of ["linear", "arithmetic", "geometric", "exponential"]) {
     const found = delays({ backoffFunction, numRetries: 10, minDelayTarget: 1, maxDelayTarget: 100 });
     assert.deepEqual([found[0], found.at(-1), found.length], [1, 100, 10]);
@@ -38,7 +38,7 @@ test("each curve goes from the least delay to the most, and never back", () => {
   }
 });
 
-test("what a subscription does not say is its topic's, and what neither says is SNS's", () => {
+test("a value missing in a subscription's policy comes from its topic, or from SNS's defaults", () => {
   const topic = { http: { defaultThrottlePolicy: { maxReceivesPerSecond: 5 }, disableSubscriptionOverrides: true } };
   const said = parseDeliveryPolicy(JSON.stringify(topic), "topic");
   assert.equal(said.mayBeOverridden, false);
@@ -63,7 +63,7 @@ const refusals: readonly (readonly [policy: object, words: RegExp])[] = [
 ];
 
 for (const [policy, words] of refusals) {
-  test(`a delivery policy is refused: ${JSON.stringify(policy)}`, () => {
+  test(`an invalid delivery policy is rejected: ${JSON.stringify(policy)}`, () => {
     assert.throws(() => parseDeliveryPolicy(JSON.stringify(policy), "subscription"), {
       code: "InvalidParameter",
       message: words,

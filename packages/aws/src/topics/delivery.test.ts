@@ -30,7 +30,7 @@ const moves: readonly { readonly outcome: AttemptOutcome; readonly before: numbe
 
 for (const { outcome, before, does } of moves) {
   const said = outcome.kind === "answered" ? `answered ${outcome.status}` : outcome.kind;
-  test(`a message that was tried ${before} times before and is ${said}: ${does}`, () => {
+  test(`a message with ${before} earlier attempts whose response is ${said}: ${does}`, () => {
     const { retries } = defaultDeliveryPolicy;
     const move = decideAfterAttempt(delivery(before), outcome, { retries, nowMs: 1000 });
     assert.equal(move.do, does);

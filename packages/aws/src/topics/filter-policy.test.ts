@@ -52,7 +52,7 @@ const rules: readonly [rule: unknown, passing: readonly MessageAttribute[], kept
 ];
 
 for (const [rule, passing, kept] of rules) {
-  test(`a filter of ${JSON.stringify(rule)} on an attribute`, () => {
+  test(`the filter rule ${JSON.stringify(rule)} matches an attribute as SNS does`, () => {
     for (const attribute of passing) {
       assert.equal(verdict({ a: [rule] }, "MessageAttributes", { attributes: { a: attribute } }), "passes");
     }
@@ -63,7 +63,7 @@ for (const [rule, passing, kept] of rules) {
   });
 }
 
-test("all names must fit, one of a name's rules, and a name that must not be there", () => {
+test("a message passes if every key matches one of its rules, including exists: false", () => {
   const policy = { a: ["x", { prefix: "y" }], b: [{ exists: false }] };
   const asked = (attributes: Readonly<Record<string, MessageAttribute>>) =>
     verdict(policy, "MessageAttributes", { attributes });
@@ -80,7 +80,7 @@ test("all names must fit, one of a name's rules, and a name that must not be the
   );
 });
 
-test("a filter of the body: nested names, elements of arrays, choices, and bodies that are no objects", () => {
+test("a filter on the body handles nested keys, arrays, $or, and bodies that are not objects", () => {
   const policy = { store: ["shop"], order: { items: { price: [{ numeric: [">", 10] }] } } };
   const asked = (body: unknown) => verdict(policy, "MessageBody", { text: JSON.stringify(body) });
   assert.equal(asked({ store: "shop", order: { items: { price: 11 } } }), "passes");
@@ -97,7 +97,7 @@ test("a filter of the body: nested names, elements of arrays, choices, and bodie
   assert.equal(chosen({ a: 1 }), "body-differs");
 });
 
-test("a body that nests a hundred thousand arrays is looked into without the stack", () => {
+test("a body with a hundred thousand nested arrays does not overflow the stack", () => {
   const deep = `{"a":${"[".repeat(100_000)}1${"]".repeat(100_000)}}`;
   assert.equal(verdict({ a: [1] }, "MessageBody", { text: deep }), "passes");
 });
@@ -149,7 +149,7 @@ const refusals: readonly [policy: string, scope: FilterScope, words: string][] =
 ];
 
 for (const [policy, scope, words] of refusals) {
-  test(`SNS's words for a filter policy that begins with ${policy.slice(0, 40)}`, () => {
+  test(`an invalid filter policy gets SNS's error text: ${policy.slice(0, 40)}`, () => {
     assert.throws(() => parseFilterPolicy({ policy, scope }, "Attributes Reason: "), {
       code: "InvalidParameter",
       message: `Invalid parameter: Attributes Reason: ${words}`,
@@ -178,7 +178,7 @@ const slow: readonly [what: string, rules: readonly unknown[], value: unknown, p
 ];
 
 for (const [what, rulesOfName, value, piecesMin] of slow) {
-  test(`a long look at ${what} gives way to others`, () => {
+  test(`matching ${what} yields to the event loop`, () => {
     const policy = parseFilterPolicy({ policy: JSON.stringify({ a: rulesOfName }), scope: "MessageBody" });
     const message = new FilteredMessage({ text: JSON.stringify({ a: value }), attributes: {} });
     const { verdict: found, pieces } = lookedAt(policy, message);

@@ -45,7 +45,7 @@ async function opened(clock: SteppedClock, { limits, ...given }: Given): Promise
   return topics;
 }
 
-test("subscriptions that nobody confirmed in time leave their places to others", async () => {
+test("subscriptions that are not confirmed in time no longer count against the limit", async () => {
   const clock = new SteppedClock();
   await using topics = await opened(clock, { limits: { subscriptionsMax: 2 } });
   const subscribe = (host: string) => topics.subscribe({ ...asked, endpoint: `http://${host}/` });
@@ -60,7 +60,7 @@ test("subscriptions that nobody confirmed in time leave their places to others",
   );
 });
 
-test("what is given up while the disk is full pushes nothing out of what is kept", async () => {
+test("messages dropped while the disk is full evict no stored message", async () => {
   const memory = new DocumentMemory();
   let isFull = false;
   const documents = new (class extends MemoryDocuments {

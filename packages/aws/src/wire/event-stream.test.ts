@@ -10,7 +10,7 @@ const message = fc.record({
   payload: fc.oneof(fc.uint8Array({ maxLength: 100 }), fc.uint8Array({ minLength: 4000, maxLength: 5000 })),
 });
 
-test("whatever is written is read again, message by message, with both checksums right", () => {
+test("property: messages are decoded as they were encoded, with both checksums correct", () => {
   fc.assert(
     fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
       const bytes = Buffer.concat(
@@ -29,7 +29,7 @@ test("whatever is written is read again, message by message, with both checksums
   );
 });
 
-test("a message is the bytes that Amazon's own encoder makes of it", () => {
+test("a message is encoded to the same bytes as by Amazon's encoder", () => {
   const headers = encodeEventHeaders([
     [":message-type", "event"],
     [":event-type", "PayloadPart"],

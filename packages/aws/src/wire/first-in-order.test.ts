@@ -5,7 +5,7 @@ import { firstInOrder } from "./first-in-order.ts";
 
 const signal = new AbortController().signal;
 
-test("the first rows in order are found a bounded number of rows a turn, however many listings there are at once", async () => {
+test("the first rows in order are found within a limited number of rows per turn, for any number of concurrent listings", async () => {
   const loopQueue = new EventLoopQueue();
   let touched = 0;
   let touchedBefore = 0;
@@ -39,7 +39,7 @@ test("the first rows in order are found a bounded number of rows a turn, however
   assert.ok(mostInARound <= rowsPerBatch, `${mostInARound} rows between two turns of others`);
 });
 
-test("what cannot come first any more is let go: entries are compared a few times each, however many rows there are", async () => {
+test("entries that cannot be among the first are dropped: each entry is compared a few times, for any number of rows", async () => {
   const count = 50_000;
   let compared = 0;
   const order = (a: number, b: number) => {

@@ -119,7 +119,7 @@ const client = (endpoint: string, credentials = key) => ({
   maxAttempts: 1,
 });
 
-test("the real clients' calls arrive parsed, with region from the scope, and their answers are understood", async () => {
+test("calls of the AWS SDKs are parsed, with the region of the credential scope, and the SDKs parse the responses", async () => {
   await using server = await gatewayUrl();
   const sagemaker = new SageMakerClient(client(server.url));
   const made = await sagemaker.send(new CreateModelCommand({ ModelName: "m", PrimaryContainer: { Image: "i" } }));
@@ -139,7 +139,7 @@ test("the real clients' calls arrive parsed, with region from the scope, and the
   assert.deepEqual(roles.Roles?.[0]?.CreateDate, new Date(0));
 });
 
-test("a bad input names every failed constraint in the framework's wording", async () => {
+test("an invalid input is rejected with every failed constraint, in AWS's wording", async () => {
   await using server = await gatewayUrl();
   const sagemaker = new SageMakerClient(client(server.url));
   const bad = {
@@ -199,7 +199,7 @@ test("errors keep their codes in every protocol", async () => {
   assert.equal(raw.headers.get("x-amzn-query-error"), "InvalidParameterValue;Sender");
 });
 
-test("what is not built is refused by name", async () => {
+test("an operation that is not implemented is rejected by its name", async () => {
   await using server = await gatewayUrl();
   const job = new SageMakerClient(client(server.url)).send(new CreateTrainingJobCommand({} as never));
   await assert.rejects(job, /The operation sagemaker\.CreateTrainingJob is not implemented by this server/);
@@ -212,7 +212,7 @@ test("what is not built is refused by name", async () => {
   assert.match(await form.text(), /<Code>InvalidAction<\/Code>/);
 });
 
-test("a request that is signed for a service of the platform and names none of its operations is told so", async () => {
+test("a request signed for a known service that names no operation of it is rejected with that reason", async () => {
   await using server = await gatewayUrl();
   const message = async (scope: string, path: string, target: Record<string, string> = {}) => {
     const Authorization = `AWS4-HMAC-SHA256 Credential=A/20261121/us-east-1/${scope}/aws4_request, SignedHeaders=host, Signature=0`;
@@ -229,7 +229,7 @@ test("a request that is signed for a service of the platform and names none of i
   assert.equal(await message("events", "/", target), "The service 'events' is not part of this server");
 });
 
-test("a request that is refused at the door is told so in the shape of each protocol, before anything of it is read", async () => {
+test("a request rejected before its body is read gets the error format of its protocol", async () => {
   const s3 = s3Service({ store: null as never, s3Domain: null });
   await using server = await gatewayUrl({ services: [...services, s3], rejectionText: () => "Not from there." });
   const target = await json(server.url, "SageMaker.CreateModel", "not JSON");
@@ -248,7 +248,7 @@ test("a request that is refused at the door is told so in the shape of each prot
   assert.equal(object.headers.get("content-security-policy"), "sandbox; default-src 'none'");
 });
 
-test("names that every object inherits name no service", async () => {
+test("names of Object.prototype are not services", async () => {
   await using server = await gatewayUrl();
   for (const name of ["__proto__", "constructor", "toString"]) {
     const targeted = await json(server.url, `${name}.x`, "{}");
@@ -269,7 +269,7 @@ test("names that every object inherits name no service", async () => {
   }
 });
 
-test("with credentials configured only a right signature passes, over the buffered body too", async () => {
+test("with credentials configured only a correct signature is accepted, including the body's hash", async () => {
   const credential = { ...key, sessionToken: null, accountId: "999988887777", expiresMs: null };
   await using server = await gatewayUrl({ credentials: (id) => (id === key.accessKeyId ? credential : undefined) });
   const command = () => new CreateModelCommand({ ModelName: "m" });
@@ -288,13 +288,13 @@ test("with credentials configured only a right signature passes, over the buffer
   assert.equal((await json(server.url, "SageMaker.CreateModel", "{}")).status, 403);
 });
 
-test("bodies over the bound are refused, plain and unzipped", async () => {
+test("bodies over the limit are rejected, plain and gzip-encoded", async () => {
   await using server = await gatewayUrl({ operationBodyBytesMax: 1000 });
   const plain = await json(server.url, "SageMaker.CreateModel", JSON.stringify({ ModelName: "m".repeat(2000) }));
   assert.equal(plain.status, 413);
 });
 
-test("a body that outgrows the bound while it is sent is refused to the client that sends it to its end", async () => {
+test("a client that sends a body over the limit to its end still receives the rejection", async () => {
   await using server = await gatewayUrl({ operationBodyBytesMax: 1000 });
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);

@@ -7,7 +7,7 @@ import { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 const refusal = (token: string) => new Error(`refused ${token}`);
 const listing: Listing = { operation: "ListThings", input: { NameContains: "a", MaxResults: 1 } };
 
-test("a token gives its place back to the listing that gave it, whatever the page's length", () => {
+test("a page token returns the position to the listing that issued it, for any page length", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.nat(), (place, length) => {
       const again = { ...listing, input: { MaxResults: length, NameContains: "a", NextToken: "x" } };
@@ -16,7 +16,7 @@ test("a token gives its place back to the listing that gave it, whatever the pag
   );
 });
 
-test("tokens of another operation, of another question, and such as nobody gave are refused", () => {
+test("tokens of another operation or another filter, and tokens that were never issued, are rejected", () => {
   const token = pageToken(listing, "place");
   const others: readonly (readonly [Listing, string])[] = [
     [{ ...listing, operation: "ListOthers" }, token],
@@ -31,7 +31,7 @@ test("tokens of another operation, of another question, and such as nobody gave 
   for (const [other, given] of others) assert.throws(() => positionOfToken(other, given, refusal), /^Error: refused /);
 });
 
-test("pages of any length hold everything that was there all the time once, whatever comes and goes meanwhile", () => {
+test("pages of any length list every item that exists throughout exactly once, while others are added and deleted", () => {
   const names = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 20 });
   fc.assert(
     fc.property(

@@ -5,7 +5,7 @@ import { asServiceModel } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
 import { threadCpuMs } from "@galatea/base/core/cpu-time-fixture.ts";
 
-test("patterns mean the whole value, and Java's classes mean what they do in Java", () => {
+test("patterns match the whole value, and Java's character classes have Java's meaning", () => {
   assert.equal(compilePattern("a|b")?.test("ab"), false);
   assert.equal(compilePattern("\\A\\S[\\p{Print}]*\\z")?.test("x/y z"), true);
   assert.equal(compilePattern("\\A\\S[\\p{Print}]*\\z")?.test("x\ny"), false);
@@ -14,7 +14,7 @@ test("patterns mean the whole value, and Java's classes mean what they do in Jav
   assert.equal(compilePattern("x${1,128}"), null);
 });
 
-test("every published pattern compiles, and none can be made to run long", () => {
+test("every pattern of the AWS models compiles, and no input makes one run long", () => {
   const folder = new URL("../spec/gen/", import.meta.url);
   for (const service of readdirSync(folder).filter((file) => file.endsWith(".json"))) {
     const model = asServiceModel(JSON.parse(readFileSync(new URL(service, folder), "utf8")));

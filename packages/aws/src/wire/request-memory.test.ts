@@ -76,7 +76,7 @@ async function answerOf(socket: Socket): Promise<string> {
 const invocation = "POST /endpoints/e/invocations HTTP/1.1";
 const operation = "POST / HTTP/1.1\r\nX-Amz-Target: SageMaker.ListModels\r\nContent-Type: application/x-amz-json-1.1";
 
-test("invocations and operations whose bodies find no memory are told to come again; others go", async () => {
+test("requests whose bodies find no memory get a retryable error; others are served", async () => {
   await using serving = await serve();
   const holder = await serving.send(`${invocation}\r\nContent-Length: 900000`, "begun");
   await eventually(() => serving.budget.usedBytes === 900_000);
@@ -92,7 +92,7 @@ test("invocations and operations whose bodies find no memory are told to come ag
   await eventually(() => serving.budget.usedBytes === 0);
 });
 
-test("a body of unknown length takes memory as it comes", async () => {
+test("a body of unknown length reserves memory as it arrives", async () => {
   await using serving = await serve();
   const socket = await serving.send(`${invocation}\r\nTransfer-Encoding: chunked`);
   const answer = answerOf(socket);
@@ -106,14 +106,14 @@ test("a body of unknown length takes memory as it comes", async () => {
 
 const gzipOperation = (body: Buffer) => `${operation}\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}`;
 
-test("a small gzip body that inflates beyond the memory is refused where memory ends, and its memory is returned", async () => {
+test("a small gzip body that inflates beyond the memory limit is rejected at the limit, and its memory is released", async () => {
   await using serving = await serve();
   const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
   assert.match(await answerOf(await serving.send(gzipOperation(bomb), bomb)), /^HTTP\/1\.1 503 /);
   await eventually(() => serving.budget.usedBytes === 0);
 });
 
-test("a gzip body takes memory for what it inflates to, not for the most that a body may have", async () => {
+test("a gzip body reserves memory for its inflated size, not for the largest allowed body", async () => {
   await using serving = await serve();
   const small = gzipSync(Buffer.from(" ".repeat(100_000)));
   const answer = await answerOf(await serving.send(gzipOperation(small), small));
@@ -121,7 +121,7 @@ test("a gzip body takes memory for what it inflates to, not for the most that a 
   assert.match(answer, /^HTTP\/1\.1 400 /);
 });
 
-test("300 gzip bodies at once are refused where memory ends, and the next one finds all of it free", async () => {
+test("300 concurrent gzip bodies are rejected at the memory limit, and the next request finds all memory free", async () => {
   await using serving = await serve();
   const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
   const sockets = await Promise.all(Array.from({ length: 300 }, () => serving.send(gzipOperation(bomb), bomb)));

@@ -184,7 +184,7 @@ test("a service is found by the target prefix, the API version and the paths of 
   assert.ok(raw.headers.has("x-pipe-id"));
 });
 
-test("a service's errors are told as its row and its model say, in the protocol of the request", async () => {
+test("a service's errors have the codes of its table row and model, in the protocol of the request", async () => {
   await using gateway = await served([parcels, pipes]);
   const send = (body: string) => gateway.ask({ headers: target("SendParcel"), body });
   const invalid = await send('{"Name":"UPPER","Grams":0}');
@@ -207,7 +207,7 @@ test("a service's errors are told as its row and its model say, in the protocol 
   assert.equal(cbor.bytes.subarray(0, 28).toString("latin1"), "\xa2\x66__type\x73UnsupportedProtocol");
 });
 
-test("what a caller may is asked by the row's action and resource, for members and for bodies", async () => {
+test("permissions are checked with the action and resource of the operation's row, from members and from bodies", async () => {
   const asked: string[] = [];
   const scoped = await served([parcels, pipes], (action, resource) => {
     asked.push(`${action} ${resource}`);
@@ -228,7 +228,7 @@ test("what a caller may is asked by the row's action and resource, for members a
   ]);
 });
 
-test("an operation whose row names no resource is asked for everything at once", async () => {
+test("an operation whose row names no resource needs permission for all resources", async () => {
   const asked: string[] = [];
   const { handle } = parcelOperations.SendParcel;
   await using gateway = await served([{ ...parcels, operations: { SendParcel: { handle } } }], (action, resource) => {
@@ -239,13 +239,13 @@ test("an operation whose row names no resource is asked for everything at once",
   assert.deepEqual(asked, ["parcels:SendParcel *"]);
 });
 
-test("a service without its row is none of the platform's", async () => {
+test("a service without a table row is unknown to the platform", async () => {
   await using gateway = await served([pipes]);
   const answer = await gateway.ask({ headers: target("SendParcel"), body: "{}" });
   assert.match(answer.bytes.toString(), /The service 'Parcels_20261122' is not part of this server/);
 });
 
-test("what a way of calling needs is asked for, too, before anything is done", async () => {
+test("permissions that a calling mode needs are checked before the operation runs", async () => {
   const asked: string[] = [];
   const open: RawService["open"] = async (exchange) => ({
     ...(await pipes.open(exchange)),
@@ -262,7 +262,7 @@ test("what a way of calling needs is asked for, too, before anything is done", a
   assert.deepEqual(asked, ["pipes:UseTaps *"]);
 });
 
-test("an operation that the signature does not name is not carried out, nor one of a service that it is not for", async () => {
+test("an operation does not run if the signature is for another operation or service", async () => {
   await using gateway = await served([parcels, pipes], () => true);
   const body = '{"Name":"a","Grams":5}';
   assert.equal((await gateway.ask({ headers: target("SendParcel"), body })).status, 200);

@@ -19,7 +19,7 @@ async function read(text: string) {
   return { Part, turnCount };
 }
 
-test("a long list is read in pieces, and comes out as one that is read whole", async () => {
+test("a long list that arrives in chunks parses as one that arrives at once", async () => {
   const expected = numbers.map((number) => ({ ETag: `"e${number}"`, PartNumber: String(number) }));
   const inPieces = await read(`${open}${parts}</Upload>`);
   assert.deepEqual(inPieces.Part, expected);
@@ -32,7 +32,7 @@ test("a long list is read in pieces, and comes out as one that is read whole", a
   assert.deepEqual([Part, turnCount > 5], [expected, true]);
 });
 
-test("a long document that is none is refused, wherever it is broken", async () => {
+test("a long malformed document is rejected, wherever the error is", async () => {
   const half = parts.slice(0, parts.length / 2);
   for (const text of [
     `${open}${parts}`,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { ByteBudget, ByteLease } from "./byte-budget.ts";
 
-test("whatever is taken and given back in any order, no more than the bound is in use, and all of it comes back", () => {
+test("property: reservations and releases in any order stay within the limit, and all bytes are released at the end", () => {
   const steps = fc.array(
     fc.record({
       lease: fc.nat(4),
@@ -52,7 +52,7 @@ test("whatever is taken and given back in any order, no more than the bound is i
   );
 });
 
-test("what may fit later is refused as full, what never fits as too large", () => {
+test("a request that may fit later is rejected as full, one that never fits as too large", () => {
   const budget = new ByteBudget(100);
   budget.reserve(60);
   assert.throws(() => budget.reserve(41), {
@@ -71,7 +71,7 @@ test("what may fit later is refused as full, what never fits as too large", () =
   assert.throws(() => budget.release(1), /bug: more bytes were released/);
 });
 
-test("bytes that are there already are counted beyond the bound, and keep others out until they are gone", () => {
+test("bytes that already exist are counted beyond the limit, and block other reservations until they are released", () => {
   const budget = new ByteBudget(100);
   const lease = new ByteLease(budget);
   lease.growUnchecked(150);
@@ -80,7 +80,7 @@ test("bytes that are there already are counted beyond the bound, and keep others
   budget.reserve(100);
 });
 
-test("a lease takes nothing more when its owner has ended it", () => {
+test("a lease that its owner ended reserves no more bytes", () => {
   const budget = new ByteBudget(100);
   const lease = new ByteLease(budget);
   lease.grow(10);
@@ -90,7 +90,7 @@ test("a lease takes nothing more when its owner has ended it", () => {
   assert.equal(budget.usedBytes, 0);
 });
 
-test("idle memory never keeps a request out: as much of it as is wanting is asked back, from whoever has some", () => {
+test("idle memory never blocks a request: the missing bytes are reclaimed from idle holders", () => {
   const budget = new ByteBudget(100);
   const asked: string[] = [];
   const holder = (name: string, heldBytes: number) => {
@@ -119,7 +119,7 @@ test("idle memory never keeps a request out: as much of it as is wanting is aske
   assert.deepEqual([budget.usedBytes, budget.idleBytes], [100, 0]);
 });
 
-test("those who take much leave room for those who take little", () => {
+test("holders of many bytes leave room for holders of few", () => {
   const budget = new ByteBudget(1_600_000);
   assert.throws(() => budget.reserve(1_500_001), {
     reason: "memory-exceeded",

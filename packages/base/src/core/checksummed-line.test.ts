@@ -5,7 +5,7 @@ import { checksummedLine, parseChecksummedLine } from "./checksummed-line.ts";
 
 const lines = fc.string({ unit: "binary" }).map((text) => text.replaceAll("\n", ""));
 
-test("a sealed line gives its text back", () => {
+test("a line with its checksum parses to its text", () => {
   fc.assert(
     fc.property(lines, (text) => {
       assert.deepEqual(parseChecksummedLine(Buffer.from(checksummedLine(text))), {
@@ -16,7 +16,7 @@ test("a sealed line gives its text back", () => {
   );
 });
 
-test("any one flipped bit of a line, its checksum included, is put right and told", () => {
+test("a single flipped bit of a line or of its checksum is corrected and reported", () => {
   fc.assert(
     fc.property(lines, fc.nat(), (text, chosen) => {
       const line = Buffer.from(checksummedLine(text));
@@ -28,7 +28,7 @@ test("any one flipped bit of a line, its checksum included, is put right and tol
   );
 });
 
-test("a line with several changed bytes, cut short, or without a checksum is refused", () => {
+test("a line that is truncated, lacks a checksum or has several changed bytes is rejected", () => {
   fc.assert(
     fc.property(fc.string({ minLength: 8 }), fc.nat(), fc.integer({ min: 1, max: 7 }), (text, chosen, count) => {
       const line = Buffer.from(checksummedLine(text.replaceAll("\n", " ")));

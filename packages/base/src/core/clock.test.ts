@@ -6,7 +6,7 @@ import { mock, test } from "node:test";
 import { delay, systemClock, type Clock } from "./clock.ts";
 import { testTimeoutMs } from "./eventually-fixture.ts";
 
-test("a timer fires when its time has come, also beyond what Node's own can count", () => {
+test("a timer fires on time, also after more milliseconds than a Node timer can hold", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   try {
     const fired: string[] = [];
@@ -27,7 +27,7 @@ test("a timer fires when its time has come, also beyond what Node's own can coun
   }
 });
 
-test("a delay ends once, by its time or by its signal, and leaves neither a timer nor a listener", async () => {
+test("a delay ends once, by its time or its signal, and leaves neither a timer nor a listener", async () => {
   const timers = new Set<() => void>();
   const clock: Clock = {
     ...systemClock,
@@ -52,7 +52,7 @@ test("a delay ends once, by its time or by its signal, and leaves neither a time
   assert.equal(timers.size, 0);
 });
 
-test("a timer lets the process end, a delay keeps it until it is over", async () => {
+test("a timer does not keep the process alive, a delay does until it ends", async () => {
   const clock = JSON.stringify(new URL("clock.ts", import.meta.url).href);
   const run = (code: string) => {
     const args = ["--input-type=module", "-e", `import * as clock from ${clock}; ${code}`];

@@ -9,7 +9,7 @@ import { asDiskError, DiskError, diskFaultOf, makeDirectory } from "./disk-fault
 const systemError = (code: string, syscall = "write", cause?: unknown) =>
   Object.assign(new Error(`${code}: ${syscall}`, { cause }), { code, syscall });
 
-test("what a disk refuses is told from its code, also where it is the cause of another error", () => {
+test("a disk fault is recognised by its error code, also as the cause of another error", () => {
   const faults = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EDATABASE", "EIO"].map((code) =>
     diskFaultOf(systemError(code)),
   );
@@ -30,12 +30,12 @@ test("what a disk refuses is told from its code, also where it is the cause of a
   assert.equal(diskFaultOf("ENOSPC"), null);
 });
 
-test("a port or a program that this user may not use is no fault of a disk", () => {
+test("EACCES for a port or a program is not a disk fault", () => {
   for (const syscall of ["listen", "bind", "spawn /bin/x"])
     assert.equal(diskFaultOf(systemError("EACCES", syscall)), null, syscall);
 });
 
-test("an error of a disk becomes one sentence that names the place and keeps the code; others stay as they are", () => {
+test("a disk error becomes one sentence with the path and the code; other errors are unchanged", () => {
   const told = asDiskError(systemError("EROFS", "mkdir"), "'/data'");
   assert.ok(told instanceof DiskError);
   assert.deepEqual([told.message, told.code], ["the disk that holds '/data' is read-only", "EROFS"]);
@@ -44,7 +44,7 @@ test("an error of a disk becomes one sentence that names the place and keeps the
   assert.equal(asDiskError(bug, "'/data'"), bug);
 });
 
-test("a directory is made with those above it; where a file or a special file system is in its way the sentence names it", async () => {
+test("a directory is made with its parents; a file or special file system in the path is named in the error", async () => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-disk-"));
   await makeDirectory(join(directory, "a/b/c"));
   await makeDirectory(join(directory, "a/b/c"));

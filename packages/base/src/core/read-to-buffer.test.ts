@@ -6,7 +6,7 @@ import { readToBuffer } from "./read-to-buffer.ts";
 
 const tooLong = () => new RangeError("too long");
 
-test("a body is read whole however it comes in pieces, up to its bound and not a byte further", async () => {
+test("a body in any chunks is read completely, up to the limit and not a byte further", async () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(pieces, fc.integer({ min: 0, max: 100 }), async (drawn, bytesMax) => {
@@ -21,13 +21,13 @@ test("a body is read whole however it comes in pieces, up to its bound and not a
   );
 });
 
-test("a body in one piece is not copied", async () => {
+test("a body that arrives as one chunk is not copied", async () => {
   const piece = Buffer.from("one piece");
   const found = await readToBuffer(Readable.from([piece], { objectMode: false }), 100, tooLong);
   assert.equal(found.buffer, piece.buffer);
 });
 
-test("a body that breaks off, has broken off, or was read before is an error, not an end", async () => {
+test("a stream that fails, has failed, or was read before is an error, not an end", async () => {
   const failing = new PassThrough();
   const failed = readToBuffer(failing, 100, tooLong);
   failing.write("part");
@@ -43,7 +43,7 @@ test("a body that breaks off, has broken off, or was read before is an error, no
   await assert.rejects(readToBuffer(read, 100, tooLong), /the body is incomplete/);
 });
 
-test("what is left of a body that is too long stays in its source, which goes on only when asked", async () => {
+test("the rest of a body that is too long stays in its source, which is not read further", async () => {
   const source = new PassThrough();
   const reading = readToBuffer(source, 3, tooLong);
   source.write("four");

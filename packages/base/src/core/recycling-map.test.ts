@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { array, assert as check, constant, constantFrom, integer, nat, oneof, property, record } from "fast-check";
 import { RecyclingMap } from "./recycling-map.ts";
 
-test("it holds what a Map holds, in the same order, whatever is set and deleted", () => {
+test("property: it has the entries of a Map, in the same order, after any sets and deletes", () => {
   const key = oneof(nat(20), integer({ min: 0, max: 2 ** 32 - 1 }));
   const what = oneof({ weight: 20, arbitrary: constantFrom("set", "set", "delete") }, constant("clear"));
   check(
@@ -30,7 +30,7 @@ test("it holds what a Map holds, in the same order, whatever is set and deleted"
   );
 });
 
-test("many entries come and go", () => {
+test("many entries are added and deleted", () => {
   const map = new RecyclingMap<number>();
   for (let round = 0; round < 3; round++) {
     for (let key = 0; key < 20_000; key++) map.set(key * 8, key);

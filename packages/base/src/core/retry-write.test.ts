@@ -47,7 +47,7 @@ function place(more: Partial<RetryWriteOptions> = {}) {
   };
 }
 
-test("what a full disk does not take is written when there is room, with pauses that grow up to a bound", async () => {
+test("a write that fails on a full disk is retried until there is room, with pauses that grow to a limit", async () => {
   const at = place();
   assert.equal(await at.write(7, full), "written at try 8");
   assert.deepEqual(at.pausesMs, [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
@@ -58,7 +58,7 @@ test("what a full disk does not take is written when there is room, with pauses 
   assert.deepEqual(quick.pausesMs, [5, 8, 8]);
 });
 
-test("what is no fault of a disk is the writer's, unless every error is to be outlasted", async () => {
+test("an error that is not a disk fault rejects the write, unless all errors are retried", async () => {
   const at = place();
   await assert.rejects(at.write(1, other), /no such table/);
   assert.deepEqual([at.pausesMs, at.told], [[], []]);
@@ -70,7 +70,7 @@ test("what is no fault of a disk is the writer's, unless every error is to be ou
   assert.equal(await place({ retries: "every error" }).write(2, other), "written at try 3");
 });
 
-test("nothing is tried or told any more where the signal has aborted, in a try or between two of them", async () => {
+test("after an abort, amid an attempt or between two, nothing is retried or reported", async () => {
   const within = place();
   const aborted = within.write(1, full, () => within.over.abort(new Error("over")));
   await assert.rejects(aborted, /over/);

@@ -40,7 +40,7 @@ const refused = (work: () => unknown, code: string, message: string | RegExp) =>
     (error) => error instanceof InferenceError && error.code === code && !!error.message.match(message),
   );
 
-test("holders of equal labels count together, and what one of them has counted stays while another is there", () => {
+test("holders of equal labels share one series, which keeps its value while one of them remains", () => {
   const { families, state, text } = opened();
   const [first, second] = [families.family(counter), families.family({ ...counter, description: "other words" })];
   const mine = first.openSeries(new Map([["a", "1"]]), []);
@@ -64,7 +64,7 @@ test("holders of equal labels count together, and what one of them has counted s
   );
 });
 
-test("a histogram is printed with cumulated buckets, and +Inf is no bound of its own", () => {
+test("a histogram is printed with cumulative buckets, and a bound of +Inf adds no bucket", () => {
   const { families, text } = opened();
   const held = families.family(histogram);
   const part = held.openSeries(new Map([["b", 'q"\\\n']]), [0.5, 2, Infinity]);
@@ -80,7 +80,7 @@ test("a histogram is printed with cumulated buckets, and +Inf is no bound of its
   );
 });
 
-test("names, labels and bounds that cannot be are refused in Triton's words, and take nothing", () => {
+test("invalid names, labels and bounds are rejected with Triton's texts and use no capacity", () => {
   const { families, state, text } = opened("tenant");
   for (const name of ["", "a b", "1a", "__a", "grü", "a\u0000b", "a\n"])
     refused(() => families.family({ ...counter, name }), "INVALID_ARG", /^Invalid metric name$/);
@@ -110,7 +110,7 @@ test("names, labels and bounds that cannot be are refused in Triton's words, and
   );
 });
 
-test("each limit is kept, and what went makes room", () => {
+test("each limit holds, and removed entries free capacity", () => {
   const over = (more: Partial<CustomMetricLimits>, fill: (families: NamespaceMetricFamilies) => Disposable) => {
     const { families, state } = opened("", more);
     const held = families.family(counter);
@@ -141,7 +141,7 @@ test("each limit is kept, and what went makes room", () => {
   parts(families, 3);
 });
 
-test("a series for which there is no memory is not there", () => {
+test("a series for which memory is missing is not created", () => {
   const all = new CustomMetricFamilies(() => false);
   let room = 1;
   const families = all.open("", { ...limits, linesMax: 1 }, (count) => {
@@ -154,7 +154,7 @@ test("a series for which there is no memory is not there", () => {
   assert.equal(held.openSeries(noLabels, []).value(), 0);
 });
 
-test("namespaces neither see nor change each other's, and a name that they use differently has no type", () => {
+test("namespaces do not see or change each other's metrics, and a name used with different types is untyped", () => {
   const { all, take, text } = opened();
   const first = all.open("one", limits, take);
   const second = all.open("two", limits, take);
@@ -173,13 +173,13 @@ test("namespaces neither see nor change each other's, and a name that they use d
   assert.doesNotMatch(text(), /one/);
 });
 
-test("a description cannot end its line", () => {
+test("a line break in a description is escaped", () => {
   const { families, text } = opened();
   families.family({ ...counter, description: "x\nnv_count 7\\" }).openSeries(noLabels, []);
   assert.equal(text(), "# HELP asked x\\nnv_count 7\\\\\n# TYPE asked counter\nasked 0\n");
 });
 
-test("long expositions come in pieces, and what goes between two of them is left out", () => {
+test("long expositions are written in chunks, and series removed between two chunks are left out", () => {
   const { families, all } = opened("", { linesMax: 3000, writersMax: 5000, textLengthMax: 1e6 });
   const held = families.family(counter);
   for (let index = 0; index < 2500; index++) held.openSeries(new Map([["n", String(index)]]), []);
@@ -251,7 +251,7 @@ class Holder {
   end = () => this.#held[Symbol.dispose]();
 }
 
-test("property: whoever sets and adds, comes and goes, a gauge is the last value set and what was added since", () => {
+test("property: a gauge is the last set value plus later additions, for any holders", () => {
   const move = fc.record({
     who: fc.nat({ max: 3 }),
     what: fc.constantFrom("set", "increment", "increment", "end"),

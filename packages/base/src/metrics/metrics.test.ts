@@ -44,7 +44,7 @@ const latency: SeriesKey = {
 };
 const everything = { startMs: start - 1000 * minute, endMs: start + 1e9, unit: null };
 
-test("rows of a model are printed as tritonserver 2.51 prints them, from 0, and go when it unloads", () => {
+test("a model's metrics are printed as by tritonserver 2.51, start at 0, and are removed when it unloads", () => {
   const registry = new MetricRegistry({ rowsMax: 100 });
   const metrics = createInferenceMetrics(registry, { histogramLatencies: false });
   const labels = { model: "add", version: "1", namespace: "", tags: new Map([["team", 'q"x']]) };
@@ -94,14 +94,14 @@ test("a histogram family counts cumulatively and ends with +Inf", () => {
   );
 });
 
-test("a family refuses more rows than its bound", () => {
+test("a family rejects series beyond its limit", () => {
   const family = new MetricRegistry({ rowsMax: 1 }).counter("c", "help");
   family.row({ a: "1" }).add(1);
   assert.equal(family.row({ a: "1" }).value, 1);
   assert.throws(() => family.row({ a: "2" }), /metric family 'c' has reached its limit/);
 });
 
-test("CPU utilisation is the share of busy ticks since the reading before", () => {
+test("CPU utilisation is the share of busy ticks since the previous reading", () => {
   const clock = clockAt(0);
   let stat = "cpu  100 0 0 100 0 0 0 0 0 0\ncpu0 1\n";
   const registry = new MetricRegistry({ rowsMax: 10 });
@@ -123,7 +123,7 @@ test("CPU utilisation is the share of busy ticks since the reading before", () =
   assert.deepEqual(parseMemInfo("MemTotal:  8 kB\nMemAvailable:  2 kB\n"), { total: 8192, used: 6144 });
 });
 
-test("GPUs have Triton's gauges, each where the GPU tells of it, and its energy adds up", () => {
+test("GPUs have Triton's gauges where the GPU reports the value, and energy accumulates", () => {
   const registry = new MetricRegistry({ rowsMax: 10 });
   const told = {
     utilization: 0.5,
@@ -200,7 +200,7 @@ function taken(series: InMemoryMetricStore, openAtMs: number | null = null): Ser
   return parts[0] ?? { opened: [], points: [], evicted: [] };
 }
 
-test("what was taken restores a store that answers the same; nothing is taken twice", async () => {
+test("taken rows restore a store with the same results, and no row is taken twice", async () => {
   const clock = clockAt(start);
   const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
@@ -234,7 +234,7 @@ test("what was taken restores a store that answers the same; nothing is taken tw
   assert.equal(since.points[0]?.sampleCount, 101, "the minute goes on where it was");
 });
 
-test("what could not be written is taken again, in the state it has then; parts are about as large as asked", () => {
+test("rows that were not written are taken again with their current state, and batches have about the requested size", () => {
   const clock = clockAt(start);
   const series = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6 });
   for (let index = 0; index < 6; index++) series.recorder({ ...latency, metricName: `m${index}` }).record(1);
@@ -250,7 +250,7 @@ test("what could not be written is taken again, in the state it has then; parts 
   assert.equal(again.points.find(({ seriesNumber }) => seriesNumber === 1)?.sampleCount, 2);
 });
 
-test("a series that was evicted is told once it had been stored, and its number is not given again", async () => {
+test("the eviction of a stored series is reported, and its number is not reused", async () => {
   const clock = clockAt(start);
   const series = new InMemoryMetricStore({ clock, seriesMax: 1, bytesMax: 1e6 });
   const recorder = series.recorder(latency);
@@ -274,7 +274,7 @@ test("a series that was evicted is told once it had been stored, and its number 
   assert.deepEqual(taken(restored).evicted, [1]);
 });
 
-test("a merged point is stored once, when it is complete, and stands for the points that it was made of", async () => {
+test("a merged point is stored once, when complete, and replaces the points that it was merged from", async () => {
   const clock = clockAt(start);
   const tiers = [
     { periodMs: minute, retentionMs: 10 * minute },
@@ -302,7 +302,7 @@ test("a merged point is stored once, when it is complete, and stands for the poi
   assert.deepEqual([point?.sampleCount, point?.sum], [5, 10]);
 });
 
-test("memory is bounded in series and in bytes; a recorder of an evicted series begins a new one", async () => {
+test("memory is limited in series and bytes; a recorder of an evicted series starts a new one", async () => {
   const clock = clockAt(start);
   const series = new InMemoryMetricStore({ clock, seriesMax: 3, bytesMax: 20_000 });
   const recorder = series.recorder(latency);
@@ -320,7 +320,7 @@ test("memory is bounded in series and in bytes; a recorder of an evicted series 
   assert.equal(kept.at(-1)?.sum, 599);
 });
 
-test("a round over many series takes short turns, and merges and drops what one in a single turn would", async () => {
+test("upkeep over many series runs in short turns, and has the result of a single turn", async () => {
   const clock = clockAt(start);
   const tiers = [{ periodMs: minute, retentionMs: 10 * minute }];
   const series = new InMemoryMetricStore({ clock, seriesMax: 10_000, bytesMax: 1e8, tiers });
@@ -338,7 +338,7 @@ test("a round over many series takes short turns, and merges and drops what one 
   assert.deepEqual(await listed(series), []);
 });
 
-test("bytes are bounded by samples alone: each goes on with the round", async () => {
+test("recording samples alone keeps the byte limit: each sample continues the upkeep", async () => {
   const clock = clockAt(start);
   const series = new InMemoryMetricStore({ clock, seriesMax: 10_000, bytesMax: 200_000 });
   for (let round = 0; round < 10; round++, clock.ms += 60 * minute) {
@@ -357,7 +357,7 @@ test("bytes are bounded by samples alone: each goes on with the round", async ()
   assert(pointCount * pointBytes <= 300_000, `${pointCount}`);
 });
 
-test("series with long dimensions are bounded by their bytes, and push out none of the platform's own", async () => {
+test("series with long dimensions are limited by their bytes, and evict no series of the platform", async () => {
   const clock = clockAt(start);
   const isWritableByClients = (namespace: string) => namespace === "custom";
   const bounds = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20, namesBytesMax: 2 * 2 ** 20 };

@@ -63,7 +63,7 @@ test("series are gauges of the last whole minute, families together, dimensions 
   assert.ok(!(await text()).includes("aws_"), "nothing was recorded in that minute");
 });
 
-test("a sample that is recorded under several sets of dimensions is in one line: sum() counts it once", async () => {
+test("a sample recorded under several sets of dimensions is in one line, so that sum() counts it once", async () => {
   const { clock, series, text } = opened();
   const variant = { EndpointName: "a", VariantName: "v" };
   const component = { ...variant, InferenceComponentName: "i" };
@@ -86,7 +86,7 @@ test("a sample that is recorded under several sets of dimensions is in one line:
   ]);
 });
 
-test("series that are too many are counted, and the platform's own come first", async () => {
+test("series over the limit are counted as left out, and the platform's own come first", async () => {
   const { clock, series, text } = opened();
   for (let index = 0; index < 20; index++) series.recorder(key("mine", `M${index}`, {})).record(1);
   series.recorder(key("AWS/SageMaker", "Invocations", {})).record(1);
@@ -96,7 +96,7 @@ test("series that are too many are counted, and the platform's own come first", 
   assert.ok(found.includes("galatea_series_left_out 16\n"));
 });
 
-test("property: whatever clients call their metrics, every line is one of the format, and no two have the same name and labels", async () => {
+test("property: for any metric names of clients every line is valid, and no two have the same name and labels", async () => {
   const name = fc.oneof(
     fc.string({ minLength: 1, maxLength: 20, unit: "grapheme" }),
     fc.constantFrom('a"b', "a\nb 1", "x{}", "A-B", "A_B"),

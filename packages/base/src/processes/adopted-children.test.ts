@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseFamilyMark, unknownFamily } from "./adopted-children.ts";
 
-test("a family is known by its limit; a limit that was lowered is of no family, and none is nobody's", () => {
+test("a process family is recognised by its resource limit; a lowered or missing limit belongs to no family", () => {
   const limits = (soft: string, hard: string) =>
     `Max realtime timeout      ${soft}            ${hard}            us        \n`;
   assert.equal(parseFamilyMark(limits("1000000000007", "1000000000007")), 7);

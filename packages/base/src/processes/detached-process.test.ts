@@ -48,7 +48,7 @@ async function shellOfKilled(
   return { identity: JSON.parse(line.toString()) as ProcessIdentity, outputDirectory };
 }
 
-test("its lines, its last words and how it ended are known to the process that started it", async () => {
+test("the starting process receives the lines, the last lines and the exit status", async () => {
   const lines: string[] = [];
   const { process: child } = await shell("echo hello; echo worse >&2; exit 3", lines);
   assert.deepEqual(await child.ended, { exitCode: 3, signal: null });
@@ -56,13 +56,13 @@ test("its lines, its last words and how it ended are known to the process that s
   assert.deepEqual(child.outputTail(), ["hello", "worse"]);
 });
 
-test("a command that does not exist is an error of the call", async () => {
+test("starting a command that does not exist rejects", async () => {
   const outputDirectory = await mkdtemp(join(root, "o"));
   const options = { args: [], env, cwd: root, outputDirectory, onLine: () => {}, clock: systemClock };
   await assert.rejects(startDetached({ command: "/nonexistent/thing", ...options }), { code: "ENOENT" });
 });
 
-test("stopping takes force when asking was not enough, and the rest of its group goes, too", async () => {
+test("stopping sends SIGKILL after SIGTERM was ignored, and ends the whole process group", async () => {
   const lines: string[] = [];
   const { process: child } = await shell("trap '' TERM; sleep 1000 & echo $!; while true; do wait; done", lines);
   await eventually(() => lines.length > 0);
@@ -71,7 +71,7 @@ test("stopping takes force when asking was not enough, and the rest of its group
   await eventually(() => readProcessStart(Number(lines[0])) === null);
 });
 
-test("it goes on when its starter was killed, and what it prints meanwhile is read by the next", async () => {
+test("the process survives a kill of its starter, and the next process reads what it printed meanwhile", async () => {
   const go = join(root, "go");
   const { identity, outputDirectory } = await shellOfKilled(
     `until [ -e ${go} ]; do sleep 0.01; done; echo said; touch ${go}.said; exec sleep 1000`,
@@ -90,7 +90,7 @@ test("it goes on when its starter was killed, and what it prints meanwhile is re
   await adopted.stop(0);
 });
 
-test("one that prints more than its pipe holds waits for the next process, which reads all of it", async () => {
+test("a process that fills its pipe waits for the next process, which reads all output", async () => {
   // Before that its starter would read some of it.
   const go = join(root, "print");
   const { identity, outputDirectory } = await shellOfKilled(
@@ -109,7 +109,7 @@ test("one that prints more than its pipe holds waits for the next process, which
   assert.deepEqual([lines[0], lines.at(-1)], ["line 0", "line 19999"]);
 });
 
-test("one that was adopted is stopped as any other, and one that has ended is not adopted", async () => {
+test("an adopted process is stopped like any other, and an ended one is not adopted", async () => {
   const { identity, outputDirectory } = await shellOfKilled("trap 'exit 0' TERM; while true; do sleep 0.01; done");
   const output = { outputDirectory, onLine: () => {}, clock: systemClock };
   const adopted = adoptDetached(identity, output);
@@ -119,7 +119,7 @@ test("one that was adopted is stopped as any other, and one that has ended is no
   assert.equal(adoptDetached(identity, output), null);
 });
 
-test("one that is released goes on, and can be adopted again", async () => {
+test("a released process continues, and can be adopted again", async () => {
   const { process: child, outputDirectory } = await shell("exec sleep 1000");
   child.release();
   assert.notEqual(readProcessStart(child.pid), null);

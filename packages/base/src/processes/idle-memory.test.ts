@@ -5,14 +5,14 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { shouldReleaseMemory } from "./idle-memory.ts";
 
-test("memory is released in an idle process whose resident memory has grown by a tenth, and in no other", () => {
+test("memory is released only in an idle process whose resident memory has grown by a tenth", () => {
   const idle = { residentBytes: 111, baseBytes: 100, utilization: 0.01 };
   assert.equal(shouldReleaseMemory(idle), true);
   assert.equal(shouldReleaseMemory({ ...idle, residentBytes: 110 }), false);
   assert.equal(shouldReleaseMemory({ ...idle, utilization: 0.5 }), false);
 });
 
-test("a collection returns the pages of a heap that was large", async () => {
+test("a collection returns the pages of a formerly large heap to the system", async () => {
   const program = `
     import { collectGarbage } from ${JSON.stringify(new URL("./idle-memory.ts", import.meta.url).href)};
     const { rss } = process.memoryUsage;

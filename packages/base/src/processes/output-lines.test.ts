@@ -7,7 +7,7 @@ import { lineCostBytes } from "./output-lines.ts";
 
 const notice = /^\.\.\. (\d+) lines \((\d+) bytes\) omitted: the process writes faster than its lines are logged$/;
 
-test("lines are cut at a length, the last ones kept, and what comes too fast is counted where it is left out", () => {
+test("lines are cut at a length, the last ones are kept, and lines over the rate are counted where they are left out", () => {
   const clock = new SteppedClock();
   const forwarded: string[] = [];
   const bytesPerSecondMax = 10 + 1 + 1 + 3 * lineCostBytes;
@@ -33,7 +33,7 @@ test("lines are cut at a length, the last ones kept, and what comes too fast is 
   ]);
 });
 
-test("who prints too fast and then nothing more is told of a second later, who ends at once", () => {
+test("left-out lines are reported a second later if the process goes quiet, and at once if it ends", () => {
   const clock = new SteppedClock();
   const forwarded: string[] = [];
   const flood = Buffer.from("x\n".repeat(100_000));
@@ -50,7 +50,7 @@ test("who prints too fast and then nothing more is told of a second later, who e
   assert.equal(forwarded.length, count);
 });
 
-test("a model that raises in each of a hundred requests a second is shown whole", () => {
+test("the tracebacks of a model that raises in each of a hundred requests a second are forwarded completely", () => {
   const clock = new SteppedClock();
   const forwarded: string[] = [];
   const lines = new OutputLines(clock, (line) => forwarded.push(line));
@@ -100,7 +100,7 @@ function forwardedOf(bytes: Buffer, pieces: readonly { length: number; afterMs: 
 
 const pieces = fc.array(fc.record({ length: fc.nat(300), afterMs: fc.nat(1500) }), { maxLength: 20 });
 
-test("every line is shown in its order or counted in its place, and the last ones are kept", () => {
+test("property: every line is forwarded in order or counted in its place, and the last lines are kept", () => {
   fc.assert(
     fc.property(texts, pieces, limitsOf, (printed, inPieces, limits) => {
       const { forwarded, tail } = forwardedOf(
@@ -130,7 +130,7 @@ test("every line is shown in its order or counted in its place, and the last one
   );
 });
 
-test("over no time is more forwarded than the burst and what comes a second, and one notice a second beside it", () => {
+test("property: no period forwards more than the burst plus the rate, and one notice a second", () => {
   fc.assert(
     fc.property(texts, pieces, limitsOf, (printed, inPieces, limits) => {
       const flood = Buffer.from(`${printed.join("\n")}\n`.repeat(5));
@@ -151,7 +151,7 @@ test("over no time is more forwarded than the burst and what comes a second, and
   );
 });
 
-test("a line that is made of pieces is the line in one piece", () => {
+test("a line that arrives in chunks equals the line in one chunk", () => {
   const bytes = Buffer.from(`${"héllo wörld ".repeat(2000)}\nshort\n\nüber\n`);
   const { forwarded } = forwardedOf(bytes, [], defaultOutputLimits);
   fc.assert(

@@ -35,7 +35,7 @@ async function gone(pid: number): Promise<void> {
   while (readProcessStart(pid) !== null) await delay(systemClock, 2, AbortSignal.timeout(testTimeoutMs));
 }
 
-test("a child's lines, last words and way of ending are known", async () => {
+test("a child's lines, last lines and exit status are reported", async () => {
   const lines: string[] = [];
   await using child = await shell("echo hello; echo worse >&2; exit 3", lines);
   assert.equal(describeProcessEnd(await child.ended), "exit code 3");
@@ -43,12 +43,12 @@ test("a child's lines, last words and way of ending are known", async () => {
   assert.deepEqual(child.outputTail(), ["hello", "worse"]);
 });
 
-test("a command that does not exist is an error of the call", async () => {
+test("starting a command that does not exist rejects", async () => {
   const options = { args: [], env, cwd: null, extraFds: [], onLine: () => {}, onExit: () => {}, clock: systemClock };
   await assert.rejects(spawnProcess({ command: "/nonexistent/thing", ...options }), { code: "ENOENT" });
 });
 
-test("stopping takes force when asking was not enough, and grandchildren go too", async () => {
+test("stopping sends SIGKILL after SIGTERM was ignored, and ends grandchildren too", async () => {
   const lines: string[] = [];
   await using child = await shell("trap '' TERM; sleep 1000 & echo $!; while true; do wait; done", lines);
   while (lines.length === 0) await delay(systemClock, 2, AbortSignal.timeout(testTimeoutMs));
@@ -56,7 +56,7 @@ test("stopping takes force when asking was not enough, and grandchildren go too"
   await gone(Number(lines[0]));
 });
 
-test("a killed program takes its children and their children with it", async () => {
+test("children and grandchildren of a killed program end with it", async () => {
   const door = fileURLToPath(new URL("index.ts", import.meta.url));
   const base = fileURLToPath(new URL("../core/index.ts", import.meta.url));
   const program = `
@@ -74,7 +74,7 @@ test("a killed program takes its children and their children with it", async () 
   for (const pid of pids) await gone(pid);
 });
 
-test("a program that is killed as soon as it has started another takes that with it", async () => {
+test("a child of a program that is killed right after starting it ends with it", async () => {
   const door = fileURLToPath(new URL("index.ts", import.meta.url));
   const base = fileURLToPath(new URL("../core/index.ts", import.meta.url));
   // By which the child is found: nobody lives to say its pid.
@@ -100,7 +100,7 @@ function commands(): readonly string[] {
   });
 }
 
-test("a leftover is ended by pid and start time, a stranger with its pid is not", async () => {
+test("a left process is ended by pid and start time; another process with the same pid is not", async () => {
   await using child = await shell("exec sleep 1000");
   const { pid, startTicks } = child;
   assert.equal(await endLeftover({ pid, startTicks: startTicks - 1 }, systemClock, never), false);
@@ -108,14 +108,14 @@ test("a leftover is ended by pid and start time, a stranger with its pid is not"
   assert.equal(describeProcessEnd(await child.ended), "signal SIGKILL");
 });
 
-test("waits between attempts grow to a bound, and are spread by a quarter", () => {
+test("waits between attempts grow to a limit with a jitter of a quarter", () => {
   const waits = (random: number) =>
     [1, 2, 3, 4, 2000].map((count) => backoffMs(count, { firstMs: 100, maxMs: 1000, factor: 3, random: () => random }));
   assert.deepEqual(waits(0), [100, 300, 900, 1000, 1000]);
   assert.deepEqual(waits(0.5), [87.5, 262.5, 787.5, 875, 875]);
 });
 
-test("a locked directory is one caller's until it is given back or its process is killed", async () => {
+test("a directory lock belongs to one caller until it is released or its process is killed", async () => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-lock-"));
   try {
     {

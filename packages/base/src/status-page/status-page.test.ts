@@ -4,7 +4,7 @@ import { acceptsHtml, statusPage, statusPageHeaders } from "./index.ts";
 
 const content = { title: "Galatea 0.1.0", facts: [], table: null, links: [] };
 
-test("browsers ask for the page; clients that take anything, or nothing by name, do not", () => {
+test("the page is served to browsers by their Accept header, and not to clients that accept anything", () => {
   for (const accept of ["text/html,application/xhtml+xml;q=0.9", "application/json, text/html;q=0.5", "TEXT/HTML"])
     assert.equal(acceptsHtml(accept), true, accept);
   for (const accept of [undefined, "", "*/*", "text/*", "application/json", "text/htmlx", "x/text/html"])
@@ -35,7 +35,7 @@ test("the first 500 rows are shown, with how many there are", () => {
   assert.match(statusPage({ ...content, table: { ...table, rows: [], rowCount: 0 } }), /<p>none<\/p>/);
 });
 
-test("the policy allows no script and no load, and the style by its hash", () => {
+test("the content security policy allows no script and no external load, and the style by its hash", () => {
   const policy = statusPageHeaders["Content-Security-Policy"];
   assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; /);
   assert.doesNotMatch(policy, /unsafe|script-src|allow-/);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { divideProcessors } from "./placement.ts";
 
-test("the threads of a run have a processor each, and the callers of neighbouring sessions do not meet", () => {
+test("each thread of a run has its own processor, and neighbouring sessions use different ones", () => {
   const orders = fc.uniqueArray(fc.nat(1023), { minLength: 1, maxLength: 64 });
   fc.assert(
     fc.property(orders, fc.integer({ min: 0, max: 70 }), fc.nat(200), (order, threadCount, index) => {

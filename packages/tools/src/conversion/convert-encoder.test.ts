@@ -75,7 +75,7 @@ const encoders = (await readdir(new URL("golden", import.meta.url)))
   .map((file) => file.slice(0, -".json".length));
 
 for (const name of encoders)
-  test(`${name} answers what the library answers, in ONNX Runtime's operators and in ONNX's own`, async () => {
+  test(`${name} gives the library's outputs, with ONNX Runtime's operators and with standard ones`, async () => {
     const golden = await readGolden(name);
     for (const operators of ["fused", "standard"] as const) {
       const { largest } = await difference(golden, { operators });
@@ -83,7 +83,7 @@ for (const name of encoders)
     }
   });
 
-test("half precision is stored in half the bytes, and answers nearly the same in FP32", async () => {
+test("half precision takes half the bytes and gives nearly the same FP32 outputs", async () => {
   for (const [name, operators] of [
     ["bert", "fused"],
     ["roberta", "standard"],
@@ -99,7 +99,7 @@ test("half precision is stored in half the bytes, and answers nearly the same in
   }
 });
 
-test("whatever the weights are stored in, in one file or several, under older names or as a part of a larger model", async () => {
+test("weights convert from one file or several, under older names, and as part of a larger model", async () => {
   const golden = await readGolden("bert");
   const forms: readonly (readonly [CheckpointForm, number])[] = [
     [{ shards: 3 }, 2e-5],
@@ -115,7 +115,7 @@ test("whatever the weights are stored in, in one file or several, under older na
   }
 });
 
-test("inputs are INT32 and have other names where that is asked for, in every opset", async () => {
+test("inputs become INT32 and are renamed on request, in every opset", async () => {
   const names = new Map([
     ["input_ids", "token_ids"],
     ["attention_mask", "attn_mask"],
@@ -142,7 +142,7 @@ test("inputs are INT32 and have other names where that is asked for, in every op
       }
 });
 
-test("a model too large for one file has its weights beside it, and answers the same", async () => {
+test("a model too large for one file stores its weights in a second file and gives the same outputs", async () => {
   const golden = await readGolden("bert");
   const { largest, converted, target } = await difference(golden, { fileBytesMax: 20_000 });
   assert.ok(largest < 2e-5);
@@ -175,7 +175,7 @@ test("sentences of one segment need no token types", async () => {
   }
 });
 
-test("a target that cannot be written is told, and nothing of it stays", async () => {
+test("a target that cannot be written is reported, and nothing of it remains", async () => {
   const golden = await readGolden("bert");
   const source = join(directory, "unwritten");
   await writeCheckpoint(source, golden);
@@ -190,7 +190,7 @@ test("a target that cannot be written is told, and nothing of it stays", async (
   assert.deepEqual((await readdir(source)).toSorted(), ["config.json", "model.safetensors"]);
 });
 
-test("a conversion that is stopped leaves nothing behind", async () => {
+test("an aborted conversion leaves no files", async () => {
   const source = join(directory, "stopped");
   await writeCheckpoint(source, await readGolden("bert"));
   const stopping = new AbortController();

@@ -47,7 +47,7 @@ async function refusal(from = source): Promise<string | null> {
   }
 }
 
-test("a file that is cut short anywhere is refused with a sentence", async () => {
+test("a file truncated at any byte is rejected with a clear error", async () => {
   const path = join(source, "model.safetensors");
   const whole = await readFile(path);
   // Behind what an encoder is made of lie eight bytes of a buffer that nobody needs.
@@ -60,7 +60,7 @@ test("a file that is cut short anywhere is refused with a sentence", async () =>
   assert.equal(await refusal(), null);
 });
 
-test("what a header says is believed where it fits the file, and refused where it does not", async () => {
+test("a header is accepted if it fits the file, and rejected otherwise", async () => {
   const path = join(source, "model.safetensors");
   const whole = await readFile(path);
   const headerBytes = Number(whole.readBigUInt64LE(0));
@@ -100,7 +100,7 @@ test("what a header says is believed where it fits the file, and refused where i
   await writeFile(path, whole);
 });
 
-test("flipped bits of a header end in a model or a sentence", async () => {
+test("flipped bits of a header give a model or a clear error", async () => {
   const path = join(source, "model.safetensors");
   const whole = await readFile(path);
   let refused = 0;
@@ -115,7 +115,7 @@ test("flipped bits of a header end in a model or a sentence", async () => {
   await writeFile(path, whole);
 });
 
-test("an index leads to no other directory, and no tensor is in two files", async () => {
+test("an index may not name other directories or put a tensor in two files", async () => {
   const other = join(directory, "sharded");
   const golden = await readGolden("bert");
   await writeCheckpoint(other, golden, { shards: 2 });
@@ -130,7 +130,7 @@ test("an index leads to no other directory, and no tensor is in two files", asyn
   assert.match((await refusal(other))!, /'.*2-of-2.safetensors' cannot be opened: ENOENT/);
 });
 
-test("a number that float16 cannot hold is refused, not made infinite", async () => {
+test("a number outside float16's range is rejected, not converted to infinity", async () => {
   const golden = await readGolden("bert");
   const other = join(directory, "large");
   await mkdir(other);

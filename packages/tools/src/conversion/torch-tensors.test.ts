@@ -64,7 +64,7 @@ test("tensors of all types, parameters and views are read as PyTorch wrote them;
   );
 });
 
-test("a name that no weights need is not looked up, and ends the reading", async () => {
+test("a pickled global that weights do not need is rejected and not imported", async () => {
   const bytes = file("plain");
   const from = Buffer.from("ccollections\nOrderedDict\n");
   const at = bytes.indexOf(from);
@@ -78,7 +78,7 @@ test("a name that no weights need is not looked up, and ends the reading", async
   }
 });
 
-test("a file that is not a file of weights is named by its content", async () => {
+test("a file that has no weights is reported with what it contains", async () => {
   assert.match((await refusal(file("old")))!, /is not a file of PyTorch's: it is not a zip archive, or is truncated$/);
   assert.match(
     (await refusal(file("turned")))!,
@@ -93,7 +93,7 @@ test("a file that is not a file of weights is named by its content", async () =>
   );
 });
 
-test("a file that is cut short anywhere, and one with flipped bits, ends in tensors or a sentence", async () => {
+test("a truncated file and one with flipped bits give tensors or a clear error", async () => {
   const whole = file("plain");
   for (let cut = 0; cut < whole.byteLength; cut += 97) assert.ok(await refusal(whole.subarray(0, cut)), `${cut}`);
   let refused = 0;

@@ -60,7 +60,7 @@ const backlogPerInstance = math(100, [
   { Id: "e1", Expression: "m1 / m2", Label: "Waiting for each", ReturnData: true },
 ]);
 
-test("a backlog divided by the instances in service, which need no column, grows and shrinks the variant", async () => {
+test("a target on backlog per instance scales the variant out and in without a column for instances", async () => {
   const text = csv(90, (minute) => ({ Waiting: minute < 30 ? 400 : 50 }));
   const simulation = await simulateScaling(asked(backlogPerInstance, text, { totals: ["m1"], instanceCounts: ["m2"] }));
   assert.equal(simulation.metricName, "Waiting for each");
@@ -76,7 +76,7 @@ test("a backlog divided by the instances in service, which need no column, grows
   });
 });
 
-test("metrics of each instance are shared out anew over those in service, sums and averages as their statistics read them", async () => {
+test("metrics per instance are redistributed over the instances in service, according to their statistic", async () => {
   const text = csv(60, (minute) => ({ m1: minute < 10 ? 60 : 120, seconds: 0.5, ignored: 7 }));
   const policy = math(30, [
     { Id: "m1", ...stat("Requests", "Sum") },
@@ -93,7 +93,7 @@ test("metrics of each instance are shared out anew over those in service, sums a
   assert.deepEqual([simulation.minutes.at(-1)?.metric, simulation.minutes.at(-1)?.running], [30, 4]);
 });
 
-test("a sum of one recorded metric is what was recorded, not as often as the simulation looks", async () => {
+test("a sum of a recorded metric does not grow with the number of evaluations", async () => {
   const specification = { PredefinedMetricType: "SageMakerVariantInvocationsPerInstance" };
   const policy = { TargetValue: 600, PredefinedMetricSpecification: specification };
   const simulation = await simulateScaling(
@@ -106,7 +106,7 @@ test("a sum of one recorded metric is what was recorded, not as often as the sim
   assert.deepEqual([simulation.minutes[5]?.metric, changes], [300, []]);
 });
 
-test("where nothing was recorded nothing is there, which FILL and the policy see", async () => {
+test("minutes without a recorded value are missing data for FILL and for the policy", async () => {
   const text = `time,m1,m2\n${Array.from({ length: 20 }, (_, minute) => `${startMs / 1000 + minute * 60},50,${minute === 0 ? 1 : ""}`).join("\n")}`;
   const policy = (expression: string) =>
     math(1000, [
@@ -127,7 +127,7 @@ test("where nothing was recorded nothing is there, which FILL and the policy see
   );
 });
 
-test("every minute's metric is what GetMetricData computes of the same series", async () => {
+test("property: each minute's metric equals GetMetricData's result for the same series", async () => {
   const valueOf = (minute: number) => ({ m1: 10 + ((minute * 37) % 90), m2: 1 + ((minute * 11) % 7) });
   const metrics = [
     { Id: "m1", ...stat("A", "Sum") },
@@ -163,7 +163,7 @@ test("every minute's metric is what GetMetricData computes of the same series", 
   assert.equal(simulation.minutes.length, 60);
 });
 
-test("a step policy whose alarm looks at metric math of five minutes", async () => {
+test("a step policy follows an alarm on metric math over five minutes", async () => {
   const policy = {
     AdjustmentType: "ChangeInCapacity",
     StepAdjustments: [{ MetricIntervalLowerBound: 0, ScalingAdjustment: 2 }],
@@ -192,7 +192,7 @@ test("a step policy whose alarm looks at metric math of five minutes", async () 
   assert.ok(Math.abs((simulation.minutes.at(-1)?.metric ?? 0) - 8) < 1e-9);
 });
 
-test("a metric without a column, names of no metric, and what cannot be replayed are refused with what to do", async () => {
+test("a missing column, an unknown metric and a policy that cannot be replayed are rejected with what to do", async () => {
   const text = csv(5, () => ({ m1: 1, other: 2 }));
   await refused(
     asked(backlogPerInstance, text),

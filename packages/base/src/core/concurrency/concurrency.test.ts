@@ -9,7 +9,7 @@ import { SerialQueue } from "./serial-queue.ts";
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test("turns are taken in order and one at a time, whoever fails", async () => {
+test("the lock runs its tasks in order and one at a time, also after failures", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ waits: fc.nat(3), fails: fc.boolean() }), { maxLength: 12 }),
@@ -45,7 +45,7 @@ test("turns are taken in order and one at a time, whoever fails", async () => {
   );
 });
 
-test("a keyed lock keeps the order of each key, holds no other key up and forgets idle keys", async () => {
+test("a keyed lock keeps the order of each key, does not block other keys and removes idle keys", async () => {
   const one = fc.record({ key: fc.constantFrom("a", "b", "c"), waits: fc.nat(3), fails: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(one, { maxLength: 15 }), async (works) => {
@@ -90,7 +90,7 @@ test("work for another key does not wait", async () => {
 
 type Step = { readonly do: "enter" } | { readonly do: "leave" | "giveUp" | "leaveAgain"; readonly which: number };
 
-test("a semaphore never admits more than its places, admits in order and loses no place, whoever leaves or gives up when", async () => {
+test("property: a semaphore never exceeds its permits, admits in order and loses no permit, whenever holders release or waiters abort", async () => {
   const step: fc.Arbitrary<Step> = fc.oneof(
     fc.constant<Step>({ do: "enter" }),
     fc.record({ do: fc.constantFrom("leave" as const, "giveUp" as const, "leaveAgain" as const), which: fc.nat(8) }),
@@ -141,13 +141,13 @@ test("a semaphore never admits more than its places, admits in order and loses n
   );
 });
 
-test("who asks a semaphore with a signal that has aborted takes no place", async () => {
+test("acquiring a semaphore with an aborted signal takes no permit", async () => {
   const semaphore = new Semaphore(1);
   await assert.rejects(semaphore.acquire(AbortSignal.abort(new Error("gone"))), /gone/);
   using _place = await semaphore.acquire(null);
 });
 
-test("a gate lets everybody through who waits, and nobody who comes afterwards", async () => {
+test("opening a gate releases every waiting task, and no later one", async () => {
   const gate = new ChangeNotifier();
   const through: string[] = [];
   void gate.nextChange().then(() => through.push("first"));
@@ -161,7 +161,7 @@ test("a gate lets everybody through who waits, and nobody who comes afterwards",
   assert.deepEqual(through, ["first", "second", "third"]);
 });
 
-test("what is given up goes on, and its failure is nobody's", async () => {
+test("abandoned work continues, and its failure is ignored", async () => {
   const leaving = new AbortController();
   const { promise, reject } = Promise.withResolvers<void>();
   const given = rejectOnAbort(promise, leaving.signal);

@@ -18,7 +18,7 @@ function openClock(): { readonly clock: Clock; readonly fire: () => void; readon
   return { clock, fire: () => pending?.(), isSet: () => pending !== null };
 }
 
-test("a deadline aborts when its time has come, with the reason it was given", () => {
+test("a deadline aborts at its time with the given reason", () => {
   const { clock, fire } = openClock();
   using deadline = openDeadline({ clock, afterMs: 5, signal: null, createError: () => new RangeError("too late") });
   assert.deepEqual([deadline.signal.aborted, deadline.hasExpired], [false, false]);
@@ -27,7 +27,7 @@ test("a deadline aborts when its time has come, with the reason it was given", (
   assert.equal(deadline.hasExpired, true);
 });
 
-test("a deadline aborts with the signal it was opened with, and is not late then", () => {
+test("a deadline aborts with its outer signal, and is not reported as expired", () => {
   const { clock, fire } = openClock();
   const outer = new AbortController();
   using deadline = openDeadline({ clock, afterMs: 5, signal: outer.signal });
@@ -36,7 +36,7 @@ test("a deadline aborts with the signal it was opened with, and is not late then
   assert.deepEqual([deadline.signal.reason, deadline.hasExpired], ["left", false]);
 });
 
-test("a deadline that is opened with an aborted signal is over at once", () => {
+test("a deadline opened with an aborted signal is aborted at once", () => {
   const { clock } = openClock();
   using deadline = openDeadline({ clock, afterMs: 5, signal: AbortSignal.abort("left") });
   assert.equal(deadline.signal.reason, "left");

@@ -4,7 +4,7 @@ import { EventLoopQueue } from "./event-loop-queue.ts";
 
 const never = new AbortController().signal;
 
-test("of many that compute, one has its turn in each round of the event loop, and all come to their end in order", async () => {
+test("one of many computations runs in each round of the event loop, and all finish in order", async () => {
   const loopQueue = new EventLoopQueue();
   let taken = 0;
   let takenBefore = 0;
@@ -34,7 +34,7 @@ test("of many that compute, one has its turn in each round of the event loop, an
   );
 });
 
-test("who has gone away does not get its turn, and holds nobody up", async () => {
+test("an aborted computation is skipped and does not block the others", async () => {
   const loopQueue = new EventLoopQueue();
   const gone = new AbortController();
   const left = loopQueue.next(gone.signal);

@@ -19,7 +19,7 @@ test("a resource without users is never opened", async () => {
   await new LazyResource<Disposable>(() => assert.fail("opened"))[Symbol.asyncDispose]();
 });
 
-test("the next user opens what could not be opened before", async () => {
+test("after a failed opening the next user opens the resource again", async () => {
   let attempts = 0;
   const lazy = new LazyResource<Disposable>(async () => {
     attempts += 1;

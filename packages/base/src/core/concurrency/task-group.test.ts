@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TaskGroup } from "./task-group.ts";
 
-test("closing aborts the tasks, waits for all of them, and hears nothing of those that end for that", async () => {
+test("closing aborts the tasks, waits for all of them, and does not report their aborts", async () => {
   const failures: unknown[] = [];
   const ended: string[] = [];
   const group = new TaskGroup((error) => failures.push(error));
@@ -24,7 +24,7 @@ test("closing aborts the tasks, waits for all of them, and hears nothing of thos
   assert.deepEqual([ended, failures], [["aborted", "started late"], []]);
 });
 
-test("a task that fails is told of, and the others go on", async () => {
+test("a task that fails is reported, and the others continue", async () => {
   const failures: unknown[] = [];
   const group = new TaskGroup((error) => failures.push((error as Error).message));
   const held = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ test("a task that fails is told of, and the others go on", async () => {
   assert.deepEqual([hasEnded, failures, group.signal.aborted], [true, ["broken"], false]);
 });
 
-test("a task that fails while the group closes is told of, whatever the others end for", async () => {
+test("a task that fails while the group closes is reported", async () => {
   const failures: unknown[] = [];
   const group = new TaskGroup((error) => failures.push((error as Error).message));
   group.run(async (signal) => {
