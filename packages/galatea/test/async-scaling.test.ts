@@ -74,7 +74,7 @@ const waits: MetricAlarm = {
   missing: "missing",
 };
 
-test("a request that finds no instance brings one, which ends when nothing waits any more", async () => {
+test("a request to an endpoint without instances scales it out, and it scales in when the queue is empty", async () => {
   const series = new InMemoryMetricStore({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
   await using opening = new AsyncDisposableStack();
   const bench = opening.use(await AsyncBench.open({ series, limits: { sampleMs: 50 } }));

@@ -49,7 +49,7 @@ const invocations: TargetTrackingPolicy = {
   lowAlarm: "low",
 };
 
-test("under load an endpoint goes from one instance to five and, when it is over, back to one: no request fails", async () => {
+test("under load an endpoint scales from one instance to five, and back to one afterwards, without failed requests", async () => {
   const series = new InMemoryMetricStore({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
   await using opening = new AsyncDisposableStack();
   const bench = opening.use(await TrafficBench.open(new DocumentMemory(), series));

@@ -43,7 +43,7 @@ async function refused(asked: Promise<unknown>): Promise<AwsError> {
   return error;
 }
 
-test("components share instances, each asked by its name, with copies, logs and metrics of its own", async () => {
+test("components share instances and are invoked by name; each has its own copies, logs and metrics", async () => {
   await using bench = await TrafficBench.open();
   await deployShared(bench, "both");
   await create(bench, "both", "one", spec("one"), 2);
@@ -78,7 +78,7 @@ test("components share instances, each asked by its name, with copies, logs and 
   assert.deepEqual(bench.running(), []);
 });
 
-test("what has no room fails with what is missing, and what can never have any is refused", async () => {
+test("a component without room fails with the shortage, and one that can never fit is rejected", async () => {
   await using bench = await TrafficBench.open();
   await deployShared(bench, "full");
   await create(bench, "full", "large", spec("large", 5));
@@ -103,7 +103,7 @@ test("what has no room fails with what is missing, and what can never have any i
   assert.match((await refused(shrink)).message, /copies of inference components are on 2 of them/);
 });
 
-test("ManagedInstanceScaling gives copies the instances they need, and gives back those that nobody is on", async () => {
+test("ManagedInstanceScaling adds the instances that copies need, and removes empty ones", async () => {
   await using bench = await TrafficBench.open();
   const scaling = { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 };
   await deployShared(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
@@ -124,7 +124,7 @@ test("ManagedInstanceScaling gives copies the instances they need, and gives bac
   assert.equal((await bench.ask("grows", "x", null, "large")).container, "large");
 });
 
-test("a rolling update under load fails no request, one that breaks is rolled back, and the death of a copy costs nothing later", async () => {
+test("a rolling update of a component under load fails no request, a failing one is rolled back, and a copy that dies is replaced", async () => {
   await using bench = await TrafficBench.open();
   await deployShared(bench, "moving");
   await create(bench, "moving", "model", spec("old"), 2);
@@ -146,7 +146,7 @@ test("a rolling update under load fails no request, one that breaks is rolled ba
     assert.equal((await bench.ask("moving", "x", null, "model")).container, "new");
 });
 
-test("Application Auto Scaling has as many copies as it asks for, down to none, and hears why there are not", async () => {
+test("Application Auto Scaling sets the number of copies, down to zero, and reports why copies are missing", async () => {
   await using bench = await TrafficBench.open();
   await deployShared(bench, "scaled");
   await create(bench, "scaled", "model", spec("model", 2), 0);
@@ -176,7 +176,7 @@ async function openHeld() {
   return { bench, held };
 }
 
-test("a copy that answers what it holds takes its memory until it is gone: what has no room beside it is told what leaves, and until when", async () => {
+test("a draining copy counts its memory until it ends: a component without room is told what drains, and until when", async () => {
   const { bench, held } = await openHeld();
   await using _closing = bench;
   await update(bench, "a", { copyCount: 1 });
@@ -201,7 +201,7 @@ test("a copy that answers what it holds takes its memory until it is gone: what 
   );
 });
 
-test("a rolling update of a component waits for copies that answer what they hold where the node has no room beside them", async () => {
+test("a rolling update of a component without room on the node waits for draining copies", async () => {
   const { bench, held } = await openHeld();
   await using _closing = bench;
   let most = 0;
@@ -225,7 +225,7 @@ test("a rolling update of a component waits for copies that answer what they hol
   assert.equal(most, 3);
 });
 
-test("an update of a component whose next copy is beyond an account's limit is rolled back with that limit", async () => {
+test("an update of a component whose next copy exceeds an account limit is rolled back with that limit", async () => {
   await using bench = await TrafficBench.open(undefined, null, { hosting: { containersMax: 1 } });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 1);
@@ -235,7 +235,7 @@ test("an update of a component whose next copy is beyond an account's limit is r
   assert.match(kept.reason ?? "", /service limit .* is 1 Containers, with current utilization of 1 Containers/);
 });
 
-test("an update of a component has no copies beside the old ones that the node has no memory for: old ones make room, and the last one does not", async () => {
+test("an update of a component without memory for new copies ends old ones first, except the last one", async () => {
   await using bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(2.5 * 1152 * 2 ** 20)] });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);

@@ -27,7 +27,7 @@ async function unpacked(archive: string): Promise<string> {
 
 const words = (data: string) => [main, "up", "--open", "--port=0", `--data=${data}`];
 
-test("the records of each release are there after a start of this one", async () => {
+test("a start of this release keeps the records of each earlier release", async () => {
   for (const archive of await readdir(kept)) {
     const child = spawn(process.execPath, words(await unpacked(archive)), { stdio: ["ignore", "pipe", "inherit"] });
     const ended = once(child, "exit");

@@ -18,7 +18,7 @@ function post(bench: StreamBench, headers: Readonly<Record<string, string>> = {}
   return asked;
 }
 
-test("a client that disconnects before the response, or while it sends its request, is no error of the model", async () => {
+test("a client that disconnects before the response, or while it sends its request, counts no model error", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const waiting = post(bench);
@@ -40,7 +40,7 @@ test("a client that disconnects before the response, or while it sends its reque
   assert.equal((await bench.invoke("e", { parts: ["fine"] })).Body.transformToString(), "fine");
 });
 
-test("a long response that breaks off after its beginning was sent is an error of the model", async () => {
+test("a long response that fails after its first bytes counts a model error", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const asked = post(bench);
@@ -52,7 +52,7 @@ test("a long response that breaks off after its beginning was sent is an error o
   assert.deepEqual(sums(bench), [1, 0, 0, 1]);
 });
 
-test("a long response whose client does not read it until the time limit is no error of the model", async () => {
+test("a long response whose client does not read it until the time limit counts no model error", async () => {
   await using bench = await StreamBench.open({ answerMsMax: 3000, responseBytesMax: 64_000_000 });
   await bench.deploy("e", "one");
   const asked = post(bench);

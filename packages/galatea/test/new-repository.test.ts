@@ -32,7 +32,7 @@ const responses = {
 };
 
 for (const [kind, outputs] of Object.entries(responses)) {
-  test(`the commands that galatea new --${kind} prints serve the model and get its response`, async () => {
+  test(`the commands printed by galatea new --${kind} serve the model and get its response`, async () => {
     const { status, stdout, stderr } = galatea("new", `first ${kind}`, `--${kind}`);
     assert.deepEqual([status, stderr], [0, ""]);
     const [serve = "", curl = ""] = stdout.split("\n").filter((line) => line.startsWith("  "));
@@ -69,7 +69,7 @@ for (const [kind, outputs] of Object.entries(responses)) {
   });
 }
 
-test("a folder that exists is refused, and so are two kinds and no name", () => {
+test("galatea new rejects an existing folder, two kinds, and a missing name", () => {
   assert.equal(galatea("new", "twice").status, 0);
   const again = galatea("new", "twice", "--onnx");
   assert.deepEqual([again.status, again.stderr], [1, "galatea new: 'twice' exists; choose another name\n"]);
@@ -77,7 +77,7 @@ test("a folder that exists is refused, and so are two kinds and no name", () => 
   assert.match(galatea("new").stderr, /^galatea new takes the name of a folder, which it makes\n/);
 });
 
-test("the Python model is the one of README.md, and the ONNX file is what our writer makes of its graph", () => {
+test("the Python model equals the one in README.md, and the ONNX file equals the encoded graph", () => {
   const template = (path: string) => readFileSync(join(packageDirectory, "templates", path));
   for (const file of ["config.pbtxt", "1/model.py"]) {
     const example = readFileSync(join(packageDirectory, "../../examples/add_sub/models/add_sub", file));

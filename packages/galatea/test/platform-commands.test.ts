@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-test("status has the address, the counts, and each failure with its reason", async () => {
+test("status prints the address, the counts, and each failure with its reason", async () => {
   const { code, stdout, stderr } = await platform.galatea("status");
   assert.deepEqual([code, stderr], [0, ""]);
   const lines = stdout.split("\n");
@@ -51,7 +51,7 @@ test("status has the address, the counts, and each failure with its reason", asy
   );
 });
 
-test("list has endpoints in the order of their names, or models, as a table or as JSON", async () => {
+test("list prints endpoints by name, or models, as a table or as JSON", async () => {
   const { code, stdout } = await platform.galatea("list");
   assert.equal(code, 0);
   assert.match(
@@ -67,7 +67,7 @@ test("list has endpoints in the order of their names, or models, as a table or a
   );
 });
 
-test("logs has the last lines, and with -f those that are written afterwards", async () => {
+test("logs prints the last lines, and with -f later lines too", async () => {
   const logs = new CloudWatchLogsClient(clientOf(platform.url));
   const place = { logGroupName: "/aws/sagemaker/Endpoints/talks", logStreamName: "v/one" };
   const say = (...messages: readonly string[]) =>
@@ -94,7 +94,7 @@ test("logs has the last lines, and with -f those that are written afterwards", a
   }
 });
 
-test("logs of a job are its streams, and -f waits for the first line of an endpoint", async () => {
+test("logs prints all streams of a job, and -f waits for the first line of an endpoint", async () => {
   const logs = new CloudWatchLogsClient(clientOf(platform.url));
   const say = async (logGroupName: string, logStreamName: string, message: string) => {
     const place = { logGroupName, logStreamName };
@@ -125,7 +125,7 @@ test("logs of a job are its streams, and -f waits for the first line of an endpo
   }
 });
 
-test("a listing has every page", async () => {
+test("a listing reads every page", async () => {
   for (let count = 0; count < 101; count++) {
     const name = `many-${String(count).padStart(3, "0")}`;
     await platform.sagemaker.send(new CreateModelCommand({ ModelName: name, PrimaryContainer: { Image: image } }));
@@ -137,14 +137,14 @@ test("a listing has every page", async () => {
   );
 });
 
-test("delete returns when the endpoint is gone", async () => {
+test("delete returns once the endpoint is deleted", async () => {
   await platform.createEndpoint("short-lived");
   const { code, stdout } = await platform.galatea("delete", "short-lived");
   assert.deepEqual([code, stdout], [0, "endpoint 'short-lived' is deleted\n"]);
   assert.doesNotMatch((await platform.galatea("list")).stdout, /short-lived/);
 });
 
-test("a name that does not exist is refused with one that is close", async () => {
+test("an unknown name is rejected with a similar existing one", async () => {
   for (const command of ["delete", "logs"]) {
     const { code, stdout, stderr } = await platform.galatea(command, "minne");
     assert.deepEqual([code, stdout], [1, ""]);
@@ -153,7 +153,7 @@ test("a name that does not exist is refused with one that is close", async () =>
   }
 });
 
-test("without a platform each command says so, where it looked, and what to do", async () => {
+test("without a running platform each command reports the address it tried and what to do", async () => {
   for (const words of [["status"], ["list"], ["logs", "mine"], ["delete", "mine"]]) {
     const { code, stdout, stderr } = await galateaAlone(...words);
     assert.deepEqual([code, stdout], [1, ""]);
@@ -171,7 +171,7 @@ test("without a platform each command says so, where it looked, and what to do",
   );
 });
 
-test("status of a server's address has its models; of another address it says what is wrong", async () => {
+test("status of a server's address lists its models; of another address it reports what is wrong", async () => {
   let url: string;
   {
     await using server = await serveNothing();

@@ -94,7 +94,7 @@ test("probes are answered without a signature, by GET and HEAD", async () => {
   assert.equal((await get("/health", {}, "HEAD")).body, "");
 });
 
-test("Prometheus reads numbers of the platform, without names or secrets", async () => {
+test("Prometheus reads the platform's metrics without credentials, without names or secrets in them", async () => {
   const { status, type, body } = await get("/metrics");
   assert.equal(status, 200);
   assert.equal(type, "text/plain; version=0.0.4; charset=utf-8");
@@ -112,7 +112,7 @@ test("Prometheus reads numbers of the platform, without names or secrets", async
   assert.doesNotMatch(body, /secret|OWNER|mine/);
 });
 
-test("whoever brings the owner's key as name and password reads the series of endpoints too, and nobody else", async () => {
+test("endpoints' series are readable only with the owner's key as user name and password", async () => {
   const cloudwatch = new CloudWatchClient(client(platform));
   const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
   // Whichever minute is the last whole one when it is asked for.
@@ -155,7 +155,7 @@ async function deploy(name: string): Promise<void> {
   sagemaker.destroy();
 }
 
-test("a browser of this machine gets figures at /, and names and reasons with the owner's key", async () => {
+test("a local browser gets counts at /, and names and reasons with the owner's key", async () => {
   await deploy("tenant-a");
   const owner = { ...browser, ...basic(key.accessKeyId, key.secretAccessKey) };
   let page = await get("/", owner);
@@ -177,7 +177,7 @@ test("a browser of this machine gets figures at /, and names and reasons with th
   assert.match(headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-/);
 });
 
-test("clients that do not ask for HTML get S3's answer at /, signed or not", async () => {
+test("clients that do not accept HTML get S3's response at /, signed or not", async () => {
   for (const headers of [{}, { accept: "*/*" }]) {
     const { status, type, body } = await get("/", headers);
     assert.deepEqual([status, type], [403, "application/xml"]);
@@ -187,7 +187,7 @@ test("clients that do not ask for HTML get S3's answer at /, signed or not", asy
   assert.deepEqual(listed.Buckets ?? [], []);
 });
 
-test("what is signed is S3's, whatever the bucket is called", async () => {
+test("a signed request goes to S3, whatever the bucket's name", async () => {
   const asked = new S3Client({ ...client(platform), forcePathStyle: true }).send(
     new GetObjectCommand({ Bucket: "metrics", Key: "x" }),
   );
@@ -196,14 +196,14 @@ test("what is signed is S3's, whatever the bucket is called", async () => {
   assert.equal((await get("/ping", {}, "PUT")).status, 403);
 });
 
-test("pages of other sites and unknown Hosts get none of them", async () => {
+test("foreign web pages and unknown Host headers get no public page", async () => {
   for (const path of ["/", "/ping", "/health", "/metrics"]) {
     assert.equal((await get(path, { ...browser, host: "evil.example" })).status, 403);
     assert.equal((await get(path, { ...browser, "sec-fetch-site": "cross-site" })).status, 403);
   }
 });
 
-test("the link of an error shows its endpoint's last lines, and nothing else to anybody else", async () => {
+test("the log link of an error shows its endpoint's last lines, and requires its token", async () => {
   const links = createLogLinks({ url: platform.url, secret: () => secret, clock: systemClock });
   const { pathname, search, hash } = new URL(links.linkTo(group));
   assert.equal(hash, `#logEventViewer:group=${group}`);

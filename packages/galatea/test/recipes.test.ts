@@ -56,7 +56,7 @@ const noGpus = {
   [Symbol.asyncDispose]: () => Promise.resolve(),
 };
 
-test("a flag is one row: it is parsed, bounded, in the help, and its option has its name and type", () => {
+test("a flag is one row: it is parsed, checked against its limits, in the help, and its option has its name and type", () => {
   const { options } = parseFlags(["--repeat-times=3"], flags);
   const times: number = options.repeatTimes;
   assert.deepEqual([times, parseFlags([], flags).options.repeatTimes], [3, 2]);
@@ -68,7 +68,7 @@ test("a flag is one row: it is parsed, bounded, in the help, and its option has 
   assert.match(commandHelp({ ...command, flags }), /^ {2}--repeat-times=TIMES +how often `repeat` repeats \(2\)$/m);
 });
 
-test("a command is its work and one row: its flags are parsed, further arguments are refused, and the help has it", async () => {
+test("a command is its function and one row: its flags are parsed, extra arguments are rejected, and the help lists it", async () => {
   const row = command({
     name: "greet",
     summary: "greet somebody",
@@ -83,7 +83,7 @@ test("a command is its work and one row: its flags are parsed, further arguments
   assert.match(commandHelp(row), /^Usage: galatea greet NAME \[options\]$/m);
 });
 
-test("a backend is its folder and one row: it serves a model, and validate knows it", async (t) => {
+test("a backend is its folder and one row: it serves a model, and validate supports it", async (t) => {
   const { models, data } = await repository(t);
   const words = [`--model-repository=${models}`, "--http-port=0", "--allow-grpc=false", "--allow-metrics=false"];
   const parsed = parseFlags(words, flags);

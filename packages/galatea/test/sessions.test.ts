@@ -9,7 +9,7 @@ const later = "2999-01-01T00:00:00Z";
 const open = (bench: StreamBench, id: string, expires = later) =>
   bench.invoke("e", { opens: `${id}; Expires=${expires}` }, { SessionId: "NEW_SESSION" });
 
-test("requests of a session go to the instance that opened it, streams too, until the model closes it", async () => {
+test("requests and streams of a session go to the instance that opened it, until the model closes it", async () => {
   await using bench = await StreamBench.open();
   await bench.deployMany("e", 3, "one");
   const pids: string[] = [];
@@ -33,7 +33,7 @@ test("requests of a session go to the instance that opened it, streams too, unti
   await bench.invoke("e", {}, { SessionId: "s2" });
 });
 
-test("what is no session, what is over, and what is on another variant is refused in words", async () => {
+test("an unknown, a closed, and another variant's session id are rejected with the reason", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   await open(bench, "s1", "2001-01-01T00:00:00Z");
@@ -58,7 +58,7 @@ test("what is no session, what is over, and what is on another variant is refuse
   assert.deepEqual([plain.NewSessionId, plain.ClosedSessionId], [undefined, undefined]);
 });
 
-test("an instance that an update takes away takes its sessions along", async () => {
+test("sessions end with an instance that an update removes", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   await open(bench, "s1");

@@ -39,7 +39,7 @@ const changesOf = ({ activities }: Awaited<ReturnType<typeof simulateScaling>>) 
     .filter(({ notScaled }) => notScaled === null)
     .map(({ startMs, description }) => [Math.floor(startMs / 60_000), Number(/\d+/.exec(description)?.[0])]);
 
-test("a plan that ends while instances start or end is simulated to its end", async () => {
+test("a load plan that ends while instances start or end is simulated to its end", async () => {
   const policy = { TargetValue: 300, ...predefined, ScaleOutCooldown: 60, ScaleInCooldown: 120 };
   const simulation = await simulateScaling(asked("0-5m:4rps,5m-15m:20rps,15m-30m:2rps", policy, { maxCapacity: 4 }));
   assert.deepEqual(changesOf(simulation), [
@@ -48,7 +48,7 @@ test("a plan that ends while instances start or end is simulated to its end", as
   ]);
 });
 
-test("a load that grows and shrinks: out by what it takes and no further, in when it has been over for a quarter of an hour", async () => {
+test("under a growing and shrinking load the simulation scales out as needed, and in after fifteen minutes of low load", async () => {
   const policy = { TargetValue: 600, ...predefined, ScaleInCooldown: 300, ScaleOutCooldown: 60 };
   const simulation = await simulateScaling(asked("0-5m:5rps,5m-20m:50rps,20m-1h:5rps", policy));
   assert.deepEqual(changesOf(simulation), [
@@ -60,7 +60,7 @@ test("a load that grows and shrinks: out by what it takes and no further, in whe
   assert.equal(simulation.minutes[12]?.metric, 600);
 });
 
-test("a customised metric of a recorded series, which several instances shared", async () => {
+test("a customized metric is simulated from a recorded series that several instances shared", async () => {
   const lines = Array.from({ length: 40 }, (_, index) => `${1_700_000_000 + index * 60},${index < 10 ? 20 : 75}`);
   const table = readTable(["time,value", ...lines].join("\n"));
   const dimensions = [{ Name: "EndpointName", Value: "e" }];
@@ -97,7 +97,7 @@ test("a metric in points of ten seconds scales out within a minute, and in after
   assert.ok((back?.startMs ?? 0) >= 45 * 60_000, `in at ${back?.startMs}`);
 });
 
-test("a step policy with the alarm that runs it, and without", async () => {
+test("a step policy is simulated with its alarm, and without", async () => {
   const policy = {
     AdjustmentType: "ChangeInCapacity",
     StepAdjustments: [{ MetricIntervalLowerBound: 0, ScalingAdjustment: 2 }],
@@ -117,7 +117,7 @@ test("a step policy with the alarm that runs it, and without", async () => {
   await assert.rejects(simulateScaling(asked("0-5m:10rps", policy)), { message: /needs the alarm that runs it/ });
 });
 
-test("property: whatever is asked, instances stay within their bounds, cooldowns hold, and a steady load ends in a steady count", async () => {
+test("property: for any load instances stay within their limits, cooldowns hold, and a constant load ends in a constant count", async () => {
   const part = fc.record({ minutes: fc.integer({ min: 1, max: 30 }), rate: fc.integer({ min: 0, max: 200 }) });
   const arbitrary = fc.record({
     parts: fc.array(part, { minLength: 1, maxLength: 5 }),
@@ -174,7 +174,7 @@ test("property: whatever is asked, instances stay within their bounds, cooldowns
   );
 });
 
-test("plans and series that cannot be read are refused with what is wrong", () => {
+test("invalid plans and series are rejected with the reason", () => {
   const refused = (read: () => unknown, message: RegExp) =>
     assert.throws(read, (error) => error instanceof LoadError && message.test(error.message));
   refused(() => parsePlan("soon"), /'soon' is not like 5m-20m:200rps/);
@@ -195,7 +195,7 @@ test("plans and series that cannot be read are refused with what is wrong", () =
   refused(() => points('[{"time":1,"m1":-1}]', "m1"), /datapoint 1 of the series is not a time and a number/);
 });
 
-test("series are read as CSV and in the forms of CloudWatch's answers, a metric and several", () => {
+test("series are read as CSV and as CloudWatch responses with one metric or several", () => {
   const [start, next] = ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"];
   const [startMs, nextMs] = [Date.parse(start), Date.parse(next)];
   for (const text of [
@@ -251,7 +251,7 @@ test("series are read as CSV and in the forms of CloudWatch's answers, a metric 
   assert.deepEqual([ramp.at(5000), ramp.at(15_000), ramp.at(25_000)], [50, 0, 1]);
 });
 
-test("the command prints graphs, and says what is wrong with a plan or a policy", async () => {
+test("the command prints graphs, and reports errors in a plan or a policy", async () => {
   const directory = await mkdtemp(join(tmpdir(), "simulate-"));
   try {
     const policy = join(directory, "policy.json");
@@ -276,7 +276,7 @@ test("the command prints graphs, and says what is wrong with a plan or a policy"
   }
 });
 
-test("the graphs of no decisions at all, and of a long series, have the same width", async () => {
+test("graphs without decisions and graphs of a long series have the same width", async () => {
   const policy = { TargetValue: 600, ...predefined };
   for (const plan of ["0-1m:1rps", "0-20h:1rps"]) {
     const simulation = await simulateScaling(asked(plan, policy));

@@ -5,7 +5,7 @@ import { DeleteEndpointCommand } from "@aws-sdk/client-sagemaker";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { RunningPlatform } from "./running-platform-fixture.ts";
 
-test("each state of an endpoint is a line on stderr, a failure a warning with its reason, and stdout has the summary alone", async () => {
+test("each state of an endpoint is a line on stderr, a failure is a warning with its reason, and stdout has only the summary", async () => {
   await using platform = await RunningPlatform.open();
   const logged = (pattern: RegExp) => eventually(() => pattern.test(platform.stderr));
   await platform.createEndpoint("mine");

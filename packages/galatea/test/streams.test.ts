@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { StreamBench } from "./streams-fixture.ts";
 
-test("the first part leaves before the last is made, with what the container says of its answer", async () => {
+test("the first chunk is sent before the last one exists, with the container's response headers", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] }, { Accept: "text/y" });
@@ -27,7 +27,7 @@ test("the first part leaves before the last is made, with what the container say
   assert.ok(model > 0 && Math.abs(model + overhead - first) < 1, `${model} + ${overhead} = ${first}`);
 });
 
-test("what fails before the first part is an error as of any invocation", async () => {
+test("a failure before the first chunk is the same error as of InvokeEndpoint", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const refused = bench.ask("e", { status: 400, parts: ["no"] });
@@ -38,7 +38,7 @@ test("what fails before the first part is an error as of any invocation", async 
   assert.equal(bench.samples.get("MidStreamErrors"), undefined);
 });
 
-test("a container that dies amidst its answer is a ModelStreamError behind the parts that came", async () => {
+test("a container that dies during its response ends the stream with a ModelStreamError after the chunks sent", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], ends: "dies" });
@@ -49,7 +49,7 @@ test("a container that dies amidst its answer is a ModelStreamError behind the p
   assert.deepEqual(bench.samples.get("InvocationModelErrors"), [1]);
 });
 
-test("a silent stream outlives the time of connections without progress and ends with its own limit", async () => {
+test("a silent stream outlives the idle connection timeout and ends at its own limit", async () => {
   await using bench = await StreamBench.open({ streamMsMax: 4000 }, 100);
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true });
@@ -58,7 +58,7 @@ test("a silent stream outlives the time of connections without progress and ends
   await eventually(() => bench.printed.includes("cut 5"));
 });
 
-test("a client that leaves ends the container's work, which is nobody's error", async () => {
+test("a client that disconnects cancels the container's work, which counts no error", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true });
@@ -70,7 +70,7 @@ test("a client that leaves ends the container's work, which is nobody's error", 
   assert.deepEqual(bench.samples.get("InvocationModelErrors"), [0]);
 });
 
-test("a client that does not read holds the container up, and one that is reset lets it go", async () => {
+test("a client that does not read applies back-pressure to the container until it disconnects", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const asked = request(`${bench.url}/endpoints/e/invocations-response-stream`, { method: "POST" });
@@ -85,7 +85,7 @@ test("a client that does not read holds the container up, and one that is reset 
   assert.ok(sentBytes < 16 * 2 ** 20, `${sentBytes} were sent to nobody`);
 });
 
-test("a million chunks of one byte are all there, in few events", async () => {
+test("a million chunks of one byte arrive completely in few events", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { tiny: true });
@@ -108,7 +108,7 @@ test("the last container of a pipeline streams", async () => {
   assert.deepEqual(await stream.rest(), ["second"]);
 });
 
-test("an instance that an update takes away ends its streams before it goes", async () => {
+test("an instance that an update removes finishes its streams before it ends", async () => {
   await using bench = await StreamBench.open();
   await bench.deploy("e", "one");
   await bench.configure("next", 1, "two");
@@ -126,7 +126,7 @@ test("an instance that an update takes away ends its streams before it goes", as
   assert.deepEqual(await stream.rest(), ["second"]);
 });
 
-test("a platform that stops waits for its streams, and cuts them off when its time is over", async () => {
+test("a platform that stops waits for its streams, and aborts them at its time limit", async () => {
   await using bench = await StreamBench.open();
   // A signal lets all streams of a container go on.
   await bench.deploy("e", "one");

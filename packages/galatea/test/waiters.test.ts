@@ -55,7 +55,7 @@ async function describeDeletion(
   assert.match(await waited, /^HTTP\/1.1 400 [^]*\r\nContent-Length: [^]*Could not find/i);
 }
 
-test("a waiter's DescribeEndpoint is answered when the endpoint is gone, everybody else's at once", async () => {
+test("DescribeEndpoint of an SDK waiter is answered when the endpoint is deleted, others at once", async () => {
   await using bench = await TrafficBench.open();
   await using api = await serve(bench);
   await bench.deploy("e", [{ name: "v" }]);
@@ -66,7 +66,7 @@ test("a waiter's DescribeEndpoint is answered when the endpoint is gone, everybo
   );
 });
 
-test("a waiter's DescribeInferenceComponent is answered when the component is gone, everybody else's at once", async () => {
+test("DescribeInferenceComponent of an SDK waiter is answered when the component is deleted, others at once", async () => {
   await using bench = await TrafficBench.open();
   await using api = await serve(bench);
   await deployShared(bench, "both");

@@ -16,7 +16,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 const owner = { accountId: "000000000000", region: "us-east-1" };
 
-test("each limit of an account is refused as ResourceLimitExceeded, with the limit, the utilization and the request", async () => {
+test("a request over a limit of the account gets ResourceLimitExceeded with limit, utilization and request", async () => {
   const path = join(root, "records.db");
   await using documents = await openDocuments({ path, logger: silentLogger });
   await using hosting = await Hosting.open({
@@ -56,7 +56,7 @@ test("each limit of an account is refused as ResourceLimitExceeded, with the lim
   }
 });
 
-test("containers are counted over all instances of endpoints and transform jobs, whatever is being written", async () => {
+test("containers are counted over all instances of endpoints and transform jobs, also during writes", async () => {
   await using hosting = await Hosting.open({
     documents: new MemoryDocuments(new DocumentMemory()),
     limits: { ...hostingLimits, containersMax: 8 },
@@ -88,7 +88,7 @@ test("containers are counted over all instances of endpoints and transform jobs,
   assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
 });
 
-test("an endpoint that the node has no memory for is refused with how much is missing", async () => {
+test("an endpoint that exceeds the node's memory is rejected with the missing amount", async () => {
   const gibi = 2 ** 30;
   await using hosting = await Hosting.open({
     documents: new MemoryDocuments(new DocumentMemory()),

@@ -75,7 +75,7 @@ async function status(port: number, headers: Record<string, string>): Promise<re
   return [response.statusCode, JSON.parse(await text(response)).message];
 }
 
-test("clients without the token, or of another version, are refused with a sentence", async () => {
+test("clients without the token or with another protocol version are rejected with the reason", async () => {
   await using world = await openWorld();
   await using server = world.server;
   const authorization = `Bearer ${token}`;
@@ -103,7 +103,7 @@ test("clients without the token, or of another version, are refused with a sente
   );
 });
 
-test("an agent that ends fails its requests, makes its instances unhealthy, and is found again with them", async () => {
+test("when an agent ends, its requests fail and its instances are unhealthy until it is back with them", async () => {
   await using world = await openWorld();
   const { container, events } = await started(world);
   const held = container.invoke(asked("hold"));
@@ -121,7 +121,7 @@ test("an agent that ends fails its requests, makes its instances unhealthy, and 
   assert.equal(await text((await container.invoke(asked("echo"))).body), "question");
 });
 
-test("instances that are gone when their agent is there again have ended", async () => {
+test("instances that a returning agent no longer has are reported as ended", async () => {
   await using world = await openWorld();
   const { instance, events } = await started(world);
   await world.server[Symbol.asyncDispose]();
@@ -131,7 +131,7 @@ test("instances that are gone when their agent is there again have ended", async
   assert.equal(instance.view.isInService, false);
 });
 
-test("a client that leaves gives up the models that it held, and a lease that is over is no lease", async () => {
+test("a disconnected client releases its pinned models, and an expired lease is rejected", async () => {
   await using world = await openWorld();
   await using server = world.server;
   await world.local.putModel("a.tar.gz", "weights");

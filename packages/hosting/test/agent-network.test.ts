@@ -119,7 +119,7 @@ instanceAgentContract("agent over TLS, far away, in fragments of 700 bytes", asy
   };
 });
 
-test("a machine that vanishes with its connections open fails all that waits for it, and is found again", async () => {
+test("calls to a machine that vanishes without closing connections fail, and the client reconnects when it returns", async () => {
   await using world = await openWorld();
   const { network } = world;
   const { instance, container, hasLine } = await started(world);
@@ -141,7 +141,7 @@ test("a machine that vanishes with its connections open fails all that waits for
   assert.equal(await echo(container), "question");
 });
 
-test("an agent that only stalls is unhealthy meanwhile, and the responses that it owes arrive", async () => {
+test("an agent that stalls is unhealthy meanwhile, and its pending responses arrive afterwards", async () => {
   await using world = await openWorld();
   const { network } = world;
   const { container } = await started(world);
@@ -156,7 +156,7 @@ test("an agent that only stalls is unhealthy meanwhile, and the responses that i
   body.destroy();
 });
 
-test("an agent that stalls for longer than the limit fails what waits for it, although it accepts connections", async () => {
+test("calls to an agent that stalls beyond the limit fail, although it accepts connections", async () => {
   await using world = await openWorld({ limits: { stallMsMax: 1000 } });
   const { network } = world;
   const { client, container, hasLine } = await started(world);
@@ -209,7 +209,7 @@ test("a call whose response is lost is repeated: one instance is started, delete
   assert.equal(wasDeleted, false);
 });
 
-test("property: whatever the network does meanwhile, every call ends, and client and agent agree afterwards", async () => {
+test("property: under any network faults every call ends, and client and agent agree afterwards", async () => {
   const faults = fc.array(
     fc.record({
       do: fc.constantFrom("cut" as const, "silence" as const, "refuse" as const, "slow" as const),
@@ -281,7 +281,7 @@ test("property: whatever the network does meanwhile, every call ends, and client
   assert.ok(network.connectionCount < 40, "connections of failed calls are closed");
 });
 
-test("certificates that do not fit are refused before anything is sent, with the reason", async () => {
+test("invalid certificates are rejected with the reason before any request is sent", async () => {
   const cases: readonly (readonly [offered: Certificate | null, trust: AgentTlsOptions | null, reason: RegExp])[] = [
     [certificate, trustIn(certificateFrom(-dayMs, dayMs)), /self-signed certificate|unable to verify/],
     [certificateFrom(-dayMs, dayMs, "another.name"), null, /altnames/],
@@ -305,7 +305,7 @@ test("certificates that do not fit are refused before anything is sent, with the
   await assert.rejects(AgentServer.open({ ...options, certificate: null }), /0\.0\.0\.0.* only with a certificate/);
 });
 
-test("a certificate is replaced under open connections, for clients that trust the old and the new one", async () => {
+test("a certificate is replaced while connections are open, for clients that trust both", async () => {
   await using world = await openWorld();
   const next = certificateFrom(-dayMs, dayMs);
   const { container } = await started(world);
@@ -318,7 +318,7 @@ test("a certificate is replaced under open connections, for clients that trust t
   assert.equal(instances.length, 1);
 });
 
-test("times of an agent whose clocks are years off are by the client's clock", async () => {
+test("timestamps of an agent whose clock is years off are converted to the client's clock", async () => {
   const offMs = 5 * 365 * dayMs;
   const agentClock: Clock = {
     ...systemClock,
@@ -341,7 +341,7 @@ test("times of an agent whose clocks are years off are by the client's clock", a
   near((await client.state()).instances[0]?.containers[0]?.models[0]?.usedNs);
 });
 
-test("the kernel probes idle connections of clients: the lease of a machine that has vanished ends", async () => {
+test("TCP keep-alive detects a vanished client, and its lease ends", async () => {
   await using world = await openWorld();
   await world.local.putModel("a.tar.gz", "weights");
   const { container } = await started(world, "many");

@@ -225,7 +225,7 @@ class FailingMemory extends DocumentMemory {
   }
 }
 
-test("a disk that is full for a while when a request has ended delays what is told of it, and loses nothing", async () => {
+test("a disk that is full when a request ends delays its outcome and loses nothing", async () => {
   const documents = new FailingMemory();
   await using bench = await AsyncBench.open({ documents });
   await bench.deploy("q", topics);
@@ -237,7 +237,7 @@ test("a disk that is full for a while when a request has ended delays what is to
   assert.equal(await runsIn(bench.directory), 1);
 });
 
-test("a record that the disk does not give is read again, and one that it never gives is left for the next start and holds nobody up", async () => {
+test("a record that cannot be read is retried, and one that stays unreadable is left for the next start and blocks no other", async () => {
   const documents = new FailingMemory();
   let left;
   {

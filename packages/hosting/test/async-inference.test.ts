@@ -13,7 +13,7 @@ const topics = {
   ErrorTopic: "arn:aws:sns:us-east-1:000000000000:bad",
 };
 
-test("a request's answer goes to S3 with its type, one of an object and one of the request itself, and its topic is told", async () => {
+test("responses to an input object and to an inline request are stored in S3 with their content type, and the topic is notified", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: topics } });
   const inputUrl = await bench.put("in/one", "hello from S3");
@@ -59,7 +59,7 @@ test("a request's answer goes to S3 with its type, one of an object and one of t
   assert.equal(bench.sums.get("q v Invocations"), undefined);
 });
 
-test("an input's content type is the call's, else its object's; S3's default type of an object counts as none", async () => {
+test("an input's content type is the call's, or else its object's; S3's default type counts as none", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   const received = async (inputUrl: string, headers: Record<string, string>) => {
@@ -76,7 +76,7 @@ test("an input's content type is the call's, else its object's; S3's default typ
   assert.equal(await received(long, {}), "text/csv; header=absent");
 });
 
-test("what fails leaves what the model said in its failure object, and its topic is told why", async () => {
+test("a failed request has a failure object with the model's response, and its topic is notified with the reason", async () => {
   await using bench = await AsyncBench.open();
   const included = { IncludeInferenceResponseIn: ["ERROR_NOTIFICATION_TOPIC", "SUCCESS_NOTIFICATION_TOPIC"] };
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: { ...topics, ...included } } });
@@ -105,7 +105,7 @@ test("what fails leaves what the model said in its failure object, and its topic
   assert.equal((JSON.parse(Buffer.from(told.content, "base64").toString()) as { said: string }).said, "fine");
 });
 
-test("a container that ends under a request has it run again, and one that ends each time fails it at the third", async () => {
+test("a request whose container ends runs again, and fails when the third container ends", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   const failed = await bench.result(await bench.ask("q", "die"));
@@ -115,7 +115,7 @@ test("a container that ends under a request has it run again, and one that ends 
   assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
 });
 
-test("an instance has as many requests at once as its endpoint says, and long answers stream", async () => {
+test("an instance runs as many requests as its endpoint allows, and long responses are streamed", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 3 } });
   const tickets = await Promise.all(Array.from({ length: 12 }, () => bench.ask("q", "hold go")));
@@ -131,7 +131,7 @@ test("an instance has as many requests at once as its endpoint says, and long an
   assert.equal(long.text.length, 5 * 2 ** 20);
 });
 
-test("an endpoint without an instance keeps its queue and says so; it is worked off when it has one", async () => {
+test("an endpoint without instances keeps its queue and reports its backlog, which is processed once it has one", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   await bench.resize("q", 0);
@@ -143,7 +143,7 @@ test("an endpoint without an instance keeps its queue and says so; it is worked 
   for (const ticket of tickets) assert.equal((await bench.result(ticket)).ok, true);
 });
 
-test("what waits too long expires, what a deleted endpoint leaves is told, and a full queue refuses", async () => {
+test("queued requests expire, those of a deleted endpoint are notified as failed, and a full queue rejects", async () => {
   await using bench = await AsyncBench.open({ limits: { requestsMax: 3 } });
   await bench.deploy("q");
   await bench.resize("q", 0);
@@ -161,7 +161,7 @@ test("what waits too long expires, what a deleted endpoint leaves is told, and a
   await assert.rejects(bench.ask("q", "fine"), /Endpoint q of account 000000000000 not found/);
 });
 
-test("endpoints answer in the way of their kind alone", async () => {
+test("an asynchronous endpoint rejects real-time requests and names InvokeEndpointAsync", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   await assert.rejects(
@@ -170,7 +170,7 @@ test("endpoints answer in the way of their kind alone", async () => {
   );
 });
 
-test("queues have their turns: a long one holds up no other", async () => {
+test("queues take turns: a long queue does not delay another", async () => {
   await using bench = await AsyncBench.open({ limits: { runningMax: 1 } });
   await Promise.all([bench.deploy("long"), bench.deploy("short")]);
   const first = await bench.ask("long", "hold go");
@@ -190,7 +190,7 @@ test("queues have their turns: a long one holds up no other", async () => {
   assert.ok(["hslsllll", "hlslslll"].includes(order), order);
 });
 
-test("a disk that is full for a while when an answer is stored has the request run again later", async () => {
+test("a request whose response finds the disk full runs again later", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   const refusalsLeft = refusePuts(bench, 2);
@@ -200,7 +200,7 @@ test("a disk that is full for a while when an answer is stored has the request r
   assert.deepEqual([refusalsLeft(), runs], [0, 3]);
 });
 
-test("a disk that is full for a while when a failure is stored costs time, and neither the failure nor a wrong count", async () => {
+test("a disk that is full when a failure is stored delays it, and neither loses it nor miscounts it", async () => {
   const absent = { ErrorTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
   await using bench = await AsyncBench.open();
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: absent } });

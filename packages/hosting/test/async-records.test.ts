@@ -10,7 +10,7 @@ import { AsyncBench, bucket, paths } from "./async-fixture.ts";
 const logged = ({ logs }: AsyncBench) =>
   [...logs].flatMap(([stream, text]) => (/^v\/[^/]+\/data-log$/.test(stream) ? text.trimEnd().split("\n") : []));
 
-test("each invocation is a line of its instance's data-log, in SageMaker's words", async () => {
+test("each invocation is a line of its instance's data-log, in SageMaker's format", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   await bench.result(await bench.ask("q", "fine", { inferenceId: "good" }));
@@ -38,7 +38,7 @@ test("each invocation is a line of its instance's data-log, in SageMaker's words
   assert.match(bench.logs.get("v/data-log") ?? "", /Unable to download the input s3:\/\/results\/nothing: NoSuchKey/);
 });
 
-test("each metric of a request counts what it says, once", async () => {
+test("each metric of a request is counted once", async () => {
   await using bench = await AsyncBench.open();
   const topics = { SuccessTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: topics } });
@@ -66,7 +66,7 @@ test("each metric of a request counts what it says, once", async () => {
   assert.ok((sum("TotalProcessingTime") ?? -1) >= (sum("TimeInBacklog") ?? 0));
 });
 
-test("a queue's metrics: none without requests, and those of a backlog that nobody works off", async () => {
+test("a queue has no metrics without requests, and backlog metrics while no instance processes it", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   await bench.resize("q", 0);
@@ -82,7 +82,7 @@ test("a queue's metrics: none without requests, and those of a backlog that nobo
   assert.equal(sum("ApproximateBacklogSizePerInstance"), perInstance);
 });
 
-test("two requests of one InferenceId are two, each with places of its own", async () => {
+test("two requests with one InferenceId are separate, each with its own output locations", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q");
   const tickets = await Promise.all(["one", "two"].map((word) => bench.ask("q", word, { inferenceId: "same" })));
@@ -97,7 +97,7 @@ test("two requests of one InferenceId are two, each with places of its own", asy
   assert.ok(tickets.every(({ inferenceId }) => inferenceId === "same"));
 });
 
-test("an input that is too long, and a bucket for answers that is not there, fail their request alone", async () => {
+test("an input that is too long and a missing output bucket fail only their request", async () => {
   await using bench = await AsyncBench.open({ limits: { bodyBytesMax: 1000 } });
   await bench.deploy("q");
   await bench.deploy("nowhere", { OutputConfig: { ...paths, S3OutputPath: "s3://no-such-bucket/out" } });
@@ -112,7 +112,7 @@ test("an input that is too long, and a bucket for answers that is not there, fai
   assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
 });
 
-test("an instance that a scale-in takes away answers what it has; nothing of it runs twice", async () => {
+test("an instance removed by a scale-in finishes its requests; none runs twice", async () => {
   await using bench = await AsyncBench.open();
   await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 1 } }, 2);
   const tickets = await Promise.all([bench.ask("q", "hold go"), bench.ask("q", "hold go")]);

@@ -38,7 +38,7 @@ async function linesBelow(
   return (await Promise.all(lines)).flat();
 }
 
-test("what an endpoint is asked and answers is in files by variant and hour; another configuration ends it", async () => {
+test("an endpoint's requests and responses are captured in files by variant and hour, until another configuration ends the capture", async () => {
   await using bench = await TrafficBench.open();
   await bench.store.createBucket("captured");
   await bench.deploy("watched", [{ name: "a" }, { name: "b" }], { dataCapture: all });
@@ -67,7 +67,7 @@ test("what an endpoint is asked and answers is in files by variant and hour; ano
   assert.deepEqual(bench.hosting.mirrorStatistics, { callCount: 0, bytes: 0, lost: none });
 });
 
-test("what was captured before an endpoint is deleted is written, and a bucket that is not there fails nobody", async () => {
+test("data captured before an endpoint's deletion is written, and a missing bucket fails no request", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("early", [{ name: "a" }], { dataCapture: all });
   await bench.ask("early", "before there is a bucket");
@@ -77,7 +77,7 @@ test("what was captured before an endpoint is deleted is written, and a bucket t
   await until("it is written", async () => (await linesBelow(bench, "of/early/a/")).length === 1);
 });
 
-test("of a pipeline what the first container is asked and the last one answers; long bodies pass and are captured whole", async () => {
+test("a pipeline captures the first container's request and the last one's response; long bodies are captured completely", async () => {
   await using bench = await PipelineBench.open();
   await bench.store.createBucket("captured");
   const containers = ["first", "last"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));

@@ -5,7 +5,7 @@ import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory } from "../src/records/index.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
-test("requests in flight are a metric in points of ten seconds, of endpoints that are asked", async () => {
+test("endpoints with requests have a metric of requests in flight with a period of ten seconds", async () => {
   const series = new InMemoryMetricStore({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
   await using bench = await TrafficBench.open(new DocumentMemory(), series);
   await bench.deploy("asked", [{ name: "v" }]);

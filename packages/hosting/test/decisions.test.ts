@@ -9,7 +9,7 @@ import { parseS3Uri } from "../src/definitions/s3-uri.ts";
 
 const gibi = 2 ** 30;
 
-test("the least busy instance is chosen, and of equals each alike; at random each alike", () => {
+test("the least busy instance is chosen, equals with equal probability; RANDOM chooses each with equal probability", () => {
   const instances = [
     { id: "a", inFlightCount: 1 },
     { id: "b", inFlightCount: 2 },
@@ -38,7 +38,7 @@ test("instance types have their published sizes, clipped to the node", () => {
   assert.deepEqual(instanceTypeBudget("ml.z9.large", node), { vcpuCount: 4, memoryBytes: 9 * gibi, ...shared });
 });
 
-test("images of every account, region and tag are known by their repository, others are nobody's", () => {
+test("images of any account, region and tag are recognised by their repository; others are unknown", () => {
   const registry = "785573368785.dkr.ecr.us-east-1.amazonaws.com";
   for (const image of [
     `${registry}/sagemaker-tritonserver:23.03-py3`,
@@ -62,7 +62,7 @@ test("images of every account, region and tag are known by their repository, oth
   assert.match(unsupportedImageText("mine:1"), /The image mine:1 cannot be run here.*sagemaker-scikit-learn/);
 });
 
-test("names of places and resources are read and written", () => {
+test("S3 URIs and ARNs are parsed and formatted", () => {
   const owner = { region: "us-east-1", accountId: "000000000000" };
   const arn = hostingArn("endpoint-config", "My-Config", owner);
   assert.equal(arn, "arn:aws:sagemaker:us-east-1:000000000000:endpoint-config/my-config");

@@ -14,7 +14,7 @@ async function statuses(bench: TrafficBench, after = 0) {
   return found.map(({ change }) => [change.endpointName, change.before, change.status, change.reason]);
 }
 
-test("state changes are kept in their order, over a restart, until the endpoint is gone and after it", async () => {
+test("state changes are kept in order, also after a restart and after the endpoint's deletion", async () => {
   const documents = new DocumentMemory();
   const expected: unknown[] = [
     ["e", null, "Creating", null],
@@ -54,7 +54,7 @@ test("state changes are kept in their order, over a restart, until the endpoint 
   ]);
 });
 
-test("an endpoint that fails tells why, and what was not recorded is not told", async () => {
+test("a failed endpoint reports the reason, and changes that were not recorded are not reported", async () => {
   const documents = new DocumentMemory();
   await using bench = await TrafficBench.open(documents);
   await bench.deploy("broken", [{ name: "v", isBroken: true }]);
@@ -67,7 +67,7 @@ test("an endpoint that fails tells why, and what was not recorded is not told", 
   assert.equal((await statuses(bench)).length, 2);
 });
 
-test("waiting for an endpoint goes on beyond the steps of an update, until the state stays", async () => {
+test("waiting for an endpoint continues through the steps of an update until the state is final", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("e", [{ name: "v" }]);
   await bench.configure("f", [{ name: "w" }]);

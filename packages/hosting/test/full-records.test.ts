@@ -18,7 +18,7 @@ class FullMemory extends DocumentMemory {
   }
 }
 
-test("an endpoint comes into service, and goes, where the disk is full just when that is recorded", async () => {
+test("an endpoint comes into service and is deleted although the disk is full at the moment of the record", async () => {
   const documents = new FullMemory();
   await using bench = await TrafficBench.open(documents);
   documents.failing = (change) => change.do === "put" && change.body.includes('"at":"InService"');
@@ -37,7 +37,7 @@ test("an endpoint comes into service, and goes, where the disk is full just when
   assert.equal(documents.failing, null);
 });
 
-test("an inference component comes into service, and goes, where the disk is full just when that is recorded", async () => {
+test("an inference component comes into service and is deleted although the disk is full at the moment of the record", async () => {
   const documents = new FullMemory();
   await using bench = await TrafficBench.open(documents);
   await deployShared(bench, "shared");
@@ -55,7 +55,7 @@ test("an inference component comes into service, and goes, where the disk is ful
   assert.equal(documents.failing, null);
 });
 
-test("an endpoint whose instance's key cannot be recorded fails with the reason, and leaves nothing that runs", async () => {
+test("an endpoint whose instance key cannot be recorded fails with the reason and leaves no process", async () => {
   const documents = new FullMemory();
   await using bench = await TrafficBench.open(documents);
   documents.failing = (change) => change.do === "put" && change.kind === "instance-key";
@@ -70,7 +70,7 @@ test("an endpoint whose instance's key cannot be recorded fails with the reason,
   assert.deepEqual(bench.running(), []);
 });
 
-test("an instance has one recorded key while it exists, and a start removes those that a killed platform has left", async () => {
+test("an instance has one recorded key while it exists, and a start removes keys that a killed platform left", async () => {
   const documents = new DocumentMemory();
   const left = { kind: "instance-key", key: "i-1/primary", expects: "absent" } as const;
   documents.write([

@@ -37,7 +37,7 @@ const modelOf = (name: string, url = `s3://models/${name}.tar.gz`, tags: { Key: 
   tags,
 });
 
-test("of two models that are created with one name at the same time one is", async () => {
+test("only one of two concurrent CreateModel calls with one name succeeds", async () => {
   await using hosting = await open(new MemoryDocuments());
   const outcomes = await Promise.allSettled([
     hosting.catalog.createModel(modelOf("m")),
@@ -48,7 +48,7 @@ test("of two models that are created with one name at the same time one is", asy
   assert.match(String(refused?.reason), /Cannot create already existing model "arn:aws:sagemaker:.*:model\/m"/);
 });
 
-test("models that are created at the same time do not exceed their limit together, and a place is free after a deletion", async () => {
+test("concurrent CreateModel calls do not exceed the limit, and a deletion allows one more", async () => {
   await using hosting = await open(new MemoryDocuments(), { modelsMax: 3 });
   const names = ["a", "b", "c", "d", "e"];
   const outcomes = await Promise.allSettled(names.map((name) => hosting.catalog.createModel(modelOf(name))));
@@ -81,7 +81,7 @@ test("a model and its tags are recorded together or not at all, and are deleted 
   assert.deepEqual(await hosting.catalog.tags(arn), []);
 });
 
-test("tags that are added at the same time are all there", async () => {
+test("tags that are added concurrently are all kept", async () => {
   await using hosting = await open(new MemoryDocuments());
   const { arn } = await hosting.catalog.createModel(modelOf("m"));
   const keys = Array.from({ length: 8 }, (_, index) => `k${index}`);
@@ -89,7 +89,7 @@ test("tags that are added at the same time are all there", async () => {
   assert.deepEqual((await hosting.catalog.tags(arn)).map(({ Key }) => Key).toSorted(), keys);
 });
 
-test("a record that cannot be read is told once, is not served, and gives way to a new one", async () => {
+test("an unreadable record is logged once, is not served, and can be replaced by a new one", async () => {
   const documents = new MemoryDocuments();
   await documents.write([{ do: "put", kind: "model", key: "torn", body: '{"na', expects: "any" }]);
   const told: string[] = [];
@@ -105,7 +105,7 @@ for (const [what, deletionsMax] of [
   ["tell of", 1000],
   ["have forgotten", 1],
 ] as const) {
-  test(`what another process records is known when the records ${what} it`, async () => {
+  test(`a change by another process is visible once the records ${what} it`, async () => {
     const memory = new DocumentMemory();
     const options = { deletionsMax, batchMax: 1 };
     const documents = new MemoryDocuments(memory, options);
@@ -139,7 +139,7 @@ class LateDocuments extends MemoryDocuments {
   }
 }
 
-test("what was deleted here is not brought back by what the records tell late", async () => {
+test("a late change event does not restore a deleted record", async () => {
   const documents = new LateDocuments();
   await using hosting = await open(documents);
   await hosting.catalog.createModel(modelOf("m"));
@@ -154,7 +154,7 @@ test("what was deleted here is not brought back by what the records tell late", 
   assert.equal(hosting.isModelData({ bucket: "b", key: "again" }), true);
 });
 
-test("nothing is tagged that is deleted while its tags are read", async () => {
+test("a resource that is deleted while its tags are read is not tagged", async () => {
   const documents = new MemoryDocuments();
   await using hosting = await open(documents);
   const { arn } = await hosting.catalog.createModel(modelOf("m"));

@@ -9,7 +9,7 @@ instanceAgentContract("agent in process", async (eventsMax) => {
   return { ...subject, connect: () => Promise.resolve(subject.agent) };
 });
 
-test("disposal of the agent ends a start that is in progress instead of waiting for its time limit", async () => {
+test("disposal of the agent aborts a start in progress and does not wait for its time limit", async () => {
   await using subject = await openLocalAgent();
   const ends: (Error | null)[] = [];
   const instance = subject.agent.instance(subject.specFor("sick"), (event) => {

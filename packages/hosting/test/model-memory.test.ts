@@ -38,7 +38,7 @@ async function configure(hosting: Hosting, name: string, InitialInstanceCount: n
   await hosting.catalog.createConfig({ owner, request: {}, tags: [], name, variants });
 }
 
-test("instances that answer what they hold take their memory until they are gone, though the record has them no more", async () => {
+test("draining instances count their memory until they end, although the record no longer has them", async () => {
   await using bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(600 * mebi)] });
   await bench.deploy("leaving", [{ name: "a", InitialInstanceCount: 2 }]);
   await bench.configure("further", [{ name: "b", InitialInstanceCount: 3 }]);
@@ -70,7 +70,7 @@ test("instances that answer what they hold take their memory until they are gone
 
 const missing = { code: "ResourceLimitExceeded", message: /Memory of the nodes.* MiB are missing/ };
 
-test("what a single model was seen to take counts: beside it, for its next endpoint, for an update, and in the next run of the platform", async () => {
+test("the measured memory of a model counts for other instances, its next endpoint, an update, and the next run of the platform", async () => {
   await using closing = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "gal-memory-"));
   closing.defer(() => rm(directory, { recursive: true, force: true }));

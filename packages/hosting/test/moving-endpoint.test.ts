@@ -62,7 +62,7 @@ async function resized(bench: TrafficBench, instanceCount: number): Promise<void
   await until("as many instances run", () => running() === instanceCount);
 }
 
-test("updates of each kind, a roll-back, other weights, more instances and fewer, a kill: what fails was in the killed process, and all counts agree", async () => {
+test("under updates of each kind, a roll-back, new weights, scaling and a kill only requests in the killed process fail, and all counts agree", async () => {
   await using bench = await TrafficBench.open(new DocumentMemory());
   await bench.deploy(endpoint, planned(endpoint));
   const arrivals = bench.arrivals(endpoint, 200);

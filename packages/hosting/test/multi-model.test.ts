@@ -14,7 +14,7 @@ const targetsOf = (count: number) => Array.from({ length: count }, (_, index) =>
 const mebi = 2 ** 20;
 const sum = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((all, each) => all + each, 0);
 
-test("each model is loaded on one instance, and moves without a failed request when instances are killed, come and go", async () => {
+test("each model is loaded on one instance, and moves without failed requests when instances are killed, added and removed", async () => {
   await using bench = await ModelsBench.open();
   const targets = targetsOf(40);
   for (const target of targets) await bench.put(target, target);
@@ -70,7 +70,7 @@ test("each model is loaded on one instance, and moves without a failed request w
   assert.ok(inKilled.length <= 5 && answers > 160, `${inKilled.length} failed, ${answers} answered`);
 });
 
-test("models that are in use are loaded where they go before their requests go there: no request waits for one when instances come, go, or are replaced", async () => {
+test("models in use are loaded on their new instance before requests are routed there, when instances are added, removed or replaced", async () => {
   await using bench = await ModelsBench.open();
   const targets = targetsOf(24);
   for (const target of targets) await bench.put(target, target);
@@ -101,7 +101,7 @@ test("models that are in use are loaded where they go before their requests go t
   assert.deepEqual(failures, []);
 });
 
-test("while models are loaded where they go, the instances that end still answer for them, and an endpoint that grows again has all it is to have", async () => {
+test("draining instances serve their models until these are loaded elsewhere, and an endpoint that scales out again gets all its instances", async () => {
   await using bench = await ModelsBench.open();
   const targets = targetsOf(12);
   // Each takes a second to load.
@@ -123,7 +123,7 @@ test("while models are loaded where they go, the instances that end still answer
   assert.deepEqual([...inServiceCounts.values()], [3]);
 });
 
-test("a hot model gets a copy on a further instance, on half of them at most, and loses it when it is cold; the models beside it stay where they are", async () => {
+test("a hot model gets copies on at most half of the instances, loses them when it is cold, and other models do not move", async () => {
   await using bench = await ModelsBench.open({ modelCopyColdMs: 3000 });
   const others = targetsOf(12);
   for (const target of ["hot", ...others]) await bench.put(target, target);
@@ -159,7 +159,7 @@ test("a hot model gets a copy on a further instance, on half of them at most, an
   assert.ok(bench.samples("LoadedModelCount").every((count) => count <= 13));
 });
 
-test("a replaced or deleted archive leaves every instance that has a copy of it", async () => {
+test("a replaced or deleted archive is unloaded from every instance", async () => {
   await using bench = await ModelsBench.open();
   await bench.put("hot", "old");
   await bench.deploy("replaced", 3);
@@ -180,7 +180,7 @@ test("a replaced or deleted archive leaves every instance that has a copy of it"
   await until("all copies have gone", () => bench.loads("unload").get("hot") === 4);
 });
 
-test("with ModelCacheSetting Disabled each model leaves memory and disk with its request", async () => {
+test("with ModelCacheSetting Disabled each model is removed from memory and disk after its request", async () => {
   await using bench = await ModelsBench.open();
   for (const target of ["a", "b"]) await bench.put(target, target);
   await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
@@ -198,7 +198,7 @@ test("with ModelCacheSetting Disabled each model leaves memory and disk with its
   assert.equal(bench.loads().get("a"), 4);
 });
 
-test("an update and more instances are refused where the node lacks their memory, and what there is goes on", async () => {
+test("an update and a scale-out that exceed the node's memory are rejected, and the running instances continue", async () => {
   await using bench = await ModelsBench.open({}, { nodes: [nodeWith(1024 * mebi)] });
   await bench.put("a", "a");
   const promising = (memoryMebi: number) => ({
@@ -217,7 +217,7 @@ test("an update and more instances are refused where the node lacks their memory
   assert.equal((await bench.ask("tight", "a")).text, "a");
 });
 
-test("a request that waits for its model on an instance that does not come back is answered by another one", async () => {
+test("a request that waits for its model on a lost instance is answered by another one", async () => {
   await using bench = await ModelsBench.open();
   await bench.put("a", "quick");
   await bench.deploy("lost", 2);
@@ -235,7 +235,7 @@ test("a request that waits for its model on an instance that does not come back 
   assert.equal(bench.samples("Invocations").length, 2);
 });
 
-test("a request for a model on the only instance, which does not come back, counts as the container's server error", async () => {
+test("a request for a model on the only instance, which is lost, counts as the container's server error", async () => {
   await using bench = await ModelsBench.open();
   await bench.put("a", "quick");
   await bench.deploy("gone", 1);
@@ -286,7 +286,7 @@ async function openAdopting(restartWaitMsMax: number) {
   return { bench, quick, slow, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-test("after a restart of the platform a model is not loaded again while the instance that has it is taken over, and models of other instances serve", async () => {
+test("after a restart of the platform a model is not loaded elsewhere while its instance is being adopted, and other models are served", async () => {
   await using adopting = await openAdopting(60_000);
   const { bench, quick, slow } = adopting;
   const waiting = bench.ask("adopted", slow.text);
@@ -296,7 +296,7 @@ test("after a restart of the platform a model is not loaded again while the inst
   assert.equal(sum(bench.loads()), 0);
 });
 
-test("an instance that takes too long to be taken over no longer holds requests: its models are loaded on others", async () => {
+test("requests stop waiting for an instance whose adoption takes too long: its models are loaded on others", async () => {
   await using adopting = await openAdopting(200);
   const { bench, quick, slow } = adopting;
   await until("one instance is in service", () => bench.hosting.statistics().instancesInServiceCount === 1);

@@ -25,7 +25,7 @@ async function refusal(asked: Promise<unknown>): Promise<AwsError> {
   );
 }
 
-test("what each container answers is what the next one is asked, with its content type", async () => {
+test("each container's response is the next one's request, with its content type", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   const reply = await bench.ask("serial", {
@@ -56,7 +56,7 @@ test("what each container answers is what the next one is asked, with its conten
   }
 });
 
-test("an answer without a content type is passed on without one, and an empty one as an empty body", async () => {
+test("a response without a content type is passed on without one, and an empty response as an empty body", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   const { text } = await bench.ask("serial", { does: { clean: { type: null } } });
@@ -65,7 +65,7 @@ test("an answer without a content type is passed on without one, and an empty on
   assert.equal(told(empty.text)[0]?.name, "score");
 });
 
-test("the container that fails is named, and none behind it is asked", async () => {
+test("the error names the failed container, and later containers get no request", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   const error = await refusal(bench.ask("serial", { does: { featurize: { status: 418, text: "no tea" } } }));
@@ -102,7 +102,7 @@ test("the container that fails is named, and none behind it is asked", async () 
   assert.match(failing.message, /^Received server error \(500\) from clean with message "oops"/);
 });
 
-test("containers without names are called by their positions", async () => {
+test("containers without names are named by their positions", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", unnamed);
   const error = await refusal(bench.ask("serial", { does: { b: { status: 400, text: "bad" } } }));
@@ -111,7 +111,7 @@ test("containers without names are called by their positions", async () => {
   assert.deepEqual(streams, new Set(["container-1", "container-2"]));
 });
 
-test("each container has its latency, and together they are the model's", async () => {
+test("each container has its latency metric, and their sum is the model latency", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   await bench.ask("serial");
@@ -133,7 +133,7 @@ test("each container has its latency, and together they are the model's", async 
   assert.ok(value("ModelLatency") < first + second / 2, `${value("ModelLatency")} of ${first} and ${second}`);
 });
 
-test("the time for an answer is that of all containers together, and who is waited for is named", async () => {
+test("the response time limit covers all containers, and the error names the one that was late", async () => {
   await using bench = await PipelineBench.open({ answerMsMax: 3000 });
   await bench.deploy("serial", three);
   await bench.ask("serial");
@@ -147,7 +147,7 @@ test("the time for an answer is that of all containers together, and who is wait
   assert.match((await refusal(bench.ask("serial", { does }))).message, /from container clean\./);
 });
 
-test("each container is told the time that is left of the request's limit", async () => {
+test("each container gets the remaining time of the request's limit", async () => {
   await using bench = await PipelineBench.open({ answerMsMax: 10_000 });
   await bench.deploy("serial", three);
   const { text } = await bench.ask("serial", { does: { clean: { after: 300 } } });
@@ -156,7 +156,7 @@ test("each container is told the time that is left of the request's limit", asyn
   assert.ok(featurize !== undefined && featurize > 8000 && featurize <= clean - 300, `${clean}, then ${featurize}`);
 });
 
-test("a long answer streams to the next container, and memory for short ones is given back at each", async () => {
+test("a long response streams to the next container, and memory of short ones is released at each step", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   for (const chunked of [false, true]) {
@@ -170,7 +170,7 @@ test("a long answer streams to the next container, and memory for short ones is 
   assert.equal(bench.memory.usedBytes, 0);
 });
 
-test("an answer that is too long for the next container is refused, as its container's", async () => {
+test("a response too long for the next container is rejected as an error of its own container", async () => {
   await using bench = await PipelineBench.open({ responseBytesMax: 1_500_000 });
   await bench.deploy("serial", three);
   for (const does of [
@@ -190,7 +190,7 @@ test("an answer that is too long for the next container is refused, as its conta
   await bench.ask("serial");
 });
 
-test("a container that reads nothing holds up the one that answers to it, and is the one that is waited for", async () => {
+test("a container that reads nothing applies back-pressure to the one before, and is named in the timeout", async () => {
   await using bench = await PipelineBench.open({ answerMsMax: 3000, responseBytesMax: 2 ** 30 });
   await bench.deploy("serial", three);
   const does = { clean: { endless: true }, featurize: { deaf: true, hangs: true } };
@@ -203,7 +203,7 @@ test("a container that reads nothing holds up the one that answers to it, and is
   await bench.ask("serial");
 });
 
-test("a client that leaves ends what is under way, wherever it is", async () => {
+test("a client that disconnects cancels the request in whichever container it is", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   for (const { ContainerHostname: name } of three) {
@@ -218,7 +218,7 @@ test("a client that leaves ends what is under way, wherever it is", async () => 
   }
 });
 
-test("a container that dies in the middle is named, and comes again", async () => {
+test("a container that dies during a request is named in the error, and is restarted", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   const dead = await refusal(bench.ask("serial", { does: { featurize: { dies: "before" } } }));
@@ -237,7 +237,7 @@ test("a container that dies in the middle is named, and comes again", async () =
   assert.equal(told((await bench.ask("serial")).text).length, 3);
 });
 
-test("every container is healthy before the endpoint is in service, and the one that is not is named", async () => {
+test("an endpoint comes into service once every container is healthy; a failure names the container that is not", async () => {
   // The first container starts within this time, too.
   await using bench = await PipelineBench.open({}, { startMsMax: 10_000 });
   const [first, second] = three;
@@ -257,7 +257,7 @@ test("every container is healthy before the endpoint is in service, and the one 
   assert.match(described.record.state.reason, /^Failed to download model data for container "featurize" from URL/);
 });
 
-test("in Direct mode the named container answers alone, whatever the others do", async () => {
+test("in Direct mode only the named container is invoked, whatever state the others are in", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("direct", three, "Direct");
   for (const { ContainerHostname: name } of three) {
@@ -282,7 +282,7 @@ test("in Direct mode the named container answers alone, whatever the others do",
   );
 });
 
-test("names of containers are asked for in Direct mode and refused elsewhere", async () => {
+test("TargetContainerHostname is required in Direct mode and rejected elsewhere", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("direct", three, "Direct");
   await bench.deploy("serial", three);
@@ -309,7 +309,7 @@ test("names of containers are asked for in Direct mode and refused elsewhere", a
   );
 });
 
-test("in a pipeline the name of a model goes to the container that has many, wherever it is", async () => {
+test("in a pipeline TargetModel goes to the multi-model container, at any position", async () => {
   await using bench = await PipelineBench.open();
   const ModelDataUrl = await bench.put("team/one.tar.gz");
   const many = (name: string) => ({
@@ -338,7 +338,7 @@ test("in a pipeline the name of a model goes to the container that has many, whe
   }
 });
 
-test("in Direct mode each container that has many models has its own", async () => {
+test("in Direct mode each multi-model container has its own models", async () => {
   await using bench = await PipelineBench.open();
   const ModelDataUrl = await bench.put("a.tar.gz");
   const many = { Mode: "MultiModel", ModelDataUrl } as const;
@@ -355,7 +355,7 @@ test("in Direct mode each container that has many models has its own", async () 
   assert.match(single.message, /does not support target model header/);
 });
 
-test("a content type that no container could be sent is a failure of the one that says it", async () => {
+test("a content type that is no valid header is an error of the container that returned it", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   assert.equal(told((await bench.ask("serial", { does: { clean: { type: "text/caf\u00e9" } } })).text).length, 3);
@@ -363,7 +363,7 @@ test("a content type that no container could be sent is a failure of the one tha
   assert.match(long.message, /^Received server error \(502\) from clean with message "The container's content type /);
 });
 
-test("an answer for which there is no memory is refused and dropped, wherever it is, and nothing else ends with it", async () => {
+test("a response that finds no memory is rejected and released at any step, and affects no other request", async () => {
   await using bench = await PipelineBench.open();
   await bench.deploy("serial", three);
   for (const does of [{ clean: { sends: 2000 } }, { clean: { sends: 200_000 } }, { score: { sends: 2000 } }]) {

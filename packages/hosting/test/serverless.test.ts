@@ -40,7 +40,7 @@ async function released(bench: TrafficBench, held: Promise<unknown>): Promise<vo
 const inService = (bench: TrafficBench) =>
   until("an instance is in service", () => bench.hosting.statistics().instancesInServiceCount === 1);
 
-test("the first request starts the instance and is held for it, those beside it share it, and it ends when nobody asks", async () => {
+test("the first request starts the instance and waits for it, concurrent ones share it, and it ends when idle", async () => {
   await using bench = await open({ instances: { idleMsMax: 200 } });
   await bench.deploy("asleep", [serverless("one", 5)]);
   assert.deepEqual(await bench.status("asleep"), ["InService", "asleep", null]);
@@ -57,7 +57,7 @@ test("the first request starts the instance and is held for it, those beside it 
   assert.notEqual(again.pid, answers[0]?.pid);
 });
 
-test("more requests at once than MaxConcurrency are throttled, while it starts and while it runs", async () => {
+test("concurrent requests over MaxConcurrency are throttled, while the instance starts and while it runs", async () => {
   await using bench = await open();
   await bench.deploy("busy", [serverless("one", 2)]);
   const held = [bench.ask("busy", "hold"), bench.ask("busy", "hold")];
@@ -74,7 +74,7 @@ test("more requests at once than MaxConcurrency are throttled, while it starts a
   assert.equal(bench.sums.get("busy v Invocation4XXErrors"), 2);
 });
 
-test("a start that fails is told to all who wait, with what to do, and is tried again by a later request only", async () => {
+test("a failed start rejects all waiting requests with what to do, and only a later request retries it", async () => {
   await using bench = await open();
   await bench.deploy("broken", [{ ...serverless("one", 9), isBroken: true }]);
   const waiting = await Promise.all([1, 2, 3].map(() => refused(bench.ask("broken", "x"))));
@@ -89,7 +89,7 @@ test("a start that fails is told to all who wait, with what to do, and is tried 
   assert.deepEqual(await bench.status("broken"), ["InService", "broken", null]);
 });
 
-test("a model that does not answer in the time that its start has left is late, which is the model's error", async () => {
+test("a model that does not respond within the time left after its start is a model error", async () => {
   await using bench = await open({ limits: { answerMsMax: 2000 } });
   await bench.deploy("late", [serverless("one", 1)]);
   const { code, members } = await refused(bench.ask("late", "hold"));
@@ -101,7 +101,7 @@ test("a model that does not answer in the time that its start has left is late, 
   );
 });
 
-test("a variant that there is no room for cannot be started, says so, and can be when there is room", async () => {
+test("a variant without room is rejected with that reason, and starts when there is room", async () => {
   await using bench = await open({ instances: { idleMsMax: 100 }, nodes: [nodeWith(1.5 * 2 ** 30)] });
   await bench.deploy("one", [serverless("one", 5)]);
   await bench.deploy("two", [serverless("two", 5)]);
@@ -117,7 +117,7 @@ test("a variant that there is no room for cannot be started, says so, and can be
   });
 });
 
-test("provisioned concurrency has the instance there before the first request, and again after its death and the platform's", async () => {
+test("provisioned concurrency starts the instance before the first request, and again after its death and after a restart of the platform", async () => {
   const documents = new DocumentMemory();
   {
     await using bench = await open({ instances: { idleMsMax: 50 } }, documents);
@@ -138,7 +138,7 @@ test("provisioned concurrency has the instance there before the first request, a
   assert.equal((await bench.ask("warm", "x")).container, "one");
 });
 
-test("an endpoint goes from instances to serverless and back, and no request fails meanwhile", async () => {
+test("an endpoint changes from instances to serverless and back without failed requests", async () => {
   await using bench = await open();
   await bench.deploy("moving", [{ name: "fixed", VariantName: "v" }]);
   await bench.configure("sleeping", [serverless("less", 100)]);
@@ -158,7 +158,7 @@ test("an endpoint goes from instances to serverless and back, and no request fai
   assert.deepEqual(Object.fromEntries(failures), {});
 });
 
-test("a deletion answers the requests that wait for the instance, and leaves nothing", async () => {
+test("a deletion rejects the requests that wait for the instance, and leaves no process", async () => {
   await using bench = await open();
   await bench.deploy("gone", [serverless("one", 5)]);
   const held = bench.ask("gone", "x");
@@ -168,7 +168,7 @@ test("a deletion answers the requests that wait for the instance, and leaves not
   await until("nothing runs", () => bench.running().length === 0);
 });
 
-test("whoever leaves while the request is held gives its place up, without its body having been read; the start goes on", async () => {
+test("a client that disconnects while its request waits frees its slot, its body is not read, and the start continues", async () => {
   await using bench = await open();
   await bench.deploy("left", [serverless("one", 1)]);
   const leaving = new AbortController();
@@ -199,7 +199,7 @@ test("whoever leaves while the request is held gives its place up, without its b
   assert.equal(bench.running().length, 1);
 });
 
-test("data of a serverless variant is captured, that of the request that starts it too; asleep it takes no memory", async () => {
+test("requests of a serverless variant are captured, including the one that starts it; without an instance it takes no memory", async () => {
   await using bench = await open({ instances: { idleMsMax: 50 }, nodes: [nodeWith(1.5 * 2 ** 30)] });
   await bench.store.createBucket("captured");
   const dataCapture = {

@@ -22,7 +22,7 @@ function twoNodes(memoryMebi: number) {
   return { nodes, given, onOpen: ({ node }: InstanceSpec) => void given.push(node) };
 }
 
-test("instances are spread over nodes; one that no node has room for is refused with what is missing, and what there is goes on", async () => {
+test("instances are spread over nodes; one that fits on no node is rejected with the shortage, and running ones continue", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
   await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
   await bench.deploy("e", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
@@ -46,7 +46,7 @@ test("instances are spread over nodes; one that no node has room for is refused 
   assert.deepEqual(given, ["a", "b", "b"]);
 });
 
-test("an instance and a copy of a component that are larger than each node are refused at once, whatever the nodes have together", async () => {
+test("an instance or a component copy larger than every single node is rejected at once", async () => {
   const { nodes, given, onOpen } = twoNodes(300);
   await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
   const refusal = {
@@ -90,7 +90,7 @@ test("a new endpoint is refused while instances of another one drain on the only
   assert.deepEqual([(await bench.status("new"))[0], given], ["InService", ["a", "b", "b"]]);
 });
 
-test("of two endpoints that are created at the same moment, with room for one of them on a node, one is refused", async () => {
+test("one of two endpoints created at the same moment is rejected if a node has room for one", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
   await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
   await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
@@ -111,7 +111,7 @@ test("of two endpoints that are created at the same moment, with room for one of
   assert.deepEqual([(await bench.status("third"))[0], given], ["InService", ["a", "b", "b"]]);
 });
 
-test("copies of a component come to the nodes of their instances, which they share with other components, also after a restart", async () => {
+test("copies of a component run on the nodes of their instances, which components share, also after a restart", async () => {
   const documents = new DocumentMemory();
   const first = twoNodes(3000);
   const placed = async (bench: TrafficBench, name: string) =>
@@ -140,7 +140,7 @@ test("copies of a component come to the nodes of their instances, which they sha
   assert.equal((await bench.ask("shared", "x", null, "two")).container, "two");
 });
 
-test("an instance that outlives the platform is counted on the node that runs it, and further ones come to others", async () => {
+test("an instance that outlives the platform is counted on its node, and further ones are placed on others", async () => {
   const directory = await mkdtemp(join(tmpdir(), "gal-nodes-"));
   await using closing = new AsyncDisposableStack();
   closing.defer(() => rm(directory, { recursive: true, force: true }));

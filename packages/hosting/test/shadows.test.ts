@@ -16,7 +16,7 @@ async function ask(bench: TrafficBench, name: string, requestCount: number, body
   }
 }
 
-test("a shadow is asked as many as its weight says, answers nobody, and has metrics and weights of its own", async () => {
+test("a shadow gets its share of requests, its responses are discarded, and it has its own metrics and weight", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("mirrored", [
     { name: "a", InitialVariantWeight: 0.5 },
@@ -37,7 +37,7 @@ test("a shadow is asked as many as its weight says, answers nobody, and has metr
   assert.equal(invocations(bench, "mirrored s"), 20);
 });
 
-test("a shadow that hangs holds nobody up: its copies are bounded, and what is more is given up", async () => {
+test("a shadow that hangs delays no caller: its mirrored requests are limited, and further ones are dropped", async () => {
   await using bench = await TrafficBench.open(undefined, null, { mirroring: { endpointBytesMax: 400_000 } });
   await bench.deploy("hung", [{ name: "a" }, { name: "s", isShadow: true }]);
   const body = "y".repeat(10_000);
@@ -60,7 +60,7 @@ test("a shadow that hangs holds nobody up: its copies are bounded, and what is m
   assert.equal(invocations(bench, "hung s") + lost(bench)["no-room"], 200);
 });
 
-test("a shadow that answers without end, at once or part by part, costs its callers no answer, and is given up with its endpoint", async () => {
+test("a shadow with an endless response, at once or chunk by chunk, delays no caller, and is aborted with its endpoint", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("flooded", [{ name: "a" }, { name: "s", isShadow: true }]);
   const budget = new ByteBudget(2 ** 20);
@@ -95,7 +95,7 @@ test("a shadow that answers without end, at once or part by part, costs its call
   await until("nothing is left of it", () => bench.running().length === 0);
 });
 
-test("a shadow that does not answer keeps neither an update without it nor a deletion waiting", async () => {
+test("a shadow that does not respond delays neither an update that removes it nor a deletion", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("left", [{ name: "a" }, { name: "s", isShadow: true }]);
   await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
@@ -122,7 +122,7 @@ test("a shadow that does not answer keeps neither an update without it nor a del
   await until("nothing is left of it", () => bench.running().length === 0);
 });
 
-test("the death of a shadow is its own: it is started again, and callers hear nothing", async () => {
+test("a shadow that dies is restarted, and callers are not affected", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("dying", [{ name: "a" }, { name: "s", isShadow: true }]);
   const clients = bench.clients("dying", 4);
@@ -139,7 +139,7 @@ test("the death of a shadow is its own: it is started again, and callers hear no
   assert.equal(bench.sums.get("dying a InvocationModelErrors"), 0);
 });
 
-test("updates of endpoints with a shadow, up to its promotion, fail nobody", async () => {
+test("updates of endpoints with a shadow, including its promotion, fail no request", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("promoted", [
     { name: "a", InitialInstanceCount: 2 },

@@ -14,7 +14,7 @@ const stateLine = /^\w+ (?:endpoint|inference component|transform job) '/;
 const states = (lines: readonly string[]) =>
   lines.filter((line) => stateLine.test(line)).map((line) => line.replace(/ \d+\.\d s/, " N s"));
 
-test("an endpoint and a component have a line for each state, a failure a warning with the reason", async () => {
+test("an endpoint and a component log a line for each state, and a warning with the reason for a failure", async () => {
   const lines: string[] = [];
   const logger = createLogger((level, message) => lines.push(`${level} ${message}`));
   const documents = new DocumentMemory();
@@ -48,7 +48,7 @@ test("an endpoint and a component have a line for each state, a failure a warnin
   assert.deepEqual(states(lines), []);
 });
 
-test("a transform job has a line when it begins and one when it ends", async () => {
+test("a transform job logs a line when it starts and one when it ends", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   await bench.run("good", "echo", {});

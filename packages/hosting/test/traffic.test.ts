@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { owner } from "./hosting-fixture.ts";
 import { TrafficBench, until } from "./traffic-fixture.ts";
 
-test("variants get requests by their weights to within one, one that is named gets what names it, and metrics agree with the client", async () => {
+test("variants get requests by weight to within one, a TargetVariant gets its own requests, and metrics agree with the client", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("weighted", [
     { name: "a", InitialVariantWeight: 1 },
@@ -26,7 +26,7 @@ test("variants get requests by their weights to within one, one that is named ge
   assert.deepEqual(sums, [21, 50, 2]);
 });
 
-test("what a variant is owed is not forgotten when the record changes and its weights do not", async () => {
+test("a variant keeps its share of the rotation when the record changes and the weights do not", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("owed", [
     { name: "a", InitialVariantWeight: 9 },
@@ -48,7 +48,7 @@ test("what a variant is owed is not forgotten when the record changes and its we
   }
 });
 
-test("a request goes to an instance that takes it: one is refused only when all instances are full", async () => {
+test("a request is rejected only when all instances are full", async () => {
   await using bench = await TrafficBench.open(undefined, null, { limits: { requestsMax: 4 } });
   const variant = { name: "a", InitialInstanceCount: 3, RoutingConfig: { RoutingStrategy: "RANDOM" as const } };
   await bench.deploy("full", [variant]);
@@ -61,7 +61,7 @@ test("a request goes to an instance that takes it: one is refused only when all 
   assert.equal(new Set((await Promise.all(held)).map(({ instance }) => instance)).size, 3);
 });
 
-test("an instance that is killed fails what it had read and nothing else: its requests go to the other one until it is replaced", async () => {
+test("a killed instance fails only the requests that it had read: others go to another instance until it is replaced", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("killed", [{ name: "a", InitialInstanceCount: 2 }]);
   const clients = bench.clients("killed", 8);

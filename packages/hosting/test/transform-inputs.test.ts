@@ -6,7 +6,7 @@ import { input, TransformBench } from "./transforms-fixture.ts";
 
 const prefix = (uri: string) => ({ TransformInput: input({}, uri) });
 
-test("of two inputs with one output's name the one in the folder has it, the other fails, and nothing is overwritten", async () => {
+test("if two inputs have one output name, the one in the folder gets it, the other fails, and nothing is overwritten", async () => {
   await using bench = await TransformBench.open();
   for (const key of ["in/data/one", "in/data/two", "in/dataone", "in/datathree"]) await bench.put(key, key);
   const { state } = await bench.run("beside", "echo", prefix("s3://bkt/in/data"));
@@ -24,7 +24,7 @@ test("of two inputs with one output's name the one in the folder has it, the oth
   assert.equal(await bench.get("out/one.out"), "in/data/one");
 });
 
-test("in a manifest, too, two names of one output are told apart, and a twin that is not named is none", async () => {
+test("in a manifest two inputs with one output name conflict only if both are listed", async () => {
   await using bench = await TransformBench.open();
   for (const key of ["in/data/datax", "in/datax"]) await bench.put(key, key);
   const source = { S3DataSource: { S3DataType: "ManifestFile", S3Uri: "s3://bkt/list.json" } };
@@ -42,7 +42,7 @@ test("in a manifest, too, two names of one output are told apart, and a twin tha
   assert.equal(await bench.get("out/datax.out"), "in/datax");
 });
 
-test("what consoles make of folders is no file of a model", async () => {
+test("folder marker objects made by consoles are not model files", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   for (const key of ["models/", "models/sub/"]) await bench.put(key, "");
@@ -71,7 +71,7 @@ class WatchedBudget extends ByteBudget {
   }
 }
 
-test("jobs that want more memory together than they may have wait for each other, and all end", async () => {
+test("jobs that together need more memory than allowed wait for each other, and all complete", async () => {
   const mebi = 2 ** 20;
   const budget = new WatchedBudget(16 * mebi);
   await using bench = await TransformBench.open(budget);

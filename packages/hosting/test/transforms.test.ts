@@ -14,7 +14,7 @@ const sourceOf = (uri: string) =>
   ({ S3DataSource: { S3Uri: uri, S3DataType: "S3Prefix", CompressionType: "None" } }) as const;
 const reasonOf = ({ state }: TransformJobRecord) => (state.at === "Failed" ? state.reason : state.at);
 
-test("an object without a split is one request, and its answer is below the output under its own name", async () => {
+test("an object without SplitType is one request, and its response is stored under the object's name", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/a/x.csv", "one\ntwo\n");
   await bench.put("in/y.csv", "");
@@ -29,7 +29,7 @@ test("an object without a split is one request, and its answer is below the outp
   assert.deepEqual([first?.type, first?.accept], ["text/csv", "text/csv"]);
 });
 
-test("lines go one by one or together, and their answers are put together with or without line feeds", async () => {
+test("lines are sent one by one or in batches, and their responses are assembled with or without line feeds", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a\nb\r\n\nc");
   await bench.run("together", "upper", { ...lines, TransformOutput: assembled });
@@ -48,7 +48,7 @@ test("lines go one by one or together, and their answers are put together with o
   assert.equal(await bench.get("out/x.out"), "ABC");
 });
 
-test("payloads are as long as they may be, a longer record fails its object alone, and good objects stay", async () => {
+test("payloads are filled to the limit, a longer record fails only its object, and the outputs of others remain", async () => {
   await using bench = await TransformBench.open();
   const row = "r".repeat(400_000);
   await bench.put("in/good", `${row}\n${row}\n${row}\n`);
@@ -66,7 +66,7 @@ test("payloads are as long as they may be, a longer record fails its object alon
   assert.deepEqual(await bench.keys("out"), ["out/good.out"]);
 });
 
-test("answers keep the order of their records whatever order they come in, and so many are under way as allowed", async () => {
+test("responses keep the order of their records in any order of arrival, and MaxConcurrentTransforms is obeyed", async () => {
   await using bench = await TransformBench.open();
   const rows = Array.from({ length: 20 }, (_, at) => `row${at}`);
   await bench.put("in/x", rows.join("\n"));
@@ -82,7 +82,7 @@ test("answers keep the order of their records whatever order they come in, and s
   assert.equal(Math.max(...bench.asked("many").map(({ underWay }) => underWay)), 4);
 });
 
-test("what a job leaves open its container says", async () => {
+test("settings that a job omits come from its container's execution parameters", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a\nb\nc\nd");
   const parameters = JSON.stringify({ MaxConcurrentTransforms: 2, BatchStrategy: "SINGLE_RECORD", MaxPayloadInMB: 1 });
@@ -99,7 +99,7 @@ test("what a job leaves open its container says", async () => {
   assert.equal(bench.asked("asked").length, 1);
 });
 
-test("objects are shared out over the instances", async () => {
+test("objects are distributed over the instances", async () => {
   await using bench = await TransformBench.open();
   for (const key of ["a", "b", "c", "d"]) await bench.put(`in/${key}`, key);
   const resources = { InstanceType: "ml.m5.xlarge", InstanceCount: 2 };
@@ -122,7 +122,7 @@ test("a manifest names the objects", async () => {
   assert.equal(reasonOf(job), 'ClientError: the manifest does not begin with {"prefix": "s3://..."}');
 });
 
-test("compressed objects are inflated, and what is none fails its object", async () => {
+test("compressed objects are inflated, and an object that is not gzip fails", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x.gz", gzipSync("a\nb\n"));
   await bench.run("gz", "upper", { TransformInput: input({ SplitType: "Line", CompressionType: "Gzip" }) });
@@ -136,7 +136,7 @@ test("compressed objects are inflated, and what is none fails its object", async
   assert.match(reasonOf(job), /^ClientError: s3:\/\/bkt\/in\/y.gz: CompressionType is Gzip, and the object is not: /);
 });
 
-test("an object of any length passes through with MaxPayloadInMB 0, in bounded memory", async () => {
+test("with MaxPayloadInMB 0 an object of any length is streamed in bounded memory", async () => {
   await using bench = await TransformBench.open();
   const whole = Buffer.alloc(40 * 2 ** 20, "0123456789abcdef");
   await bench.put("in/x", whole);
@@ -147,7 +147,7 @@ test("an object of any length passes through with MaxPayloadInMB 0, in bounded m
   assert.match(reasonOf(job), /the object is longer than the 6291456 bytes of MaxPayloadInMB, and SplitType is None$/);
 });
 
-test("RecordIO goes framed where records are together, and bare where each is alone", async () => {
+test("RecordIO records are sent framed in batches and unframed one by one", async () => {
   await using bench = await TransformBench.open();
   const record = (text: string) =>
     Buffer.concat([Buffer.from([0x0a, 0x23, 0xd7, 0xce, text.length, 0, 0, 0]), Buffer.from(text.padEnd(4, "\0"))]);
@@ -165,7 +165,7 @@ test("RecordIO goes framed where records are together, and bare where each is al
   assert.match(reasonOf(await bench.run("cut", "echo", split)), /in\/x: record 2 ends before its end$/);
 });
 
-test("a job of an inference pipeline goes through its containers, and the one that fails is named", async () => {
+test("a job of an inference pipeline runs through its containers, and an error names the one that failed", async () => {
   await using bench = await TransformBench.open();
   const containers = [
     { ContainerHostname: "first", Environment: { DOES: "upper" } },
@@ -180,7 +180,7 @@ test("a job of an inference pipeline goes through its containers, and the one th
   assert.match(reasonOf(await bench.ended("failing")), /Received client error \(400\) from first with message/);
 });
 
-test("filters and joins of CSV, row by row", async () => {
+test("InputFilter, OutputFilter and JoinSource apply to CSV row by row", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", 'id1,"a,b",2\nid2,c,3\n');
   const processing = { InputFilter: "$[1:]", JoinSource: "Input", OutputFilter: "$[0,-1]" };
@@ -195,7 +195,7 @@ test("filters and joins of CSV, row by row", async () => {
   assert.match(reasonOf(few), /the container returned 1 rows for 2: the input cannot be joined to its output$/);
 });
 
-test("filters and joins of JSON, line by line and as a whole; numbers stay as they were written", async () => {
+test("InputFilter, OutputFilter and JoinSource apply to JSON and JSON lines, and numbers keep their text", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", '{"id":12345678901234567890,"v":1.50}\n[1]\n');
   const split = {
@@ -215,7 +215,7 @@ test("filters and joins of JSON, line by line and as a whole; numbers stay as th
   assert.equal(await bench.get("out/x.out"), '{"id":7,"SageMakerOutput":[1,2,3]}');
 });
 
-test("a request is made again where that may help, and an error says what the container said", async () => {
+test("a request is retried after retryable errors, and the failure has the container's message", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   assert.equal((await bench.run("unsure", "unsure")).state.at, "Completed");
@@ -242,7 +242,7 @@ test("a request is made again where that may help, and an error says what the co
   assert.equal(bench.asked("bad").length, 1);
 });
 
-test("a response that is too long fails its object at once, with what to do, and is not requested again", async () => {
+test("a response that is too long fails its object at once with what to do, without retries", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a\nb");
   const job = await bench.run("vast", "vast", { ...single, MaxConcurrentTransforms: 10 });
@@ -253,7 +253,7 @@ test("a response that is too long fails its object at once, with what to do, and
   assert.doesNotMatch(bench.logs.get("vast/data-log") ?? "", /is repeated/);
 });
 
-test("the model of a job under way is a model's data, also when the model is deleted", async () => {
+test("the data of a running job's model counts as model data until the job ends, also after the model is deleted", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   const data = { bucket: "bkt", key: "models/m" };
@@ -267,7 +267,7 @@ test("the model of a job under way is a model's data, also when the model is del
   assert(!bench.hosting.isModelData(data));
 });
 
-test("a job that is stopped ends, keeps what is done, and writes nothing more", async () => {
+test("a stopped job ends, keeps its finished outputs, and writes no more", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   await bench.begin("held", "hang");
@@ -278,7 +278,7 @@ test("a job that is stopped ends, keeps what is done, and writes nothing more", 
   await assert.rejects(bench.hosting.transforms.stop("held"), /is in status Stopped/);
 });
 
-test("a later run goes on behind the objects that are done", async () => {
+test("after a restart a job continues behind its finished objects", async () => {
   await using bench = await TransformBench.open();
   const keys = Array.from({ length: 8 }, (_, at) => `o${at}`);
   for (const key of keys) await bench.put(`in/${key}`, key);
@@ -299,7 +299,7 @@ test("a later run goes on behind the objects that are done", async () => {
   );
 });
 
-test("what cannot be is refused with SageMaker's codes", async () => {
+test("invalid jobs are rejected with SageMaker's codes", async () => {
   await using bench = await TransformBench.open();
   await bench.put("in/x", "a");
   await bench.run("one", "echo");

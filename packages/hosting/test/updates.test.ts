@@ -70,7 +70,7 @@ for (const [kind, deploymentConfig, expected] of [
   ["in linear steps", blueGreen({ Type: "LINEAR", LinearStepSize: percent(40) }), [0.4, 0.8]],
   ["rolling", rolling(), [0.5]],
 ] as const) {
-  test(`an update ${kind} under load fails no request, goes through its shares, and ends what was there`, async () => {
+  test(`an update ${kind} under load fails no request, follows its traffic shares, and ends the old instances`, async () => {
     const documents = new DocumentMemory();
     await using bench = await TrafficBench.open(documents);
     await bench.deploy("moved", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
@@ -94,7 +94,7 @@ for (const [kind, deploymentConfig, expected] of [
   });
 }
 
-test("an update whose instances do not start is rolled back, with the reason, and fails no request", async () => {
+test("an update whose instances do not start is rolled back with the reason and fails no request", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("kept", [{ name: "old" }]);
   await bench.configure("broken", [{ name: "new", VariantName: "old", isBroken: true }]);
@@ -113,7 +113,7 @@ test("an update whose instances do not start is rolled back, with the reason, an
   await until("nothing else runs", () => bench.running().length === 1);
 });
 
-test("a rolling update for which the node has room for one batch is taken, never has more at once, and fails no request; others are refused with what they would need less", async () => {
+test("a rolling update with room for one batch is accepted, never exceeds it, and fails no request; larger batches are rejected with what to reduce", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
   const refused = (deploymentConfig: DeploymentConfig | null, wanted: number, advice: RegExp) =>
@@ -141,7 +141,7 @@ test("a rolling update for which the node has room for one batch is taken, never
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
 });
 
-test("a rolling update that an alarm rolls back in batches has no more at once on its way back", async () => {
+test("a rolling update that an alarm rolls back keeps its batch size during the roll-back", async () => {
   const documents = new DocumentMemory();
   await using tight = await openTight(5, documents);
   const { bench } = tight;
@@ -165,7 +165,7 @@ test("a rolling update that an alarm rolls back in batches has no more at once o
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
 });
 
-test("a rolling update without room for a batch beside instances that answer what they hold waits for them", async () => {
+test("a rolling update without room for a batch waits for draining instances", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
   const held = Array.from({ length: 4 }, (_, index) => bench.ask("tight", `hold ${index}`));
@@ -197,7 +197,7 @@ for (const [kind, policy] of [
     { RollingUpdatePolicy: { ...rolling(percent(50), 30).RollingUpdatePolicy, RollbackMaximumBatchSize: percent(50) } },
   ],
 ] as const) {
-  test(`an alarm rolls an update back (${kind}): all is as before, and no request fails`, async () => {
+  test(`an alarm rolls an update back (${kind}): the old configuration serves, and no request fails`, async () => {
     await using bench = await TrafficBench.open();
     await bench.deploy("alarmed", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
     await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 2 }]);
@@ -228,7 +228,7 @@ for (const [kind, deploymentConfig] of [
   ["blue/green", blueGreen({ Type: "CANARY", CanarySize: percent(50) }, 600)],
   ["rolling", rolling(percent(50), 600)],
 ] as const) {
-  test(`an update is superseded by the next one, and that by a deletion (${kind})`, async () => {
+  test(`an update is superseded by the next one, which is superseded by a deletion (${kind})`, async () => {
     await using bench = await TrafficBench.open();
     await bench.deploy("chased", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
     for (const name of ["two", "three", "four"]) {
@@ -253,7 +253,7 @@ for (const [kind, deploymentConfig] of [
   });
 }
 
-test("weights and numbers of instances change under load, survive an update where they are retained, and are refused in SageMaker's words", async () => {
+test("weights and instance counts change under load, survive an update that retains them, and invalid ones get SageMaker's errors", async () => {
   await using bench = await TrafficBench.open();
   const variants = [{ name: "a" }, { name: "b", InitialInstanceCount: 2 }];
   await bench.deploy("sized", variants);
@@ -306,7 +306,7 @@ test("weights and numbers of instances change under load, survive an update wher
   }
 });
 
-test("an endpoint that is stopped has no process and no requests, and when it is started it is as it was", async () => {
+test("a stopped endpoint has no process and serves no requests, and a start restores it", async () => {
   await using bench = await TrafficBench.open();
   await bench.deploy("stopped", [{ name: "a", InitialInstanceCount: 2 }]);
   await bench.hosting.endpoints.stop("stopped", owner);

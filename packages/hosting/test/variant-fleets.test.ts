@@ -135,7 +135,7 @@ async function openKind({ variant, open }: Kind) {
 let idCount = 0;
 
 for (const kind of kinds) {
-  test(`${kind.name}: a fleet grows once, shrinks, grows again, and nothing of it is left when it is retired`, async () => {
+  test(`${kind.name}: a fleet scales out, in and out again, and its disposal leaves no process`, async () => {
     await using opened = await openKind(kind);
     const { fleet, nodes, claims } = opened;
     assert.equal(fleet.variantName, "v");
@@ -159,7 +159,7 @@ for (const kind of kinds) {
     assert.deepEqual(nodes.all[0]?.reserved, noResources);
   });
 
-  test(`${kind.name}: a fleet that is resumed comes into service, and leaves with the platform`, async () => {
+  test(`${kind.name}: a resumed fleet comes into service, and ends with the platform`, async () => {
     await using opened = await openKind(kind);
     const { fleet, nodes, claims } = opened;
     fleet.resume(1);

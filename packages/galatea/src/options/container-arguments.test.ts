@@ -15,7 +15,7 @@ test("a container that is configured by its environment serves only the containe
   assert.equal(container?.fromEnvironment, true);
 });
 
-test("its variables open gRPC and metrics, and move its port", () => {
+test("environment variables enable gRPC and metrics, and change the port", () => {
   const { allowGrpc, grpcPort, allowMetrics, metricsPort, container } = asked({
     SAGEMAKER_TRITON_ALLOW_GRPC: "true",
     SAGEMAKER_TRITON_GRPC_PORT: "9001",

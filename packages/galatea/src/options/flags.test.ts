@@ -55,7 +55,7 @@ test("a flag of a feature that is not implemented is rejected with any other val
   });
 });
 
-test("settings of a front end that is switched off have no effect, wherever the switch stands", () => {
+test("settings of a disabled front end have no effect, at any position of the disabling flag", () => {
   assert.equal(serve("--grpc-port=9001", "--allow-grpc=false", "--grpc-use-ssl=true").allowGrpc, false);
   serve("--vertex-ai-port=9000", "--allow-vertex-ai=false");
   assert.throws(() => serve("--vertex-ai-port=9000"), /'--vertex-ai-port=9000' is recognized but/);
@@ -75,7 +75,7 @@ test("the gRPC front end has tritonserver's defaults", () => {
   );
 });
 
-test("gRPC over TLS is refused without the files that it needs", () => {
+test("gRPC over TLS is rejected without its certificate and key files", () => {
   assert.throws(() => serve("--grpc-use-ssl=true"), { message: "gRPC over TLS needs --grpc-server-cert" });
   const files = ["--grpc-server-cert=c", "--grpc-server-key=k"];
   assert.throws(() => serve("--grpc-use-ssl-mutual=true", ...files), {
@@ -85,7 +85,7 @@ test("gRPC over TLS is refused without the files that it needs", () => {
   assert.deepEqual([grpcServerCert, grpcServerKey], ["c", "k"]);
 });
 
-test("restricted parts of a protocol are named in groups, each once", () => {
+test("each protocol name may be in only one group of restricted protocols", () => {
   const { httpRestrictedApi, grpcRestrictedProtocol } = serve(
     "--http-restricted-api=health,metadata:k=v=w",
     "--grpc-restricted-protocol=inference:k=v",

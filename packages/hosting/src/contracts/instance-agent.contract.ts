@@ -119,7 +119,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.equal(container.view.health.isUnhealthy, false);
   });
 
-  test(`${name}: a caller that leaves ends its request in the container, before and amid the reply`, async () => {
+  test(`${name}: a caller that aborts cancels its request in the container, before and during the response`, async () => {
     await using subject = await open();
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
     const leaving = new AbortController();
@@ -147,7 +147,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.ok(health.some(({ at, failure }) => at === "waiting" && /exited with code 1/.test(failure)));
   });
 
-  test(`${name}: an instance whose first start fails is gone, with what its container printed; one that is retried stays`, async () => {
+  test(`${name}: an instance whose first start fails is deleted and its error has the container's last lines; one put with retry remains`, async () => {
     await using subject = await open();
     const failing = new Watched(subject.agent, subject.specFor("fail"));
     await failing.instance.put("delete");
@@ -219,7 +219,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.equal(await text((await again.invoke(asked(null))).body), "question");
   });
 
-  test(`${name}: a model is loaded, held, found loaded, loaded again where its container lost it, and released`, async () => {
+  test(`${name}: a model is loaded, pinned, reused, loaded again after its container lost it, and released`, async () => {
     await using subject = await open();
     await subject.putModel("a.tar.gz", "weights");
     const watched = await new Watched(subject.agent, subject.specFor("serve", "many")).started();
@@ -258,7 +258,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     await eventually(() => watched.events.some((event) => event.kind === "model-timed" && event.what === "unloaded"));
   });
 
-  test(`${name}: a model that is missing, damaged or replaced is reported as that`, async () => {
+  test(`${name}: a missing, damaged or replaced model is reported with that reason`, async () => {
     await using subject = await open();
     await subject.putModel("a.tar.gz", "one");
     await subject.putModel("bad.tar.gz", null);
@@ -284,7 +284,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     await eventually(() => watched.events.some(({ kind }) => kind === "outdated"));
   });
 
-  test(`${name}: two clients of one instance see the same, and each other's deletion`, async () => {
+  test(`${name}: two clients of one instance see the same state, and each sees the other's deletion`, async () => {
     await using subject = await open();
     await subject.putModel("a.tar.gz", "weights");
     const spec = subject.specFor("serve", "many");
@@ -302,7 +302,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.equal(await one.instance.attach(), false);
   });
 
-  test(`${name}: a reader of events goes on where it stopped, and is told of what it missed`, async () => {
+  test(`${name}: a reader of events continues after its last event, and gets an event for those it missed`, async () => {
     await using subject = await open(64);
     const { agent } = subject;
     const reading = new AbortController();

@@ -43,7 +43,7 @@ export function logStreamsContract(
     };
   };
 
-  test(`${name}: clients make no more groups than they may, and a container's group is made all the same`, async () => {
+  test(`${name}: clients cannot create groups beyond the limit, and a container's group is created regardless of it`, async () => {
     await using place = await opened();
     for (const name of ["a", "b", "c"]) await place.logs.createGroup(name);
     await assert.rejects(place.logs.createGroup("d"), {
@@ -58,7 +58,7 @@ export function logStreamsContract(
     await place.logs.createGroup("d");
   });
 
-  test(`${name}: a process's output becomes events by line, wherever its chunks are cut, and is there after a restart`, async () => {
+  test(`${name}: a process's output becomes one event per line, however it is chunked, and remains after a restart`, async () => {
     await using place = await opened();
     const write = place.logs.writer(group, stream);
     const bytes = Buffer.from("first\r\nzwölf\n\nunfinished");
@@ -78,7 +78,7 @@ export function logStreamsContract(
     assert.deepEqual(await place.logs.streamNames(group, "All"), [stream]);
   });
 
-  test(`${name}: a reader finds every line that was printed before, in a group and a stream that are just being made, too`, async () => {
+  test(`${name}: a reader finds every line printed before, also in a group and stream that are still being created`, async () => {
     await using place = await opened();
     const write = place.logs.writer(group, stream);
     for (let printed = 1; printed <= 20; printed++) {
@@ -95,7 +95,7 @@ export function logStreamsContract(
     await place.logs[Symbol.asyncDispose]();
   });
 
-  test(`${name}: pages go forward and backward by token; at the end the token repeats and finds what comes later`, async () => {
+  test(`${name}: pages are read forward and backward by token; at the end the token repeats and returns later events`, async () => {
     await using place = await opened(400);
     await place.logs.createGroup(group);
     await place.logs.createStream(group, stream);
@@ -126,7 +126,7 @@ export function logStreamsContract(
     await assert.rejects(read({ token: "nonsense" }), { code: "InvalidParameterException" });
   });
 
-  test(`${name}: a stream is bounded in bytes: the oldest lines go; a group's streams are bounded in number`, async () => {
+  test(`${name}: a stream over its byte limit drops its oldest lines; the number of streams in a group is limited`, async () => {
     await using place = await opened(4000, 2);
     for (const name of ["a", "b", "c"]) {
       const write = place.logs.writer(group, name);
@@ -146,7 +146,7 @@ export function logStreamsContract(
     assert.equal(page.events[0]?.message, "c line 199");
   });
 
-  test(`${name}: writers of one group may begin at once, and a group that is deleted while they write comes back with what follows`, async () => {
+  test(`${name}: writers of one group may start concurrently, and a group deleted while they write is created again by their next lines`, async () => {
     await using place = await opened(1e6, 30);
     const writers = Array.from({ length: 20 }, (_, index) => place.logs.writer(group, `AllTraffic/i-${index}`));
     const streamCount = async () => (await place.logs.streamNames(group, "").catch(() => [])).length;
@@ -179,7 +179,7 @@ export function logStreamsContract(
     await assert.rejects(place.logs.createGroup(group), { code: "ResourceAlreadyExistsException" });
   });
 
-  test(`${name}: names of CloudWatch's greatest length, in any script, are listed, read and deleted like others`, async () => {
+  test(`${name}: names of CloudWatch's maximum length, in any script, are listed, read and deleted like others`, async () => {
     await using place = await opened();
     const long = `/${"g".repeat(511)}`;
     const streams = ["日本語".repeat(100), "s".repeat(512), `${"s".repeat(511)}t`];
@@ -196,7 +196,7 @@ export function logStreamsContract(
     assert.deepEqual(await again.groupNames(""), []);
   });
 
-  test(`${name}: half a character in the name of a stream is refused, wherever it is asked for`, async () => {
+  test(`${name}: a stream name with half a surrogate pair is rejected by every operation`, async () => {
     await using place = await opened();
     await place.logs.createGroup(group);
     const refused = { code: "InvalidParameterException" };
@@ -207,7 +207,7 @@ export function logStreamsContract(
     }
   });
 
-  test(`${name}: events older than a group's retention are not read and take no space; a reader that goes on by token misses nothing`, async () => {
+  test(`${name}: events older than a group's retention are not returned and take no space; a reader that continues by token misses none`, async () => {
     await using place = await opened();
     const dayMs = 86_400_000;
     await place.logs.createGroup(group);

@@ -55,7 +55,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     return await slot.start(never);
   };
 
-  test(`${name}: a container answers at its address, is measured, and ends when stopped`, async () => {
+  test(`${name}: a container serves at its address, has measured usage, and ends when stopped`, async () => {
     await using subject = await open();
     const container = await started(subject, subject.specFor("serve"));
     await answered(subject, container.address, 500);
@@ -72,7 +72,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await container.stop(5000);
   });
 
-  test(`${name}: a container that ends says how, with its last lines, which also went to its log`, async () => {
+  test(`${name}: the end of a container is reported with its exit status and last lines, which are also in its log`, async () => {
     await using subject = await open();
     const lines: string[] = [];
     const container = await started(subject, subject.specFor("fail", { output: (line) => lines.push(line) }));
@@ -82,7 +82,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.deepEqual(lines.toSorted(), ["no such model", "starting"]);
   });
 
-  test(`${name}: a container that ignores the request to end is ended by force, and disposal leaves none`, async () => {
+  test(`${name}: a container that ignores SIGTERM is killed, and disposal leaves no container`, async () => {
     await using subject = await open();
     const container = await started(subject, subject.specFor("hang"));
     await answered(subject, container.address);
@@ -94,14 +94,14 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal((await other.ended).signal, "SIGKILL");
   });
 
-  test(`${name}: starting with a signal that is aborted starts nothing`, async () => {
+  test(`${name}: a start with an aborted signal starts nothing`, async () => {
     await using subject = await open();
     const [slot] = slotsOf(subject.host.open(subject.specFor("serve")));
     await slot.prepare(never);
     await assert.rejects(slot.start(AbortSignal.abort(new Error("too late"))), /too late/);
   });
 
-  test(`${name}: an instance of one model has it before its container starts, and nothing of it is left when it is disposed`, async () => {
+  test(`${name}: an instance of one model has its files before the container starts, and disposal removes them`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
     const models = { kind: "one", container: { ModelDataUrl: url }, bringMsMax: testTimeoutMs } as const;
@@ -120,7 +120,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal(await subject.hasLeft(spec.instanceId), false);
   });
 
-  test(`${name}: a model that cannot be brought is told in SageMaker's words, and can be brought when it is there`, async () => {
+  test(`${name}: a model that cannot be downloaded is reported in SageMaker's words, and can be downloaded once it exists`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
     const container = { ModelDataUrl: `${url}.late` };
@@ -138,7 +138,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
 
   const owner: InstanceOwner = { endpointName: "e", fleetKey: "1 v", ordinal: 1 };
 
-  test(`${name}: the next run finds the models of a multi-model instance by its owner, once`, async () => {
+  test(`${name}: the next run finds the unpacked models of a multi-model instance by its owner, once`, async () => {
     await using subject = await open();
     const { url, etag, archiveBytes } = await subject.put("many/a.tar.gz");
     const models = { kind: "many", modelDataUrl: url.slice(0, -"a.tar.gz".length) } as const;
@@ -233,7 +233,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await again.stop(5000);
   });
 
-  test(`${name}: one that was started with another spec is ended and not adopted, and so is one that has ended`, async () => {
+  test(`${name}: a container started with another spec is ended and not adopted, and an ended one is not adopted`, async () => {
     await using subject = await open();
     const spec = { ...subject.specFor("serve"), owner };
     const container = await started(subject, spec);
@@ -250,7 +250,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal(await same.adopt(never), null);
   });
 
-  test(`${name}: the containers of one instance have a slot each, answer at addresses of their own, and end alone`, async () => {
+  test(`${name}: each container of an instance has its own slot and address, and ends alone`, async () => {
     await using subject = await open();
     const { url } = await subject.put("second.tar.gz");
     const [first] = subject.specFor("serve").containers;
@@ -272,7 +272,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal(await subject.hasLeft(spec.instanceId), false);
   });
 
-  test(`${name}: a container without a name is called by its position where its model cannot be brought`, async () => {
+  test(`${name}: the error for a model that cannot be downloaded names an unnamed container by its position`, async () => {
     await using subject = await open();
     const { url } = await subject.put("one.tar.gz");
     const models = { kind: "one", container: { ModelDataUrl: `${url}.absent` }, bringMsMax: testTimeoutMs } as const;

@@ -19,7 +19,7 @@ const never = new AbortController().signal;
 const quiet = { signal: never, onProgress: () => {} };
 
 export function modelTreesContract(name: string, open: () => Promise<ModelTreesSubject>): void {
-  test(`${name}: a model is there once it is unpacked, is whole, and is gone when it is removed`, async () => {
+  test(`${name}: a model exists completely once it is unpacked, and not at all once it is removed`, async () => {
     await using subject = await open();
     const { trees } = subject;
     assert.deepEqual(await trees.adopt(), []);
@@ -35,7 +35,7 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     assert.equal(await subject.holds(model.id), false);
   });
 
-  test(`${name}: a model is unpacked again while the files it had are still being removed`, async () => {
+  test(`${name}: a model is unpacked again while its earlier files are still being removed`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const model = await subject.put("a.tar.gz", 1000);
@@ -47,7 +47,7 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     assert.ok(after !== null && (await trees.isWhole(model.id, after, never)));
   });
 
-  test(`${name}: the current version of an object is found; another version, or no object, is not unpacked, and nothing is left`, async () => {
+  test(`${name}: the current version of an object is found; another version or a missing object is not unpacked and leaves no files`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const old = await subject.put("a.tar.gz", 1000);
@@ -62,7 +62,7 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     }
   });
 
-  test(`${name}: an unpacking that its quota or its signal ends leaves nothing`, async () => {
+  test(`${name}: an unpacking that exceeds its quota or is aborted leaves no files`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const model = await subject.put("a.tar.gz", 300_000);
@@ -77,7 +77,7 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     assert.deepEqual(await (await subject.reopen()).adopt(), []);
   });
 
-  test(`${name}: the next run finds what was unpacked and not removed`, async () => {
+  test(`${name}: the next run finds the trees that were unpacked and not removed`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const models = [await subject.put("a.tar.gz", 10), await subject.put("b.tar.gz", 20), await subject.put("c", 30)];
@@ -103,7 +103,7 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     }
   });
 
-  test(`${name}: a file that was changed meanwhile is noticed`, async () => {
+  test(`${name}: a file that was changed between runs is detected`, async () => {
     await using subject = await open();
     const { trees } = subject;
     const model = await subject.put("a.tar.gz", 1000);

@@ -15,7 +15,7 @@ async function listening(server: Server, host: string): Promise<AddressInfo> {
 }
 
 for (const host of ["127.0.0.1", "::1"]) {
-  test(`a container at a port of ${host} is asked how it is and invoked`, async () => {
+  test(`a container at a port of ${host} is pinged and invoked`, async () => {
     const asked: string[] = [];
     const server = createServer((request, response) => {
       asked.push(`${request.method} ${request.url}`);
@@ -43,7 +43,7 @@ for (const host of ["127.0.0.1", "::1"]) {
   });
 }
 
-test("a ping that is not answered is over when the clock says so", async () => {
+test("a ping without a response ends at its time limit by the clock", async () => {
   const timers = new Set<() => void>();
   const clock: Clock = {
     ...systemClock,

@@ -15,24 +15,24 @@ function verdict(looks: readonly Partial<ProbeResult>[]): string | null {
   return typeof health === "string" ? health : null;
 }
 
-test("a container that neither answers nor works is replaced after three looks", () => {
+test("a container that neither answers pings nor uses CPU is replaced after three checks", () => {
   assert.equal(verdict([{}, {}]), null);
   assert.equal(verdict([{}, {}, {}]), "did not answer 3 pings and did nothing");
 });
 
-test("a container that works is kept, whatever it does not answer, for ten minutes", () => {
+test("a container that uses CPU is kept for ten minutes without answering pings", () => {
   const working = Array.from({ length: 59 }, (_, index) => ({ workedNs: (index + 1) * 1e7 }));
   assert.equal(verdict(working), null);
   const endless = Array.from({ length: 70 }, (_, index) => ({ workedNs: (index + 1) * 1e7 }));
   assert.equal(verdict(endless), "worked without an answer for 610 s");
 });
 
-test("an answer, or a platform that was late itself, begins the count anew", () => {
+test("an answered ping, or a platform that was late itself, resets the count", () => {
   assert.equal(verdict([{}, {}, { isAnswered: true }, {}, {}]), null);
   assert.equal(verdict([{}, {}, { isLate: true }, {}, {}]), null);
 });
 
-test("where the work cannot be measured, pings alone decide", () => {
+test("pings alone decide where CPU use cannot be measured", () => {
   const unknown = { workedNs: null };
   assert.equal(verdict([unknown, unknown, unknown]), "did not answer 3 pings and did nothing");
 });

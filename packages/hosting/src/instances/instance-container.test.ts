@@ -121,7 +121,7 @@ async function invoke(instance: InstanceContainer, headers: Record<string, strin
   return status;
 }
 
-test("a stopped container is replaced in bounded time, by force", async () => {
+test("a container that was stopped (SIGSTOP) is killed and replaced in bounded time", async () => {
   const { host, instance, pid, lostCount } = await started();
   await using _ = instance;
   const before = instance.client;
@@ -135,7 +135,7 @@ test("a stopped container is replaced in bounded time, by force", async () => {
   assert.equal(await invoke(instance, {}), 200);
 });
 
-test("a container that computes and answers no pings meanwhile is kept, and answers", async () => {
+test("a container that computes without answering pings is kept, and its response arrives", async () => {
   const { host, instance, pid, lostCount } = await started();
   await using _ = instance;
   assert.equal(await invoke(instance, { "busy-ms": "2500" }), 200);
@@ -143,7 +143,7 @@ test("a container that computes and answers no pings meanwhile is kept, and answ
   assert.equal(lostCount(), 0);
 });
 
-test("a container whose connections are all taken by requests is still asked how it is", async () => {
+test("a container whose connections are all in use is still pinged", async () => {
   const { instance, pid } = await started(testTimeoutMs);
   await using _ = instance;
   const { client } = instance;
@@ -176,14 +176,14 @@ async function failureOf(text: string, startMsMax: number, isOutOfMemory = false
   return error instanceof Error ? error.message : "it started";
 }
 
-test("a container that never answers its pings says what gives it more time", async () => {
+test("the failure of a container that never answers pings names the setting that gives it more time", async () => {
   assert.equal(
     await failureOf("setInterval(() => {}, 1000);", 200),
     "no healthy /ping within 0.2 s; where its model takes longer to load, raise the variant's ContainerStartupHealthCheckTimeoutInSeconds",
   );
 });
 
-test("a container that is killed is said to have run out of memory only where the kernel ended something for that", async () => {
+test("a killed container is reported as out of memory only if the kernel's OOM killer acted", async () => {
   const killsItself = 'process.kill(process.pid, "SIGKILL");';
   assert.equal(await failureOf(killsItself, 60_000), "the container was ended by SIGKILL");
   assert.equal(

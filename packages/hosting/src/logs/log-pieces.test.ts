@@ -38,7 +38,7 @@ async function gathered(pieces: AsyncIterable<readonly LogLine[]>): Promise<read
   return lines;
 }
 
-test("a file's lines are the same piece by piece, forward and backward, from any place", async () => {
+test("a file's lines are the same read in chunks, forward and backward, from any position", async () => {
   await using place = await written();
   const { file, all, byteLength } = place;
   assert.deepEqual(await gathered(readLinesFrom(file, 0)), all);
@@ -58,7 +58,7 @@ test("a file's lines are the same piece by piece, forward and backward, from any
   assert.deepEqual(await gathered(readLinesFrom({ ...file, path: `${file.path}.gone` }, 0)), []);
 });
 
-test("however long a file is, what is parsed in one piece is short, and a page reads no more than its lines", async () => {
+test("for a file of any length each parsed chunk is short, and a page reads no more than its lines", async () => {
   await using place = await written();
   const { file } = place;
   const line = formatLogLine(startMs, "y".repeat(75));

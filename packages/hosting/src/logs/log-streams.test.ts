@@ -40,7 +40,7 @@ logStreamsContract("log streams in a directory", async (options) => {
   };
 });
 
-test("a line that a crash cut short is passed over, and the next line is whole", async () => {
+test("a line truncated by a crash is skipped, and the next line is complete", async () => {
   await using place = await logs();
   await place.store.createGroup(group);
   await place.store.createStream(group, stream);
@@ -56,7 +56,7 @@ test("a line that a crash cut short is passed over, and the next line is whole",
   assert.match(await readFile(file, "utf8"), /^2026-11-21T00:00:00.000Z one\n/);
 });
 
-test("streams of any legal name live beside the group's own files", async () => {
+test("streams of any legal name do not collide with the group's own files", async () => {
   await using place = await logs(1e6, 20);
   const long = `/${"g".repeat(511)}`;
   const names = [
@@ -90,7 +90,7 @@ test("streams of any legal name live beside the group's own files", async () => 
   }
 });
 
-test("a damaged description of a group and files put there by nobody leave the rest readable", async () => {
+test("a damaged group description and unknown files leave the other groups readable", async () => {
   await using place = await logs();
   for (const name of ["a", "b"]) {
     await place.store.createGroup(name);
@@ -115,7 +115,7 @@ test("a damaged description of a group and files put there by nobody leave the r
   assert.equal((await readdir(join(place.directory, "a"))).filter((name) => name.includes("damaged")).length, 1);
 });
 
-test("property: any message comes back from a line, any name from a file name without a path in it", () => {
+test("property: any message round-trips through a line, and any name through a file name without a path", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), (message) => {
       const [line] = parseLogLines(Buffer.from(formatLogLine(startMs, message)), { segment: 1, offset: 0 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { silentLogger, type Clock } from "@galatea/base";
 import { pruneLogsPeriodically } from "./log-upkeep.ts";
 
-test("logs are pruned a minute after a start and every hour, also after a time that failed", async () => {
+test("logs are pruned a minute after a start and every hour, also after a failed attempt", async () => {
   const waits: number[] = [];
   const over = new AbortController();
   const clock: Clock = {

@@ -29,7 +29,7 @@ function opened(capacities: readonly number[], recordedBytes = () => 0) {
   });
 }
 
-test("property: instances that come and go never move, never take more of a node than it has, and give back what they had", () => {
+test("property: instances never move, never exceed a node's capacity, and release what they reserved", () => {
   const steps = fc.array(
     fc.record({ bytes: fc.integer({ min: 1, max: 9 }), ends: fc.option(fc.nat(9), { nil: null }) }),
     {
@@ -79,7 +79,7 @@ test("a new instance without room is rejected with SageMaker's failure reason an
   assert.equal(restored.node.id, "node-0");
 });
 
-test("property: further instances have room exactly where each of them could be placed after the others", () => {
+test("property: a number of instances fits exactly if each could be placed after the others", () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 8 });
   fc.assert(
     fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }), sizes, sizes, (capacities, before, further) => {
@@ -103,7 +103,7 @@ test("property: further instances have room exactly where each of them could be 
   );
 });
 
-test("the room of draining instances counts as free for their successors, which wait for it", () => {
+test("capacity of draining instances counts as free for their successors, which wait for it", () => {
   const clock = new SteppedClock();
   const nodes = opened([100 * mebi, 100 * mebi]);
   using ledger = new OwnerLedger({ ownerName: "endpoint", nodes, clock });

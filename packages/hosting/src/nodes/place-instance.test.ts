@@ -27,7 +27,7 @@ const sum = (one: NodeResources, other: NodeResources): NodeResources => ({
   diskBytes: one.diskBytes + other.diskBytes,
 });
 
-test("property: no node gets more than it has, what fits somewhere is placed, and a refusal says what the closest node lacks", () => {
+test("property: no node exceeds its capacity, an instance that fits is placed, and a rejection names the shortage of the closest node", () => {
   fc.assert(
     fc.property(clusters, fc.array(requests, { maxLength: 20 }), (cluster, asked) => {
       const nodes = [...cluster];
@@ -60,7 +60,7 @@ test("property: no node gets more than it has, what fits somewhere is placed, an
   );
 });
 
-test("property: of the nodes with room the one with most memory left is chosen, and of equals the first in their order", () => {
+test("property: the node with most free memory is chosen, and the first of equals", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 6 }), (free) => {
       const nodes = free.map((memoryBytes, index): Node => {
@@ -72,7 +72,7 @@ test("property: of the nodes with room the one with most memory left is chosen, 
   );
 });
 
-test("a refusal names the node that lacks least, and what it lacks", () => {
+test("a rejection names the node with the least shortage, and the shortage", () => {
   const node = (id: string, capacity: Partial<NodeResources>): Node => {
     return { id: parseNodeId(id), capacity: { ...noResources, ...capacity }, reserved: noResources, labels: {} };
   };

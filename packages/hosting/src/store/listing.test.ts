@@ -49,7 +49,7 @@ function expectedOf(rows: readonly Row[], { sortBy, isDescending, ...asked }: Li
   return (isDescending ? sorted.toReversed() : sorted).map(({ name }) => name);
 }
 
-test("pages together are all rows that match, in order, whatever is asked", async () => {
+test("property: all pages together are the matching rows in order, for any listing", async () => {
   const time = fc.integer({ min: 0, max: 12 });
   const row = fc.record({
     name: fc.stringMatching(/^[abAB][ab-]{0,3}$/),
@@ -97,7 +97,7 @@ class CountedDocuments extends MemoryDocuments {
   }
 }
 
-test("a page of ten of 2,000 rows reads eleven, in the middle too, and a stretch of time reads what lies in it", async () => {
+test("a page of ten of 2,000 rows reads eleven, also in the middle, and a time range reads only its rows", async () => {
   const rows = Array.from({ length: 2000 }, (_, index) => ({
     name: `m-${String(index).padStart(5, "0")}`,
     createdMs: 1000 + index,

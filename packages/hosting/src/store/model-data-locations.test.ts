@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { parseS3Uri } from "../definitions/index.ts";
 import { ModelDataLocations } from "./model-data-locations.ts";
 
-test("property: an object is model data while one of the models lies there or at a prefix of its key", () => {
+test("property: an object is model data while a model's location is its key or a prefix of it", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), maxLength: 5 });
   const bucket = fc.constantFrom("one", "two");
   const url = fc.tuple(bucket, key).map(([name, path]) => `s3://${name}/${path}`);
@@ -26,7 +26,7 @@ test("property: an object is model data while one of the models lies there or at
   );
 });
 
-test("what is no place in S3 is no place of model data", () => {
+test("a location that is no S3 URI is no location of model data", () => {
   assert.equal(parseS3Uri("https://bucket.s3.amazonaws.com/%zz"), null);
   const places = new ModelDataLocations();
   places.add("https://s3.amazonaws.com/bucket/%zz");

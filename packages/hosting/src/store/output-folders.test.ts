@@ -9,7 +9,7 @@ const owners = (places: OutputFolders, key: string) => {
   return found === null ? null : [...found.owners].toSorted();
 };
 
-test("the innermost place says whose an object is", () => {
+test("the longest matching folder decides an object's owner", () => {
   const places = new OutputFolders();
   places.add({ url: "s3://b/captures", owner: null });
   places.add({ url: "s3://b/captures/one/", owner: "one" });
@@ -22,7 +22,7 @@ test("the innermost place says whose an object is", () => {
   assert.equal(places.find({ bucket: "c", key: "captures/one/x" }), null);
 });
 
-test("a place is a place as long as one of its owners is left", () => {
+test("a folder is an output folder as long as it has an owner", () => {
   const places = new OutputFolders();
   const place = { url: "s3://b", owner: "one" };
   places.add(place);
@@ -33,7 +33,7 @@ test("a place is a place as long as one of its owners is left", () => {
   assert.equal(owners(places, "anything"), null);
 });
 
-test("the place that is found is the longest folder of all that hold the key", () => {
+test("property: the folder found is the longest one that contains the key", () => {
   const part = fc.constantFrom("a", "b", "", "aa");
   const key = fc.array(part, { maxLength: 5 }).map((parts) => parts.join("/"));
   fc.assert(
@@ -47,7 +47,7 @@ test("the place that is found is the longest folder of all that hold the key", (
   );
 });
 
-test("outputs of an endpoint are its answers and its captures, and its configuration's are nobody's alone", () => {
+test("an endpoint's outputs are its responses and captures, and those of its configuration have no single owner", () => {
   const configs = {
     asyncInference: { OutputConfig: { S3OutputPath: "s3://b//out/", S3FailurePath: "" } },
     dataCapture: { DestinationS3Uri: "s3://b/captures/", InitialSamplingPercentage: 1, CaptureOptions: [] },
