@@ -20,7 +20,7 @@ const certificate = createCertificate({
   notAfter: new Date(Date.now() + 3650 * day),
 });
 
-test("the certificate is what OpenSSL reads it as: its own authority, for these names", () => {
+test("OpenSSL reads the certificate as self-signed, for these names", () => {
   const read = new X509Certificate(certificate.certificatePem);
   assert(read.verify(read.publicKey));
   assert(read.ca);
@@ -67,7 +67,7 @@ function closeAll(...servers: readonly Closing[]): void {
   }
 }
 
-test("behind CONNECT the hosts of STS are answered here, and no other host is reached", async () => {
+test("the proxy answers CONNECT for the hosts of STS and reaches no other host", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer((asked, response) => response.end(`${asked.headers.host} ${asked.url}`));
   using _passedOn = attachConnectProxy(server, {
@@ -98,7 +98,7 @@ test("behind CONNECT the hosts of STS are answered here, and no other host is re
   }
 });
 
-test("who was given the proxy's address is passed on, until the platform closes", async () => {
+test("clients with the proxy's address are forwarded until the platform closes", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer();
   const passedOn = attachConnectProxy(server, {
@@ -123,7 +123,7 @@ test("who was given the proxy's address is passed on, until the platform closes"
   }
 });
 
-test("what is passed on goes through the proxy that the shell had, as whom the shell had it", async () => {
+test("forwarded connections use the shell's earlier proxy with its credentials", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const asked: (string | undefined)[] = [];
   const corporate = createHttpServer();
@@ -171,7 +171,7 @@ const options = {
   directory: "/data/clients",
 };
 
-test("a shell's HTTPS is left alone unless that is asked for", () => {
+test("a shell's HTTPS proxy is unchanged unless requested", () => {
   const { variables, files } = clientEnvironment({ ...options, proxy: null, shell: { AWS_SESSION_TOKEN: "real" } });
   for (const name of Object.keys(variables)) assert.doesNotMatch(name, /proxy|ca_bundle/i);
   assert.equal(variables.AWS_SESSION_TOKEN, null);
@@ -181,7 +181,7 @@ test("a shell's HTTPS is left alone unless that is asked for", () => {
   );
 });
 
-test("the proxy that is asked for carries the one that was there, however often it is asked for", () => {
+test("the proxy address contains the shell's earlier proxy, however often it is printed", () => {
   const proxy = { certificatePem: "ours\n", authoritiesPem: "theirs\n" };
   const earlier = { HTTPS_PROXY: "http://corporate:3128", NO_PROXY: "intranet, 10.0.0.1" };
   const first = clientEnvironment({ ...options, proxy, shell: earlier });
@@ -196,7 +196,7 @@ test("the proxy that is asked for carries the one that was there, however often 
   assert.notEqual(plain.variables.HTTPS_PROXY, address);
 });
 
-test("a shell gets back what it had, whatever was printed for it between", () => {
+test("a shell's earlier values are restored, whatever was printed in between", () => {
   const variable = fc.constantFrom("A", "B", "C", "D");
   const shell = fc.dictionary(variable, fc.string(), { noNullPrototype: true });
   const wanted = fc.dictionary(variable, fc.option(fc.string()), { noNullPrototype: true });

@@ -90,7 +90,7 @@ test("pipelined requests that waited are answered in their order", async () => {
   assert.deepEqual(text.match(/\/\d /g), ["/1 ", "/2 "]);
 });
 
-test("what a client that has left meanwhile asked for is not carried out", async () => {
+test("the request of a client that has disconnected meanwhile is not executed", async () => {
   await using server = await held();
   const socket = await connected(server.port);
   socket.write("DELETE /left HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -106,7 +106,7 @@ test("what a client that has left meanwhile asked for is not carried out", async
   assert.deepEqual(server.handled, ["/stayed"]);
 });
 
-test("a closing server ends connections without a request at once, and the others with their answers", async () => {
+test("a closing server ends idle connections at once, and others after their responses", async () => {
   await using server = await held();
   const [silent, idle, busy] = [
     await connected(server.port),
@@ -127,7 +127,7 @@ test("a closing server ends connections without a request at once, and the other
   await closed;
 });
 
-test("what is under way when a server closes is cut off at the end of its grace", async () => {
+test("requests in flight when a server closes are aborted at the end of its grace period", async () => {
   await using server = await held();
   const busy = await connected(server.port);
   server.open();
@@ -137,7 +137,7 @@ test("what is under way when a server closes is cut off at the end of its grace"
   assert.deepEqual(await busy.toArray().catch(() => []), [], "no answer");
 });
 
-test("a server that hands over answers the next request of a connection, and ends it with that", async () => {
+test("a server that hands over answers the next request of a connection and then closes it", async () => {
   await using server = await held();
   const [used, unused] = [await connected(server.port), await connected(server.port)];
   server.open();

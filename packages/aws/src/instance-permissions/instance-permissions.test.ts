@@ -62,7 +62,7 @@ const writes = [
   "s3:AbortMultipartUpload",
 ];
 
-test("an instance's key reads what is nobody's model data and no other's output", () => {
+test("an instance's key reads objects that are neither another model's data nor another's output", () => {
   const { may, instances, id } = keyOf({ modelData: { bucket: "bkt", key: "one.tar.gz", kind: "object" } });
   for (const action of reads) {
     for (const name of ["vocabulary.json", "captures/e/all/1.jsonl", "answers/1.out", "one.tar.gz"])
@@ -88,7 +88,7 @@ test("an instance's key reads what is nobody's model data and no other's output"
   assert.equal(instances.isObjectListed(null), null);
 });
 
-test("an instance's key writes and deletes below its endpoint's outputs and the prefixes that its model names, and nowhere else", () => {
+test("an instance's key writes and deletes only below its endpoint's outputs and the prefixes that its model names", () => {
   const { may } = keyOf({ objectPrefixes: [{ bucket: "bkt", key: "results/" }] });
   for (const action of writes) {
     for (const name of ["results/1", "captures/e/1", "answers/1.out"])
@@ -108,7 +108,7 @@ test("an instance's key writes and deletes below its endpoint's outputs and the 
   assert.ok(!mayOn("s3:PutObject", "arn:aws:s3:::other/results/1"));
 });
 
-test("of a named prefix and another's outputs the longer one decides, and model data is never written", () => {
+test("the longer of a named prefix and another's output prefix decides, and model data is never written", () => {
   const bucket = "bkt";
   const whole = keyOf({ objectPrefixes: [{ bucket, key: "" }] });
   for (const action of [...reads, ...writes]) {
@@ -120,7 +120,7 @@ test("of a named prefix and another's outputs the longer one decides, and model 
   assert.ok(exact.may("s3:GetObject", "captures/other/1"));
 });
 
-test("archives of the tenants of one container are read by none of them", () => {
+test("tenants of one container cannot read each other's archives", () => {
   const { may } = keyOf({
     modelData: { bucket: "bkt", key: "mine/", kind: "tenants" },
     objectPrefixes: [{ bucket: "bkt", key: "mine/shared/" }],
@@ -144,7 +144,7 @@ test("an instance's key invokes its own endpoint, those that its model names, an
   assert.ok(!keyOf({ endpointName: "transform-job/j" }).mayInvoke("j"));
 });
 
-test("an instance's key reads its model's data, works in S3, and does nothing else", () => {
+test("an instance's key reads its model's data, may use S3, and no other service", () => {
   const { may, mayOn } = keyOf({
     modelData: { bucket: "bkt", key: "mine/", kind: "prefix" },
     objectPrefixes: [{ bucket: "bkt", key: "out/" }],
@@ -181,7 +181,7 @@ const ownLogs = [
 ];
 
 for (const { whose, own, others } of ownLogs) {
-  test(`an instance's key writes to the logs of ${whose} and to those of nobody's, not to another's, and lists no others`, () => {
+  test(`an instance's key writes to the logs of ${whose} and to groups without an owner, not to another's, and lists no others`, () => {
     const { mayOn, instances, id } = keyOf({ logGroup: own });
     const may = (action: string, group: string) =>
       mayOn(action, `arn:aws:logs:us-east-1:000000000000:log-group:${group}`);
@@ -215,7 +215,7 @@ for (const { whose, own, others } of ownLogs) {
   });
 }
 
-test("of all that the services' rows name, an instance's key may do what is listed here on an object of nobody's, and nothing else", () => {
+test("of all actions in the service tables, an instance's key may do only the listed ones on an object without an owner", () => {
   const parts = { hosting: {} } as AwsServicesDependencies;
   const iam = { store: null as never, clock: systemClock, randomBytes };
   const executionRole = { roleName: "r", sessionName: "s" };

@@ -22,7 +22,7 @@ function galatea(...args: readonly string[]): { code: number | null; stdout: str
 
 const env = (...args: readonly string[]) => galatea("env", "--data", join(root, "data"), ...args);
 
-test("the version is the package's, by every name", async () => {
+test("every version option prints the package's version", async () => {
   const { version } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8")) as {
     version: string;
   };
@@ -30,7 +30,7 @@ test("the version is the package's, by every name", async () => {
     assert.deepEqual(galatea(word), { code: 0, stdout: `galatea ${version}\n`, stderr: "" });
 });
 
-test("a wrong port or host is refused in one sentence before anything starts", () => {
+test("an invalid port or host is rejected in one sentence before anything starts", () => {
   for (const [args, sentence] of [
     [["up", "--port", "99999"], "Invalid option value. Got 99999 for --port, expected at most 65535"],
     [["env", "--port", "0"], "Invalid option value. Got 0 for --port, expected at least 1"],
@@ -52,7 +52,7 @@ test("a wrong port or host is refused in one sentence before anything starts", (
   }
 });
 
-test("env says the region that it is told", () => {
+test("env prints the given region", () => {
   assert.match(env("--region", "ap-southeast-2").stdout, /^export AWS_REGION=ap-southeast-2$/m);
 });
 
@@ -64,7 +64,7 @@ test("env puts an IPv6 address in brackets, given with them or without", () => {
   }
 });
 
-test("env names files by absolute paths wherever its data directory is given from", () => {
+test("env prints absolute paths for a relative data directory", () => {
   const done = spawnSync(process.execPath, [main, "env", "--data", "data"], { cwd: root, encoding: "utf8" });
   assert.match(done.stdout, new RegExp(`^export SAGEMAKER_USER_CONFIG_OVERRIDE=${root}/data/`, "m"));
 });
@@ -82,7 +82,7 @@ test("the data directory is GALATEA_DATA, else below XDG_DATA_HOME where that is
   }
 });
 
-test("what a shell evaluates leaves its HTTPS alone, redirects it where that is asked for, and can be had back", () => {
+test("env leaves the shell's HTTPS alone, redirects it on request, and can restore it", () => {
   const galatea = `'${process.execPath}' '${main}' env --port 8770 --data '${join(root, "data")}'`;
   const show = 'echo "$AWS_ENDPOINT_URL|$HTTPS_PROXY|$https_proxy|$AWS_SESSION_TOKEN|$NO_PROXY"';
   const script = ["", "--proxy", "", "--proxy", "--unset"].map((flags) => `eval "$(${galatea} ${flags})"; ${show}`);
@@ -101,7 +101,7 @@ test("what a shell evaluates leaves its HTTPS alone, redirects it where that is 
   assert.deepEqual(restored, ["|http://corporate:3128||it's real|", "0", ""]);
 });
 
-test("env says in one line that its data directory cannot be written", async () => {
+test("env reports in one line that its data directory cannot be written", async () => {
   const file = join(root, "file");
   await writeFile(file, "");
   const { code, stdout, stderr } = galatea("env", "--data", join(file, "data"));
@@ -110,7 +110,7 @@ test("env says in one line that its data directory cannot be written", async () 
   assert.match(stderr, /^galatea env: ENOTDIR: .*\n$/);
 });
 
-test("whoever reads only the beginning leaves no complaint behind", async () => {
+test("a reader that closes the pipe early causes no error output", async () => {
   for (const args of [["env", "--port=8770", "--data", join(root, "data")], ["serve", "--help"], ["version"]]) {
     const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
     child.stdout.destroy();
@@ -121,7 +121,7 @@ test("whoever reads only the beginning leaves no complaint behind", async () => 
   }
 });
 
-test("the helps of up and env say of the same flags what they mean there", () => {
+test("the help texts of up and env describe shared flags for each command", () => {
   const up = galatea("up", "--help").stdout;
   const env = galatea("env", "--help").stdout;
   assert.match(up, /--host=TEXT +address to listen on/);

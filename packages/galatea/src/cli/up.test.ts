@@ -65,7 +65,7 @@ async function writerOf(pipe: string): Promise<FileHandle> {
   return writer!;
 }
 
-test("a signal ends a platform that never gets open", async () => {
+test("a signal ends a platform that is still starting", async () => {
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     const data = join(root, `stuck-${name}`);
     await mkdir(join(data, "clients"), { recursive: true });
@@ -80,7 +80,7 @@ test("a signal ends a platform that never gets open", async () => {
   }
 });
 
-test("one stop, however many times it is passed on at once, waits for what is under way; a later one does not", async () => {
+test("one stop signal, forwarded any number of times at once, waits for requests in flight; a later one does not", async () => {
   const platform = up(join(root, "held"));
   const [, url = ""] = await platform.seen(/at (http:\S+)/);
   assert.equal((await fetch(`${url}/bucket`, { method: "PUT" })).status, 200);
@@ -108,7 +108,7 @@ test("one stop, however many times it is passed on at once, waits for what is un
   await cut;
 });
 
-test("an open platform does not listen beyond this machine unless that is insisted on", () => {
+test("a platform without authentication listens only on loopback unless explicitly allowed", () => {
   for (const host of ["0.0.0.0", "::", "platform.example"]) {
     const data = join(root, "exposed");
     const done = spawnSync(process.execPath, [main, "up", "--open", `--host=${host}`, "--port=0", `--data=${data}`]);
@@ -121,7 +121,7 @@ test("an open platform does not listen beyond this machine unless that is insist
   }
 });
 
-test("keys that cannot be read end the start in one sentence", async () => {
+test("unreadable keys end the start with one sentence", async () => {
   const file = join(root, "no-keys");
   await writeFile(file, "[default]\n");
   for (const path of [file, join(root, "absent")]) {
@@ -133,14 +133,14 @@ test("keys that cannot be read end the start in one sentence", async () => {
   assert.match(String(both.stderr), /^--credentials and --insecure exclude each other\n/);
 });
 
-test("with nothing under way a stop ends with exit code 0", async () => {
+test("without requests in flight a stop ends with exit code 0", async () => {
   const platform = up(join(root, "idle"));
   await platform.seen(/at (http:\S+)/);
   platform.child.kill("SIGINT");
   assert.deepEqual(await platform.ended, { code: 0, signal: null });
 });
 
-test("an --invokable-endpoint that is no endpoint's name is refused", () => {
+test("an --invokable-endpoint that is no valid endpoint name is rejected", () => {
   const words = [main, "up", "--port=0", `--data=${join(root, "refused")}`, "--invokable-endpoint=a/b"];
   const { status, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
   const text = "galatea up: --invokable-endpoint has to be an endpoint's name, or * for all (found 'a/b')\n";

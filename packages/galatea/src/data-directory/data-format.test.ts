@@ -51,7 +51,7 @@ test("a step that fails is applied again at the next start", async () => {
   assert.deepEqual(applied, ["to 2", "to 2", "to 3"]);
 });
 
-test("a directory of a newer release is refused by name, and a file that names no format is refused", async () => {
+test("a directory of a newer release is rejected with that release's name, and a file without a format is rejected", async () => {
   await migrateDataFormat(directories, { release: "0.3.0", steps });
   await assert.rejects(migrateDataFormat(directories, { release: "0.1.0", steps: [] }), {
     message:

@@ -41,7 +41,7 @@ const cases = [
 ] as const;
 
 for (const [path, maker, found] of cases) {
-  test(`a start over a data directory whose ${path} is a ${maker} is refused with what to do`, async () => {
+  test(`a start over a data directory whose ${path} is a ${maker} is rejected with what to do`, async () => {
     const root = dataWith(path, maker);
     await assert.rejects(checkDataLayout(dataDirectories(root, {})), {
       message: `'${join(root, path)}' is ${found}: move it away, or choose another directory with --data`,
@@ -50,7 +50,7 @@ for (const [path, maker, found] of cases) {
 }
 
 for (const path of ["records/galatea.db", "credentials"]) {
-  test(`galatea up over a directory ${path} says so in one line and ends with 1`, () => {
+  test(`galatea up over a directory ${path} reports it in one line and exits with 1`, () => {
     const main = fileURLToPath(new URL("../main.ts", import.meta.url));
     const root = dataWith(path, "directory");
     const { status, stderr } = spawnSync(process.execPath, [main, "up", "--port", "0", "--data", root], {
@@ -62,7 +62,7 @@ for (const path of ["records/galatea.db", "credentials"]) {
   });
 }
 
-test("a new data directory, and one whose directories are links, are taken", async () => {
+test("a new data directory, and one whose directories are links, are accepted", async () => {
   await checkDataLayout(dataDirectories(join(place, "new"), {}));
   const root = mkdtempSync(join(place, "data-"));
   symlinkSync(place, join(root, "frameworks"));

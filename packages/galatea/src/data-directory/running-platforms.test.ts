@@ -92,7 +92,7 @@ test("env takes port, region and key from the platform that runs over its data d
   );
 });
 
-test("env without --data finds the only platform that runs; of several it asks for one by name", async () => {
+test("env without --data finds the only running platform; with several it requires --data", async () => {
   const [one, other] = [join(root, "one"), join(root, "other")];
   const first = await up([`--data=${one}`, "--port=0"]);
   const alone = galatea(["env"]);
@@ -121,7 +121,7 @@ test("a platform whose user's directory cannot be written is found by its data d
   assert.equal(galatea(["env", `--data=${data}`], { HOME: home }).url, `http://127.0.0.1:${port}`);
 });
 
-test("env says which variables it needs where the platform has its keys from its environment", async () => {
+test("env names the variables it needs if the platform's keys come from its environment", async () => {
   const data = join(root, "variables");
   const keys = { GALATEA_ACCESS_KEY_ID: "FROMTHEENV", GALATEA_SECRET_ACCESS_KEY: "secret-of-the-environment" };
   const { port } = await up([`--data=${data}`, "--port=0"], keys);

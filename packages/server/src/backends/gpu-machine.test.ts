@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { findGpuLibraries, missingTensorRtPrerequisites } from "./gpu-machine.ts";
 
-test("what TensorRT needs is found by the names that the loader knows, and what is missing is named", async (t) => {
+test("TensorRT's libraries are found by their loader names, and missing ones are named", async (t) => {
   const root = await mkdtemp(join(tmpdir(), "galatea-gpu-"));
   t.after(() => rm(root, { recursive: true }));
   const bare = await findGpuLibraries(root);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { backendRemedy, planRemedy } from "./unserved-backends.ts";
 
-test("a backend of Triton's that is not here is told with what to do, another name is not", async () => {
+test("a model of an unsupported Triton backend is rejected with what to do instead", async () => {
   assert.match((await backendRemedy("openvino", []))!, /^OpenVINO's format is not served: convert the model to ONNX /);
   assert.match((await backendRemedy("mxnet", []))!, /^MXNet is not served/);
   assert.match(
@@ -16,7 +16,7 @@ test("a backend of Triton's that is not here is told with what to do, another na
   assert.equal(await backendRemedy("constructor", []), null);
 });
 
-test("a model that brings its backend's shared library is told that native backends run in Triton only", async (t) => {
+test("a model with its backend's shared library is rejected: native backends run in Triton only", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-native-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
   await writeFile(join(directory, "libtriton_mine.so"), "");
@@ -26,7 +26,7 @@ test("a model that brings its backend's shared library is told that native backe
   );
 });
 
-test("a plan is told what the machine lacks, and what to serve in its place", async () => {
+test("a TensorRT plan is rejected with what the machine lacks and what to serve instead", async () => {
   assert.equal(
     planRemedy(["an NVIDIA GPU (/dev/nvidiactl)", "TensorRT (libnvinfer.so)"]),
     "TensorRT plans run on an NVIDIA GPU, and this machine lacks an NVIDIA GPU (/dev/nvidiactl), TensorRT (libnvinfer.so). Serve the ONNX " +

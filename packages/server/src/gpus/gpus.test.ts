@@ -40,7 +40,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await delay(systemClock, 5, signal);
 }
 
-test("what the library writes to memory becomes a reading in bytes, shares, watts and joules", () => {
+test("the library's structures are decoded to bytes, fractions, watts and joules", () => {
   const [reading] = new Nvml(fakeNvml([fakeGpu])).read();
   assert.deepEqual(reading, {
     index: 0,
@@ -55,7 +55,7 @@ test("what the library writes to memory becomes a reading in bytes, shares, watt
   });
 });
 
-test("what a GPU does not tell is null, and what the driver does not know of a process is 0", () => {
+test("values that a GPU does not report are null, and unknown memory of a process is 0", () => {
   const quiet = {
     ...fakeGpu,
     processes: [[7, 0xffff_ffff_ffff_ffffn]] as const,
@@ -70,7 +70,7 @@ test("what a GPU does not tell is null, and what the driver does not know of a p
   assert.deepEqual(second!.processes, [{ pid: 7, memoryBytes: 0 }]);
 });
 
-test("processes that there is no room for are not told of, and a lost GPU is an error with the driver's words", () => {
+test("processes over the limit are left out, and a lost GPU is an error with the driver's text", () => {
   const processes = Array.from({ length: 2000 }, (_, place) => [place + 1, 5n] as const);
   const crowded = { ...fakeGpu, processes };
   assert.equal(new Nvml(fakeNvml([crowded])).read()[0]!.processes.length, 0);
@@ -79,11 +79,11 @@ test("processes that there is no room for are not told of, and a lost GPU is an 
   assert.throws(() => new Nvml(fakeNvml([], { init: 9 })), /nvmlInit: Driver Not Loaded/);
 });
 
-test("a library that is not there is an error that names it", () => {
+test("a missing library is an error with its name", () => {
   assert.throws(() => openNvmlCalls("libgalatea-has-no-such-library.so.1"), /libgalatea-has-no-such-library/);
 });
 
-test("the GPUs are read in a process of their own, again and again", async (t) => {
+test("GPUs are read repeatedly in a separate process", async (t) => {
   const { opened, lines } = await watch(t, "answers");
   await until(() => (opened.readings()[0]?.energyJoules ?? 0) >= 5002);
   const [reading] = opened.readings();
@@ -94,7 +94,7 @@ test("the GPUs are read in a process of their own, again and again", async (t) =
   assert.deepEqual(lines, []);
 });
 
-test("what is asked now is read now, whatever the interval", async (t) => {
+test("an immediate reading does not wait for the interval", async (t) => {
   const { opened } = await watch(t, "answers", 60_000, 3_600_000);
   assert.equal((await opened.firstReading(60_000)).length, 1);
   const before = opened.readings()[0]!.energyJoules!;
@@ -102,7 +102,7 @@ test("what is asked now is read now, whatever the interval", async (t) => {
   assert(now >= before + 2, `read again after the question: ${before}, ${now}`);
 });
 
-test("who asks GPUs that do not answer has nothing of them, and waits no longer than it says", async (t) => {
+test("a reading of GPUs that do not respond is empty after its time limit", async (t) => {
   const { opened } = await watch(t, "gone");
   assert.deepEqual(await opened.firstReading(60_000), []);
   assert.deepEqual(await opened.readNow(60_000), []);
@@ -118,7 +118,7 @@ for (const [does, says] of [
   ["crashes", /its process has ended: signal SIGSEGV/],
   ["hangs", /the driver has not responded for 3020 ms/],
 ] as const)
-  test(`a driver that is or does '${does}' is told of once, and GPU metrics are available again when it answers`, async (t) => {
+  test(`a driver with the fault '${does}' is logged once, and GPU metrics return when it responds`, async (t) => {
     const { opened, driver, lines } = await watch(t, does, does === "hangs" ? 3000 : undefined);
     await until(() => lines.length > 0);
     assert.match(lines[0]!, says);
@@ -131,13 +131,13 @@ for (const [does, says] of [
     assert.equal(again, failed, "told of once for each time that it was over");
   });
 
-test("a process that is held by the driver holds up no end", async (t) => {
+test("a reading process that hangs in the driver does not delay the server's end", async (t) => {
   const { opened } = await watch(t, "hangs");
   await until(() => opened.pid !== null);
   await opened[Symbol.asyncDispose]();
 });
 
-test("GPUs that models can be placed on are those whose devices are there and that CUDA shows", async (t) => {
+test("models can be placed on GPUs whose devices exist and that CUDA_VISIBLE_DEVICES includes", async (t) => {
   const root = await mkdtemp(join(tmpdir(), "galatea-gpus-"));
   t.after(() => rm(root, { recursive: true }));
   assert.equal(visibleGpuCount(null, root), 0);
@@ -158,7 +158,7 @@ test("GPUs that models can be placed on are those whose devices are there and th
     assert.equal(visibleGpuCount(visible, root), count, String(visible));
 });
 
-test("the devices that a program on a GPU opens are told from others, and are none without the driver", async (t) => {
+test("a GPU program's device files are recognised, and there are none without the driver", async (t) => {
   const root = await mkdtemp(join(tmpdir(), "galatea-devices-"));
   t.after(() => rm(root, { recursive: true }));
   const names = ["nvidia0", "nvidia-uvm", "nvidia-uvm-tools", "nvidiafs", "null", "nvidia1"];
@@ -173,7 +173,7 @@ test("the devices that a program on a GPU opens are told from others, and are no
   );
 });
 
-test("readings are those of the GPUs that CUDA shows, in its order", () => {
+test("readings cover the GPUs of CUDA_VISIBLE_DEVICES, in its order", () => {
   const gpus = ["GPU-aa", "GPU-bb", "GPU-cc"].map((uuid) => ({ ...fakeGpu, uuid }));
   const readings = new Nvml(fakeNvml(gpus)).read();
   const shown = (visible: string | null) => asCudaNumbers(readings, visible).map(({ uuid }) => uuid);

@@ -16,18 +16,18 @@ const configOf = (label: string, file: string) =>
   );
 
 for (const label of ["../../etc/passwd", "a/../../../b", "/../../b", "../..", ".././../b"])
-  test(`labels are not read of '${label}', which may be anybody's`, () => {
+  test(`labels are not read from '${label}', which may be another tenant's file`, () => {
     const message = `'label_filename' of output 'Y': '${label}' of model 'm' leads out of the model repository`;
     assert.throws(() => checkFoundConfig(configOf(label, "model.py")), { code: "INVALID_ARG", message });
   });
 
 for (const file of ["../../../other/1/model.onnx", "a/../../../../b"])
-  test(`no model is loaded of '${file}', which may be another tenant's`, () => {
+  test(`no model is loaded from '${file}', which may be another tenant's`, () => {
     const message = `'default_model_filename' '${file}' of model 'm' leads out of the model repository`;
     assert.throws(() => checkFoundConfig(configOf("", file)), { code: "INVALID_ARG", message });
   });
 
-test("files of the model and of its repository may be named", () => {
+test("files of the model and of its repository are allowed", () => {
   for (const label of ["labels.txt", "a/../labels.txt", "../labels.txt", "..labels", "/labels.txt", ".../labels.txt"])
     checkFoundConfig(configOf(label, "../../shared/model.py"));
 });

@@ -43,14 +43,14 @@ const configurations: readonly [what: string, most: number, make: (count: number
 ];
 
 for (const [what, most, make] of configurations) {
-  test(`a model has ${most} ${what} at most, and more are refused before a backend is asked`, () => {
+  test(`a model has at most ${most} ${what}, and more are rejected before the backend is opened`, () => {
     checkConfig(complete(...make(most)));
     const message = `model 'm' asks for ${most + 1} ${what}; this server allows ${most}`;
     assert.throws(() => checkFoundConfig(complete(...make(most + 1))), { code: "INVALID_ARG", message });
   });
 }
 
-test("the largest numbers that a configuration can hold are refused as well, at once", () => {
+test("the largest numbers that a configuration can hold are rejected at once", () => {
   for (const [more, number] of [
     ["instance_group [{ count: 2147483647 }, { count: 2147483647 }]", "4294967294"],
     ["dynamic_batching { priority_levels: 18446744073709551615 default_priority_level: 1 }", "18446744073709551615"],
@@ -58,14 +58,14 @@ test("the largest numbers that a configuration can hold are refused as well, at 
     assert.throws(() => checkFoundConfig(complete(more)), { message: new RegExp(`asks for ${number} `) });
 });
 
-test("numbers that take nothing by their size are accepted whatever they are", () => {
+test("numbers whose size costs nothing are accepted", () => {
   const policy =
     "default_queue_policy { max_queue_size: 4294967295 default_timeout_microseconds: 18446744073709551615 }";
   checkConfig(complete(`dynamic_batching { max_queue_delay_microseconds: 18446744073709551615 ${policy} }`));
   checkConfig(complete("version_policy { latest { num_versions: 4294967295 } }"));
 });
 
-test("an ensemble has 1024 steps at most", () => {
+test("an ensemble has at most 1024 steps", () => {
   const ensemble = (count: number) => {
     const step = `{ model_name: "a" model_version: -1 input_map { key: "IN" value: "IN" } output_map { key: "OUT" value: "OUT" } }`;
     const text = `name: "m" platform: "ensemble" ${tensors} ensemble_scheduling { step [ ${list(count, step)} ] }`;

@@ -34,13 +34,13 @@ suite("the backend is found from the files", () => {
     });
   }
 
-  test("a name's ending is the last resort, then there is none", () => {
+  test("the model name's ending decides the backend last, otherwise there is none", () => {
     const config = complete("", [], "trees.fil");
     assert.deepEqual([config.backend, config.defaultModelFilename], ["fil", "model.fil"]);
   });
 });
 
-test("instances: two of an ONNX model on the CPU, one of others, on GPUs where there are some", () => {
+test("default instances: two of an ONNX model on the CPU, one of other models, on GPUs if there are any", () => {
   const groups = (config: ModelConfig) => config.instanceGroups.map((group) => [group.name, group.kind, group.count]);
   assert.deepEqual(groups(complete("", ["model.onnx"])), [["m", "KIND_CPU", 2]]);
   assert.deepEqual(groups(complete("", ["model.py"])), [["m", "KIND_CPU", 1]]);
@@ -53,7 +53,7 @@ test("instances: two of an ONNX model on the CPU, one of others, on GPUs where t
   ]);
 });
 
-test("KIND_AUTO of a backend that has nothing for GPUs is the CPU; what is asked for stays", () => {
+test("KIND_AUTO of a backend without GPU support is the CPU; an explicit kind stays", () => {
   const kinds = (text: string, entry: string) =>
     completeConfig(parseConfigText(text, "f"), {
       directoryName: "m",
@@ -114,12 +114,12 @@ suite("a backend's completion", () => {
     assert.equal(config.scheduling.kind === "dynamic" && config.scheduling.queueDelayMaxUs, 7);
   });
 
-  test("takes back the whole dictionary that was handed out", () => {
+  test("accepts the complete dictionary that was passed to the model", () => {
     const config = complete('backend: "python" max_batch_size: 2 input { name: "x" data_type: TYPE_BF16 dims: 1 }', []);
     assert.equal(printConfigJsonText(mergeAutoComplete(config, printConfigJson(config))), printConfigJsonText(config));
   });
 
-  test("is refused when it is no configuration", () => {
+  test("is rejected if it is no configuration", () => {
     assert.throws(() => mergeAutoComplete(complete("", ["model.py"]), { input: [{ nam: "A" }] }), {
       code: "INVALID_ARG",
       message:
@@ -129,7 +129,7 @@ suite("a backend's completion", () => {
 });
 
 suite("a config override is strict JSON", () => {
-  test("enum names in any case, numbers as text, both spellings of names", () => {
+  test("accepts enum names in any case, numbers as text, and both spellings of names", () => {
     const message = parseConfigOverride(
       '{"backend":"python","maxBatchSize":2,"input":[{"name":"I","data_type":"type_fp32","dims":["1",-1]}],"instance_group":[{"kind":"kind_cpu"}]}',
     );
@@ -137,7 +137,7 @@ suite("a config override is strict JSON", () => {
     assert.deepEqual(message.input[0]?.dims, [1n, -1n]);
     assert.equal(message.maxBatchSize, 2);
   });
-  test("a value in the place of a list is a list of that one value", () => {
+  test("a single value in place of a list is a list of that value", () => {
     const message = parseConfigOverride(
       '{"input":{"name":"I","data_type":"TYPE_FP32","dims":"4"},"instance_group":{"kind":"kind_cpu","count":2},"version_policy":{"specific":{"versions":1}},"parameters":{"a":{"string_value":"b"}}}',
     );

@@ -29,7 +29,7 @@ suite("the printed configuration is Triton's, byte for byte", () => {
   }
 });
 
-test("a model without config.pbtxt is handed and given Triton's configurations", () => {
+test("a model without config.pbtxt gets and completes the same configurations as in Triton", () => {
   const context = { directoryName: "auto", servedName: "auto", versionEntries: ["model.py"], gpuCount: 0 };
   const config = completeConfig(parseConfigText("", "config.pbtxt"), context);
   assert.equal(printConfigJsonText(config), golden.autoCompleted.handedOut);

@@ -65,7 +65,7 @@ suite("a broken config.pbtxt is refused with its place, what was expected and wh
     });
   }
 
-  test("every mistake of a file is found, not only the first", () => {
+  test("every error of a file is reported, not only the first", () => {
     const { problems } = readConfigText('nam: "x"\ninput { dtype { a: [1] } dims: "x" }\nmax_batch_size: 1\noutput: 3');
     assert.deepEqual(
       problems.map((problem) => `${problem.line}:${problem.column}`),
@@ -73,7 +73,7 @@ suite("a broken config.pbtxt is refused with its place, what was expected and wh
     );
   });
 
-  test("hostile nesting ends in a message, not in a crash", () => {
+  test("excessive nesting gives an error, not a crash", () => {
     const { problems } = readConfigText(
       "version_policy { specific ".repeat(1) + "optimization { cuda { ".repeat(20_000),
     );
@@ -139,7 +139,7 @@ const config = fc.record({
   ),
 });
 
-test("what is printed as config.pbtxt reads back as the same configuration", () => {
+test("a configuration printed as config.pbtxt parses to the same configuration", () => {
   fc.assert(
     fc.property(config, (init) => {
       const message = create(ModelConfigSchema, init as MessageInitShape<typeof ModelConfigSchema>);
@@ -148,7 +148,7 @@ test("what is printed as config.pbtxt reads back as the same configuration", () 
   );
 });
 
-test("no text makes the parser do anything but answer or refuse", () => {
+test("property: any text parses or is rejected with an error", () => {
   const pieces = fc.constantFrom(
     "name",
     "input",

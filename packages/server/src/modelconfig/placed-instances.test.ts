@@ -14,7 +14,7 @@ function placed(pbtxt: string, gpuCount: number): string[] {
   return placedInstances(config, gpuCount).map(({ name, kind, deviceId }) => `${name} ${kind} ${deviceId}`);
 }
 
-test("a group on GPUs has its count of instances on each of them, and on the CPU where there is none", () => {
+test("a KIND_GPU group has its count of instances on each GPU, and on the CPU if there is none", () => {
   assert.deepEqual(placed("", 0), ["m_0 CPU 0"]);
   assert.deepEqual(placed("", 2), ["m_0 GPU 0", "m_0 GPU 1"]);
   const named = "instance_group [ { count: 2 gpus: [ 1 ] }, { kind: KIND_CPU }, { kind: KIND_MODEL } ]";
@@ -28,7 +28,7 @@ test("a group on GPUs has its count of instances on each of them, and on the CPU
   ]);
 });
 
-test("a GPU that is not there is refused in Triton's words", () => {
+test("a missing GPU is rejected with Triton's error", () => {
   assert.throws(() => placed('instance_group { name: "g" gpus: [ 0, 2 ] }', 2), {
     code: "INVALID_ARG",
     message:

@@ -48,7 +48,7 @@ suite("an ensemble that does not fit its models is refused with Triton's sentenc
   }
 });
 
-test("an ensemble that batches may have a step that does not", () => {
+test("an ensemble with batching may have a step without batching", () => {
   const tensors = (dims: string) =>
     `input { name: "I" data_type: TYPE_FP32 dims: [ ${dims} ] } output { name: "O" data_type: TYPE_FP32 dims: [ ${dims} ] }`;
   const map = 'input_map { key: "I" value: "I" } output_map { key: "O" value: "O" }';
@@ -77,7 +77,7 @@ suite("answers of decoupled steps", () => {
     return complete("e", `platform: "ensemble" ${input} ensemble_scheduling { ${written.join(" ")} } ${more}`);
   };
 
-  test("an ensemble is decoupled if one of its steps is, whatever it says and in whatever order they stand", () => {
+  test("an ensemble is decoupled if one of its steps is, whatever its configuration says, in any order of steps", () => {
     const policy = (decoupled: boolean) => `model_transaction_policy { decoupled: ${decoupled} }`;
     for (const [config, decoupled] of [
       [ensemble(["one: I>R"], policy(true)), false],
@@ -91,7 +91,7 @@ suite("answers of decoupled steps", () => {
     }
   });
 
-  test("a step that reads answers of different origins is refused (tritonserver 2.51)", () => {
+  test("a step that reads responses of different origins is rejected (tritonserver 2.51)", () => {
     for (const [steps, namer] of [
       [["many: I>X", "one: X,I>R"], "e"],
       [["many: I>X", "one: X,I>Y", "one: Y>R"], "one"],
@@ -104,7 +104,7 @@ suite("answers of decoupled steps", () => {
   });
 });
 
-test("of an ensemble's faults at one step, a tensor's shape comes before an input that is not mapped", () => {
+test("of several errors at an ensemble step, a wrong shape is reported before an unmapped input", () => {
   const two = 'input { name: "A" data_type: TYPE_FP32 dims: 4 } input { name: "B" data_type: TYPE_FP32 dims: 4 }';
   const output = 'output { name: "O" data_type: TYPE_FP32 dims: 4 }';
   const map = 'input_map { key: "A" value: "I" } output_map { key: "O" value: "O" }';
@@ -136,7 +136,7 @@ suite("what is not built yet is refused by name", () => {
     });
   }
 
-  test("ragged batches are what backends take that see each request's own tensors, and no other", () => {
+  test("ragged batches are accepted only by backends that see each request's own tensors", () => {
     const ragged = io.replace("dims: 1 }", "dims: -1 allow_ragged_batch: true }");
     const of = (backend: string) => complete("m", `backend: "${backend}" max_batch_size: 4 ${ragged}`);
     for (const backend of ["python", "dali", "own", "tensorflow"]) rejectUnsupported(of(backend));
@@ -147,7 +147,7 @@ suite("what is not built yet is refused by name", () => {
       );
   });
 
-  test("the tensors of ragged batches are made by the backend of TensorFlow", () => {
+  test("the TensorFlow backend creates the tensors of ragged batches", () => {
     const tensors =
       'batch_input { source_input: "I" data_type: TYPE_FP32 } batch_output { source_input: "I" target_name: "O" }';
     rejectUnsupported(complete("m", `platform: "tensorflow_graphdef" max_batch_size: 4 ${io} ${tensors}`));

@@ -70,7 +70,7 @@ suite("the order of dependencies", () => {
     assert.deepEqual(rounds, [["a", "b"], ["inner"], ["outer"]]);
     assert.equal(failures.size, 0);
   });
-  test("a circle, a missing step and what depends on them are named; the others load", () => {
+  test("a circle, a missing step and their dependants are reported; other models load", () => {
     const { rounds, failures } = dependencyOrder(
       new Map([
         ["c1", ["c2"]],
@@ -99,7 +99,7 @@ suite("the order of dependencies", () => {
 });
 
 suite("a catalog", () => {
-  test("finds models, their versions and the files that tell the backend", async (t) => {
+  test("finds models, their versions and the files that determine the backend", async (t) => {
     const root = await folder(t, {
       "a/config.pbtxt": `version_policy { latest { num_versions: 2 } } ${io}`,
       "a/1/model.py": "",
@@ -123,7 +123,7 @@ suite("a catalog", () => {
     assert.deepEqual(composingModels((await catalog(t, [root]).find("e", null)).config), ["a"]);
   });
 
-  test("names directories that look like versions, and where there is no version every directory, up to eight", async (t) => {
+  test("reports directories that look like versions, or every directory if there is no version, up to eight", async (t) => {
     const root = await folder(t, {
       "some/1/model.py": "",
       "some/v2/": "",
@@ -140,7 +140,7 @@ suite("a catalog", () => {
     assert.equal((await misnamed("many")).length, 8);
   });
 
-  test("refuses what is in two repositories, in none, without a version, or reaches outside", async (t) => {
+  test("rejects a model that is in two repositories, in none, without a version, or outside the repository", async (t) => {
     const one = await folder(t, {
       "a/1/model.py": "",
       "empty/": "",
@@ -171,7 +171,7 @@ suite("a catalog", () => {
     assert.deepEqual((await both.find("unserved", null)).versions, []);
   });
 
-  test("a repository that is named twice counts once", async (t) => {
+  test("a repository that is given twice counts once", async (t) => {
     const root = await folder(t, { "a/1/model.py": "" });
     const twice = catalog(t, [root, root]);
     assert.deepEqual(await twice.names(), [{ name: "a", duplicate: false }]);
@@ -191,7 +191,7 @@ suite("a catalog", () => {
     assert.equal((await big.find("b", null)).config.maxBatchSize, 2);
   });
 
-  test("serves one directory under another name, and its neighbours under theirs", async (t) => {
+  test("serves a mapped directory under another name, and other directories under their own", async (t) => {
     const root = await folder(t, { "e/config.pbtxt": `name: "e" ${ensemble("a")}`, "e/1/": "", "a/1/model.py": "" });
     const mapped = catalog(t, [root], { mapping: { directoryName: "e", servedName: "tenant.tar.gz" } });
     assert.equal((await mapped.find("tenant.tar.gz", null)).config.name, "tenant.tar.gz");
@@ -199,7 +199,7 @@ suite("a catalog", () => {
     await assert.rejects(mapped.find("e", null), { code: "NOT_FOUND" });
   });
 
-  test("a mapped directory may be configured under any name, its neighbours under their own only", async (t) => {
+  test("a mapped directory may be configured under any name, other directories only under their own", async (t) => {
     const another = 'name: "another"';
     const root = await folder(t, {
       "e/config.pbtxt": `${another} ${ensemble("a")}`,
@@ -214,7 +214,7 @@ suite("a catalog", () => {
     }
   });
 
-  test("an override replaces the configuration; its files replace the directory and vanish with the catalog", async (t) => {
+  test("an override replaces the configuration; its files replace the directory and are removed with the catalog", async (t) => {
     const root = await folder(t, { "a/config.pbtxt": "max_batch_size: 1", "a/1/model.py": "" });
     const found = catalog(t, [root]);
     const config = await found.find("a", { configJson: '{"max_batch_size": 3}', files: new Map() });
@@ -234,7 +234,7 @@ suite("a catalog", () => {
     await rm(`${root}-overrides`, { recursive: true });
   });
 
-  test("files of loads take no more disk than they may, and those of a load that fails take none", async (t) => {
+  test("files of load requests stay within the disk limit, and those of a failed load are removed", async (t) => {
     const root = await folder(t, { "a/config.pbtxt": "" });
     const found = catalog(t, [root], { overrideBytesMax: 100_000 });
     const load = (name: string, configJson: string, byteLength: number) =>
@@ -302,7 +302,7 @@ suite("the model of an archive", () => {
   });
 });
 
-test("validation finds every problem of a repository with its place, and none in a good one", async (t) => {
+test("validation reports every problem of a repository with its location, and none for a valid one", async (t) => {
   const good = await folder(t, {
     "a/config.pbtxt": io,
     "a/1/model.py": "",
@@ -348,7 +348,7 @@ test("validation finds every problem of a repository with its place, and none in
   );
 });
 
-test("what is no repository is refused with what to give in its place", async (t) => {
+test("a path that is no repository is rejected with what to give instead", async (t) => {
   const root = await folder(t, {
     "models/a/config.pbtxt": "",
     "models/a/1/model.py": "",

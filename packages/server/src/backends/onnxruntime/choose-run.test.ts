@@ -14,12 +14,12 @@ test("a tenant runs at once while a slot is free", () => {
   assert.deepEqual(choose([run(1, 950)], [wait(2)]), admit(2));
 });
 
-test("of those that wait, the one whose runs have taken the least time is next, those under way included", () => {
+test("of waiting tenants the one whose runs, including current ones, took least time is next", () => {
   assert.deepEqual(choose([], [wait(1, 500), wait(2, 300), wait(3, 300)]), admit(2));
   assert.deepEqual(choose([run(2, 0)], [wait(1, 500), wait(2, 300)]), admit(1));
 });
 
-test("where the slots are taken, it is looked again when the oldest run becomes long", () => {
+test("if all slots are taken, the decision is repeated when the oldest run becomes long", () => {
   assert.deepEqual(choose([run(1, 950), run(2, 980)], [wait(3)]), { kind: "later", atNs: 1050 });
 });
 
@@ -27,24 +27,24 @@ test("long runs have no slot", () => {
   assert.deepEqual(choose([run(1, 0), run(1, 0), run(1, 990)], [wait(2)]), admit(2));
 });
 
-test("a tenant with as many runs as it may have waits for one of them, and holds nobody up", () => {
+test("a tenant at its limit of runs waits for one of them and does not block other tenants", () => {
   const four = [run(1, 0), run(1, 0), run(1, 0), run(1, 0, "n")];
   assert.deepEqual(choose(four, [wait(1)]), { kind: "later", atNs: null });
   assert.deepEqual(choose(four, [wait(1), wait(2, 10_000)]), admit(2));
 });
 
-test("a model with as many runs as it may have leaves its tenant's other models their turn", () => {
+test("a model at its limit of runs does not block its tenant's other models", () => {
   const three = [run(1, 0), run(1, 0), run(1, 0)];
   assert.deepEqual(choose(three, [wait(1)]), { kind: "later", atNs: null });
   assert.deepEqual(choose(three, [wait(1), wait(1, 0, "n")]), admit(1, "n"));
 });
 
-test("nobody runs beyond the number of threads", () => {
+test("the number of runs never exceeds the number of threads", () => {
   const eight = Array.from({ length: 8 }, (_, index) => run(index, 0));
   assert.deepEqual(choose(eight, [wait(9)]), { kind: "later", atNs: null });
 });
 
-test("whatever is asked in whatever order, the limits hold, and nobody waits for nothing", () => {
+test("property: for any requests in any order the limits hold, and no run waits while it could start", () => {
   const step = fc.record({ tenant: fc.nat(4), model: fc.nat(1), ends: fc.boolean(), passesNs: fc.nat(150) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -16,7 +16,7 @@ function blames(under: readonly (readonly [object, RunningTask])[], accused: obj
   return under.map(([task]) => (suspects.blamed(end, task) as RunnerEnded).blame);
 }
 
-test("what a process did alone has ended it; of several things each may have", () => {
+test("a single task of a crashed process is to blame; of several tasks each is a suspect", () => {
   assert.deepEqual(blames([[one, taken]]), ["certain"]);
   assert.deepEqual(
     blames([
@@ -27,7 +27,7 @@ test("what a process did alone has ended it; of several things each may have", (
   );
 });
 
-test("what had not begun is innocent, and leaves the other as the only suspect", () => {
+test("a task that had not begun is innocent, which leaves the other as the only suspect", () => {
   assert.deepEqual(
     blames([
       [one, untaken],
@@ -37,7 +37,7 @@ test("what had not begun is innocent, and leaves the other as the only suspect",
   );
 });
 
-test("where a process was ended for the sake of one, all others are innocent", () => {
+test("if a process was killed because of one task, all others are innocent", () => {
   assert.deepEqual(
     blames(
       [
@@ -50,7 +50,7 @@ test("where a process was ended for the sake of one, all others are innocent", (
   );
 });
 
-test("what was over is no suspect, and an error that is no end of the process stays what it is", () => {
+test("a finished task is no suspect, and an error without a crash stays as it is", () => {
   const suspects = new CrashBlame();
   suspects.began(one, taken);
   suspects.began(other, taken);

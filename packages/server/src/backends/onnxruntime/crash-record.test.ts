@@ -5,7 +5,7 @@ import { CrashRecord } from "./crash-record.ts";
 
 const limits = { apartAfter: 2, refusedAfter: 4, forgetMs: 1000, contentsMax: 3 };
 
-test("content is shared, then runs apart, then is refused, and is let in again step by step", () => {
+test("content that crashes runs first shared, then isolated, then is rejected, and is readmitted step by step", () => {
   const record = new CrashRecord(limits);
   const seen: string[] = [];
   for (let crash = 0; crash < 5; crash += 1) {
@@ -20,7 +20,7 @@ test("content is shared, then runs apart, then is refused, and is let in again s
   );
 });
 
-test("what is forgotten takes no memory, and the number of contents is bounded", () => {
+test("forgotten content takes no memory, and the number of recorded contents is limited", () => {
   const record = new CrashRecord(limits);
   for (const key of ["a", "b", "c", "d"]) record.crashed(key, 0);
   assert.equal(record.size, 3);
@@ -29,7 +29,7 @@ test("what is forgotten takes no memory, and the number of contents is bounded",
   assert.equal(record.size, 0);
 });
 
-test("the count is that of a list of crashes of which one is struck out for each quiet time", () => {
+test("property: the count equals a list of crashes from which each quiet period removes one", () => {
   const event = fc.record({ key: fc.constantFrom("a", "b"), passesMs: fc.nat(2500), crashes: fc.boolean() });
   fc.assert(
     fc.property(fc.array(event, { maxLength: 40 }), (events) => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { MemoryLedger } from "./memory-ledger.ts";
 
-test("growth is theirs whose runs were over since the last look, by their time", () => {
+test("memory growth is charged to sessions whose runs ended since the last measurement, by run time", () => {
   const ledger = new MemoryLedger();
   for (const key of ["a", "b", "c"]) ledger.opened(key, 100);
   ledger.ran("a", 3000);
@@ -15,7 +15,7 @@ test("growth is theirs whose runs were over since the last look, by their time",
   );
 });
 
-test("what is given back goes from what runs have left behind, and only then from what opening took", () => {
+test("released memory reduces the charges of runs first, and then those of opening", () => {
   const ledger = new MemoryLedger();
   ledger.opened("a", 100);
   ledger.opened("b", 300);
@@ -27,7 +27,7 @@ test("what is given back goes from what runs have left behind, and only then fro
   assert.deepEqual([ledger.bytesOf("a"), ledger.bytesOf("b")], [50, 150]);
 });
 
-test("growth that no run explains is shared by what opening took, and a closed session is charged with nothing", () => {
+test("growth without runs is shared by the charges of opening, and a closed session is charged nothing", () => {
   const ledger = new MemoryLedger();
   ledger.opened("a", 100);
   ledger.opened("b", 300);
@@ -37,7 +37,7 @@ test("growth that no run explains is shared by what opening took, and a closed s
   assert.equal(ledger.bytesOf("a"), null);
 });
 
-test("whatever happens, the charges of all sessions are together what was measured, and none is negative", () => {
+test("property: the charges of all sessions sum to the measured memory, and none is negative", () => {
   const key = fc.constantFrom("a", "b", "c", "d");
   const bytes = fc.nat(2 ** 40);
   const step = fc.oneof(

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ModelFileIndex } from "./model-files.ts";
 
-test("a name that leads to no file is none of the model's, as when a file goes while the directory is read", async (t) => {
+test("a directory entry whose file is missing is ignored, as when it is deleted during the listing", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-model-files-"));
   t.after(() => rm(directory, { recursive: true }));
   await writeFile(join(directory, "model.onnx"), "graph");

@@ -105,7 +105,7 @@ test("a model without configuration is completed from its file", async () => {
   });
 });
 
-test("a batch is joined, run once and split; each request gets what it asked for", async () => {
+test("a batch is joined, run once and split; each request gets its requested outputs", async () => {
   const source = await write("add", {
     ...addModel,
     outputs: [
@@ -148,7 +148,7 @@ test("a batch is joined, run once and split; each request gets what it asked for
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("a single request and adjacent tensors of one block are read in place, misaligned ones are not", async () => {
+test("a single request and adjacent aligned tensors of one block are read without a copy", async () => {
   const source = await write("place", addModel);
   await using model = await shop.load(source, "max_batch_size: 8");
   const block = shop.arena.allocate(64);
@@ -175,7 +175,7 @@ test("a single request and adjacent tensors of one block are read in place, misa
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("strings are batched too, and sizes that only the run knows are taken as they come", async () => {
+test("strings are batched too, and outputs may have dynamic sizes", async () => {
   const strings = await write("strings", {
     inputs: [{ name: "x", type: "STRING", dims: ["batch", 2] }],
     outputs: [{ name: "y", type: "STRING", dims: ["batch", 2] }],
@@ -221,7 +221,7 @@ test("strings are batched too, and sizes that only the run knows are taken as th
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("an output that does not have the declared size is delivered as it is", async () => {
+test("an output of another size than declared is returned unchanged", async () => {
   // Declared [batch, n], really [n, batch]: the library believes the declaration until it runs.
   const source = await write("liar", {
     inputs: [
@@ -242,7 +242,7 @@ test("an output that does not have the declared size is delivered as it is", asy
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("a failing run is every request's outcome and leaves no memory behind", async () => {
+test("a failed run fails every request of its batch and leaks no memory", async () => {
   const source = await write("fails", {
     inputs: [
       { name: "x", type: "FLOAT", dims: ["batch", "n"] },
@@ -274,7 +274,7 @@ test("a failing run is every request's outcome and leaves no memory behind", asy
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("a configuration that does not fit the model is refused in Triton's words", async () => {
+test("a configuration that does not match the model is rejected with Triton's errors", async () => {
   const source = await write("strict", addModel);
   const list = (kind: string, names: string[], rest: string) =>
     names.map((name) => `${kind} { name: "${name}" ${rest} }`).join("\n");
@@ -327,7 +327,7 @@ test("a configuration that does not fit the model is refused in Triton's words",
   assert.equal(own.instances.length, 2);
 });
 
-test("a broken file and a missing one are told apart", async () => {
+test("a broken file and a missing one have different errors", async () => {
   const broken = await write("broken", addModel);
   await writeFile(join(broken.versionDirectory, "model.onnx"), "no model");
   await assert.rejects(shop.load(broken, ""), {
@@ -341,7 +341,7 @@ test("a broken file and a missing one are told apart", async () => {
   });
 });
 
-test("equal content is one session, charged once; other content or settings are another", async () => {
+test("models with equal content and settings share one session, charged once", async () => {
   const first = await write("tenant1", heavyAddModel);
   const named = (name: string) => ({
     servedName: name,
@@ -370,7 +370,7 @@ test("equal content is one session, charged once; other content or settings are 
   for (const model of models) await model[Symbol.asyncDispose]();
 });
 
-test("model.onnx may be a directory, and a changed file in it is another model", async () => {
+test("model.onnx may be a directory, and a changed file in it changes the model", async () => {
   const source = await write("folder", heavyAddModel);
   const folder = join(source.versionDirectory, "model.onnx");
   await rename(folder, `${folder}.file`);

@@ -24,7 +24,7 @@ import {
   open,
 } from "../../../../../conformance/faults/onnx-workshop.ts";
 
-test("a run that ends its process fails with the model's name and the signal, and the next ones of all models succeed", async () => {
+test("a run that crashes its process fails with the model's name and the signal, and later runs of all models succeed", async () => {
   await using shop = await open();
   await using bad = await load(shop, "bad", dividing);
   await using good = await load(shop, "good", harmless);
@@ -34,7 +34,7 @@ test("a run that ends its process fails with the model's name and the signal, an
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("a file that ends the process that loads it fails its load, and nobody else's", async () => {
+test("a file that crashes its loading process fails only its own load", async () => {
   await using shop = await open();
   await using good = await load(shop, "good", harmless);
   const message = "model 'deadly' has crashed its process (signal SIGFPE)";
@@ -42,7 +42,7 @@ test("a file that ends the process that loads it fails its load, and nobody else
   await negates(good);
 });
 
-test("files with a byte changed at any place load, are refused or end a process of their own; none ends ours or a neighbour's model", async () => {
+test("files with one changed byte load, are rejected or crash their own process; none crashes the server or another model", async () => {
   await using shop = await open();
   await using good = await load(shop, "good", harmless);
   const source = await write(shop, "mutant", { ...endless, graphName: "mutant" });
@@ -61,7 +61,7 @@ test("files with a byte changed at any place load, are refused or end a process 
   await negates(good);
 });
 
-test("endless runs of one tenant leave another's a place at once, as often as they like", async () => {
+test("endless runs of one tenant do not delay another tenant's runs", async () => {
   await using shop = await open({ slotCount: 2 });
   using arena: Arena = createArena({ capacityBytes: mebibyte });
   await using loops = await load(shop, "loops", endless);
@@ -78,7 +78,7 @@ test("endless runs of one tenant leave another's a place at once, as often as th
   assert.equal(shop.arena.usedBytes, 0);
 });
 
-test("a run that does not end within its time is ended, and its process goes on", async () => {
+test("a run over its time limit is terminated, and its process continues", async () => {
   const deadlineMs = 50_000;
   // Loads and runs of other models have deadlines too.
   const clock = new ManualTimersClock(deadlineMs);
@@ -95,7 +95,7 @@ test("a run that does not end within its time is ended, and its process goes on"
   assert.equal(await theRunner(), pid);
 });
 
-test("a load that is sent to a process that has just been killed is not blamed for its end, and succeeds in the next", async () => {
+test("a load sent to a process that was just killed is not blamed, and succeeds in the next process", async () => {
   await using shop = await open();
   await using good = await load(shop, "good", harmless);
   for (let round = 0; round < 5; round += 1) {

@@ -70,7 +70,7 @@ const accelerated = (text: string) =>
   `optimization { execution_accelerators { gpu_execution_accelerator [ ${text} ] } } instance_group { kind: KIND_GPU }`;
 const parameter = (key: string, value: string) => `parameters { key: "${key}" value: "${value}" }`;
 
-test("each GPU of a group has a session and its instances; those on the CPU have one of their own", async () => {
+test("each GPU of a group has its own session and instances, and so has the CPU", async () => {
   const gpus = twin();
   await using shop = await openWorkshop({ gpus });
   const source = await writeNegative(shop, "placed");
@@ -91,7 +91,7 @@ test("each GPU of a group has a session and its instances; those on the CPU have
   );
 });
 
-test("a machine with GPUs places models by itself, and names the GPU that is not there", async () => {
+test("models are placed on the machine's GPUs by default, and a missing GPU is named in the error", async () => {
   await using shop = await openWorkshop({ gpus: twin() });
   const source = await writeNegative(shop, "free");
   await using model = await shop.load(source, "");
@@ -102,7 +102,7 @@ test("a machine with GPUs places models by itself, and names the GPU that is not
   });
 });
 
-test("memory of GPUs is charged to the oldest model that has a session there, and a load expects its file's length", async () => {
+test("GPU memory is charged to the oldest model with a session there, and a load reserves its file's length", async () => {
   const gpus = twin();
   let reads = 0;
   // Before the load and after it.
@@ -125,7 +125,7 @@ test("memory of GPUs is charged to the oldest model that has a session there, an
   assert.equal((await other.memoryBytes()).get("gpu 1"), 0, "another graph, another session, nothing added");
 });
 
-test("where there is no GPU, a model that insists on one for its accelerator fails; KIND_AUTO and KIND_GPU alone run on the CPU", async () => {
+test("without a GPU a model with a GPU accelerator fails, and KIND_AUTO and KIND_GPU alone run on the CPU", async () => {
   await using shop = await openWorkshop();
   const source = await writeNegative(shop, "insistent");
   await assert.rejects(shop.load(source, accelerated('{ name: "tensorrt" }')), {
@@ -143,7 +143,7 @@ test("where there is no GPU, a model that insists on one for its accelerator fai
   assert.ok(shop.logged.some((line) => line.includes("asks for KIND_GPU; its ONNX Runtime sessions run on the CPU")));
 });
 
-test("where nothing is set up, the load says what to do, and the next one tries again", async () => {
+test("without the set-up for GPUs the load fails with what to do, and the next load tries again", async () => {
   let isMade = false;
   const findLibrary = () =>
     isMade
@@ -157,7 +157,7 @@ test("where nothing is set up, the load says what to do, and the next one tries 
   assert.deepEqual(await negativeOf(model, [1]), [[-1], [-1]]);
 });
 
-test("providers that cannot be opened fail the load with the loader's reason and what is needed, and nothing else", async () => {
+test("a provider that cannot be opened fails only the load, with the loader's reason and what is needed", async () => {
   await using shop = await openWorkshop({ gpus: twin({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "driverless");
   const refusal = (provider: string, needs: RegExp) => (error: InferenceError) => {
@@ -176,7 +176,7 @@ test("providers that cannot be opened fail the load with the loader's reason and
   assert.deepEqual((await negativeOf(model, [1]))[0], [-1]);
 });
 
-test("what accelerators and the model say reaches the providers by the library's names, TensorRT first", async () => {
+test("parameters of accelerators and of the model reach the providers by the library's names, TensorRT first", async () => {
   await using shop = await openWorkshop();
   const { name, message, parameters, ...rest } = shop.config(
     "tuned",
@@ -249,7 +249,7 @@ const refusals: readonly (readonly [accelerator: string, message: RegExp])[] = [
   [`{ name: "tensorrt" ${parameter("int8_calibration_table_name", "../table")} }`, /is a file's name, not a path$/],
 ];
 
-test("what no provider knows, and what would reach beyond the model, is refused by name", async () => {
+test("parameters that no provider has, and paths outside the model, are rejected by name", async () => {
   await using shop = await openWorkshop({ gpus: twin({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "refused");
   await mkdir(join(shop.directory, "elsewhere"));
@@ -259,7 +259,7 @@ test("what no provider knows, and what would reach beyond the model, is refused 
   }
 });
 
-test("engines are not kept where tenants share a process: an archive could bring one, and it is code", async () => {
+test("engines are not cached where tenants share a process, because an archive could contain one and engines are code", async () => {
   await using shop = await openWorkshop({ gpus: twin({ keepsEngines: false, providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "tenant");
   const text = accelerated(`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "engines")} }`);
@@ -269,7 +269,7 @@ test("engines are not kept where tenants share a process: an archive could bring
   });
 });
 
-test("a graph that brings engines along is refused where tenants share a process, wherever in its file it names them", async () => {
+test("a graph with embedded engines is rejected where tenants share a process, at any position in its file", async () => {
   const tensorRt = [{ name: "tensorrt", options: [] }] as const;
   await using shop = await openWorkshop({ gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
   const source = await shop.source("engines");
@@ -290,7 +290,7 @@ test("a graph that brings engines along is refused where tenants share a process
   }
 });
 
-test("what runs leave on a GPU is shared out over those that ran, and goes with them", async () => {
+test("GPU memory that runs retain is charged to the sessions that ran, and released with them", async () => {
   let held: DeviceBytes = new Map([["gpu 0", 100]]);
   const memory = new GpuMemory(() => Promise.resolve(held));
   await memory.during("a", 0, async () => (held = new Map([["gpu 0", 400]])));
@@ -305,7 +305,7 @@ test("what runs leave on a GPU is shared out over those that ran, and goes with 
   assert.equal(memory.bytesOf("b").size, 0);
 });
 
-test("errors after which a process has no GPU are told from those that cost one run", () => {
+test("errors that make a process lose its GPU are distinguished from those of a single run", () => {
   const text = (code: number) => `onnx runtime error 1: CUDA failure ${code}: text ; GPU=0 ; expr=cudaMemcpyAsync(700)`;
   assert.deepEqual(
     [700, 710, 719, 214].map((code) => isGpuLost(text(code))),

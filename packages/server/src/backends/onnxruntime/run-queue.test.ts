@@ -48,7 +48,7 @@ function book(turns: RunQueue) {
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test("a run that becomes long makes room for the next without ending", async () => {
+test("a run that becomes long frees its slot for the next without ending", async () => {
   const { clock, pass } = handClock();
   const turns = new RunQueue(limits, clock);
   const { admitted, enter } = book(turns);
@@ -61,7 +61,7 @@ test("a run that becomes long makes room for the next without ending", async () 
   assert.deepEqual(admitted, [1, 2]);
 });
 
-test("a tenant that comes back for more lets the others go first, by the time that each has used", async () => {
+test("tenants are served in order of the run time that each has used", async () => {
   const { clock, pass } = handClock();
   const turns = new RunQueue(limits, clock);
   const { admitted, enter, leave } = book(turns);
@@ -105,7 +105,7 @@ for (const doesGiveUp of [false, true]) {
   });
 }
 
-test("who gives up while it waits leaves the queue, and one whose signal has fired never enters it", async () => {
+test("an aborted waiter leaves the queue, and one with an aborted signal never enters it", async () => {
   const { clock } = handClock();
   const turns = new RunQueue(limits, clock);
   const first = await turns.enter(owner(1), null);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { openSocketPair } from "@galatea/base/system";
 import { RunnerCaller } from "./runner-calls.ts";
 
-test("a descriptor for a runner that has just ended fails with that end, and with no words of the kernel's", async (t) => {
+test("sending a descriptor to a runner that has just ended fails with the runner's end, not with the kernel's error", async (t) => {
   const control = openSocketPair();
   const descriptors = openSocketPair();
   const closed = Promise.withResolvers<void>();

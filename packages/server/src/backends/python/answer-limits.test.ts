@@ -72,7 +72,7 @@ const cases: readonly [what: string, body: string, told: RegExp][] = [
   ],
 ];
 
-test("a worker does not keep the memory that one large batch took", async () => {
+test("a worker releases the memory of a large batch", async () => {
   const body = `kilobytes = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
 return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([kilobytes], np.float32))]) for _ in requests]`;
   await using loaded = await fixture.load("thrifty", model(body));
@@ -87,7 +87,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([kilobytes],
 });
 
 for (const [what, body, told] of cases) {
-  test(`${what}: the batch fails, and no worker ends`, async () => {
+  test(`${what}: the batch fails, and the worker survives`, async () => {
     const first = `if requests[0].inputs()[0].as_numpy()[0] == 0: ${echo}\n`;
     await using loaded = await fixture.load("generous", model(first + body));
     const pid = pidOf(loaded);
@@ -103,7 +103,7 @@ for (const [what, body, told] of cases) {
   });
 }
 
-test("parameters of a response that cannot be sent are refused in Triton's words", async () => {
+test("response parameters that cannot be sent are rejected with Triton's errors", async () => {
   const refusals: readonly [given: string, told: RegExp][] = [
     [
       "{'a': 1.5}",

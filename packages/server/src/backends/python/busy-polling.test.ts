@@ -11,20 +11,20 @@ function awakeOnes(coreCount: number, sequence: string): string {
   return Array.from(sequence, (name) => (busyPolling.mayWaitAwake(marks.get(name)!) ? name : ".")).join("");
 }
 
-test("on two cores a worker waits awake where its instance executes again and again, not where instances take turns", () => {
+test("on two cores a worker polls if one instance executes repeatedly, not if instances alternate", () => {
   assert.equal(awakeOnes(2, "aaaa"), ".aaa");
   assert.equal(awakeOnes(2, "abcabcabc"), ".........");
   assert.equal(awakeOnes(2, "abbaa"), "..b.a");
 });
 
-test("on more cores as many instances as there are beside the event loop's, four at most", () => {
+test("on more cores as many instances poll as there are cores beside the event loop's, four at most", () => {
   assert.equal(awakeOnes(4, "abcabc"), "...abc");
   assert.equal(awakeOnes(4, "abcdabcd"), "........");
   assert.equal(awakeOnes(64, "abcdabcd"), "....abcd");
   assert.equal(awakeOnes(64, "abcdeabcde"), "..........");
 });
 
-test("while it waits awake it gives way once nothing has begun or ended for a while, and then sleeps", async () => {
+test("polling yields once nothing has started or ended for a while, and then stops", async () => {
   let nowNs = 0;
   let givenWay = 0;
   const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => givenWay++);
@@ -43,7 +43,7 @@ test("while it waits awake it gives way once nothing has begun or ended for a wh
   assert.equal(await turnsAfter(0), 0, "the loop sleeps");
 });
 
-test("where others work on its processor it sleeps at once, and for a while", async () => {
+test("polling stops at once, for a while, if other processes need the core", async () => {
   let nowNs = 0;
   let givenWay = 0;
   const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
@@ -66,7 +66,7 @@ test("where others work on its processor it sleeps at once, and for a while", as
   assert.equal(givenWay, 2);
 });
 
-test("while others work on the processor no worker waits awake", async () => {
+test("while other processes need the cores no worker polls", async () => {
   let nowNs = 0;
   const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
     nowNs += 3_000_000;

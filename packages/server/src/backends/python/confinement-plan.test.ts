@@ -40,7 +40,7 @@ const parts = {
   modelDirectory: "/model",
 };
 
-test("where everything can be had nothing is missing, and the plan has it all", () => {
+test("with all privileges the plan has every confinement and nothing is missing", () => {
   const rows = confinementRows(options, whole, { usersMissing: null, cgroupsMissing: null });
   assert.deepEqual(
     rows.filter((row) => row.missing !== null),
@@ -58,7 +58,7 @@ test("where everything can be had nothing is missing, and the plan has it all", 
   assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_NPROC: 64 });
 });
 
-test("without root the plan keeps to Landlock and limits, and says what is missing", () => {
+test("without root the plan uses Landlock and limits, and lists what is missing", () => {
   const facts: MachineFacts = { ...whole, isRoot: false, usersMapped: false, views: false };
   const missing = { usersMissing: "the server does not run as root", cgroupsMissing: "they cannot be made" };
   const rows = confinementRows(options, facts, missing).filter((row) => row.missing !== null);
@@ -76,7 +76,7 @@ test("without root the plan keeps to Landlock and limits, and says what is missi
   assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_DATA: 1000, RLIMIT_FSIZE: 500 });
 });
 
-test("a kernel without Landlock, and an older one, are told by what they do not hold", () => {
+test("a kernel without Landlock, and an older version, are reported with what they do not restrict", () => {
   const told = (landlock: number) =>
     confinementRows(options, { ...whole, landlock }, { usersMissing: null, cgroupsMissing: null })
       .filter((row) => row.missing !== null)
@@ -86,7 +86,7 @@ test("a kernel without Landlock, and an older one, are told by what they do not 
   assert.deepEqual(told(5), ["signals"]);
 });
 
-test("control groups are found in both versions, and where a container sees its own part alone", () => {
+test("control groups are found in both versions, also in a container that sees only its own subtree", () => {
   const first =
     "31 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n36 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids";
   assert.deepEqual(findCgroups("8:pids:/a\n4:memory:/b\n0::/c", first), [
@@ -99,7 +99,7 @@ test("control groups are found in both versions, and where a container sees its 
   ]);
 });
 
-test("a user is nobody else's while its tenant lives, and another server has other users", () => {
+test("a user id belongs to one tenant while that exists, and other servers use other ids", () => {
   const directory = mkdtempSync(join(tmpdir(), "galatea-users-"));
   try {
     using one = UserSlice.open({ first: 5000, count: 8192 }, directory)!;

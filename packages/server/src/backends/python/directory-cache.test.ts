@@ -36,7 +36,7 @@ async function use(kept: DirectoryCache, name: string, make: CreateFiles): Promi
   (await kept.hold(name, make, signal))[Symbol.dispose]();
 }
 
-test("a directory is made once for all that hold it, at the same time and later", async () => {
+test("a directory is created once for all its holders, concurrent and later ones", async () => {
   const kept = keep(1000);
   let made = 0;
   const asked = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ test("a directory is made once for all that hold it, at the same time and later"
   using _again = await keep(1000).hold("one", never, signal);
 });
 
-test("beyond the bound the least recently used that nobody holds goes, and what is held stays", async () => {
+test("over the limit the least recently used directory without holders is deleted, and held ones remain", async () => {
   const kept = keep(100);
   using _held = await kept.hold("held", ofBytes(30), signal);
   await use(kept, "old", ofBytes(30));
@@ -68,7 +68,7 @@ test("beyond the bound the least recently used that nobody holds goes, and what 
   assert.deepEqual(await names(), ["held", "newer"]);
 });
 
-test("what another object or process holds is not deleted", async () => {
+test("a directory held by another cache or process is not deleted", async () => {
   const [ours, theirs] = [keep(50), keep(50)];
   const held = await theirs.hold("theirs", ofBytes(40), signal);
   await use(ours, "ours", ofBytes(40));
@@ -78,7 +78,7 @@ test("what another object or process holds is not deleted", async () => {
   assert.deepEqual(await names(), ["next"]);
 });
 
-test("a process that is killed holds nothing, and what it was making is made anew", async () => {
+test("a killed process holds nothing, and a directory that it was creating is created again", async () => {
   const program = `
     import { systemClock } from ${JSON.stringify(new URL("../../../../base/src/core/index.ts", import.meta.url).href)};
     import { DirectoryCache } from ${JSON.stringify(new URL("./directory-cache.ts", import.meta.url).href)};
@@ -106,7 +106,7 @@ test("a process that is killed holds nothing, and what it was making is made ane
   assert.deepEqual(await names(), ["half"]);
 });
 
-test("what cannot be made leaves nothing, and the next call makes it", async () => {
+test("a failed creation leaves no files, and the next call creates the directory", async () => {
   const kept = keep(100);
   const failing: CreateFiles = async (files) => {
     await writeFile(join(files, "half"), "");
@@ -123,7 +123,7 @@ test("what cannot be made leaves nothing, and the next call makes it", async () 
   assert.deepEqual(await readdir(held.directory), ["content"]);
 });
 
-test("bytes are counted where nobody says how many they are", async () => {
+test("the bytes of a directory are counted if its creator does not report them", async () => {
   const kept = keep(2 ** 20);
   const large: CreateFiles = async (files) => {
     await mkdir(join(files, "below"));
@@ -135,7 +135,7 @@ test("bytes are counted where nobody says how many they are", async () => {
   assert.deepEqual(await names(), ["two"]);
 });
 
-test("nobody but the server's user may open a lock, and what was deleted by half is deleted", async () => {
+test("only the server's user may open a lock, and half-deleted directories are deleted", async () => {
   await mkdir(join(directory, "kept", ".gone-1", "files"), { recursive: true });
   const kept = keep(100);
   await use(kept, "one", ofBytes(10));
@@ -143,7 +143,7 @@ test("nobody but the server's user may open a lock, and what was deleted by half
   assert.equal((await stat(join(directory, "kept", "one", "lock"))).mode & 0o777, 0o600);
 });
 
-test("a wait for somebody else's making ends with its signal", async () => {
+test("a wait for another process's creation ends with its signal", async () => {
   const kept = keep(100);
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
@@ -159,7 +159,7 @@ test("a wait for somebody else's making ends with its signal", async () => {
   (await making)[Symbol.dispose]();
 });
 
-test("what was cut short is given up first, then what was used longest ago", () => {
+test("incomplete directories are evicted first, then the least recently used", () => {
   const entries = [
     { name: "new", byteCount: 1, usedMs: 3 },
     { name: "cut", byteCount: 0, usedMs: 4 },

@@ -56,7 +56,7 @@ class TritonPythonModel:
   }
 });
 
-test("a full arena is the documented error of the request that needed it, and passes", async () => {
+test("a full arena fails the request that needed it with the documented error, and later requests succeed", async () => {
   await using fixture = await openFixture();
   const source = `${header}class TritonPythonModel:
     def execute(self, requests):
@@ -73,7 +73,7 @@ test("a full arena is the documented error of the request that needed it, and pa
   releaseResponse(served);
 });
 
-test("what a model imported is imported ahead for the next one", async () => {
+test("modules that a model imported are preloaded for the next one", async () => {
   await using fixture = await openFixture();
   const source = `${header}import sys
 ahead = "statistics" in sys.modules
@@ -143,7 +143,7 @@ parameters { key: "EXECUTION_ENV_PATH" value: { string_value: "${path}" } }`;
   }
 });
 
-test("an unpacked environment stays while a model has it, and goes when others need its place", async () => {
+test("an unpacked environment remains while a model uses it, and is deleted when others need the space", async () => {
   await using fixture = await openFixture({ environmentBytesMax: 2 ** 20 });
   const python = await readInterpreter();
   const modelPy = `${header}class TritonPythonModel:

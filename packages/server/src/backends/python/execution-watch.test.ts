@@ -51,7 +51,7 @@ class WatchBench {
   }
 }
 
-test("an execution is reported once, and ended at its limit to the millisecond, whenever it began", () => {
+test("an execution is reported once, and terminated at its limit to the millisecond, whenever it began", () => {
   const bench = new WatchBench();
   bench.begin(1, 59_000);
   bench.move(25_000);
@@ -62,7 +62,7 @@ test("an execution is reported once, and ended at its limit to the millisecond, 
   assert.equal(bench.happened[1], "ended at 84000, limit 59000");
 });
 
-test("one with a limit shorter than that of the one before is looked at in its own time, and reported shortly before", () => {
+test("an execution with a shorter limit than the previous one is checked by its own limit, and reported shortly before it", () => {
   const bench = new WatchBench();
   bench.begin(1, null);
   bench.move(1000);
@@ -71,7 +71,7 @@ test("one with a limit shorter than that of the one before is looked at in its o
   assert.deepEqual(bench.happened, ["reported after 1800 ms", "ended at 3000, limit 2000"]);
 });
 
-test("one whose limit has passed before anybody looked is reported all the same, and ended when its worker has had time to print", () => {
+test("an execution whose limit passed before the first check is reported, and terminated after its worker had time to print", () => {
   const bench = new WatchBench();
   bench.begin(1, 2000);
   bench.stall(5000);
@@ -81,14 +81,14 @@ test("one whose limit has passed before anybody looked is reported all the same,
   assert.equal(bench.happened[1], "ended at 5200, limit 2000");
 });
 
-test("without a limit an execution is reported and goes on", () => {
+test("an execution without a limit is reported and continues", () => {
   const bench = new WatchBench();
   bench.begin(1, null);
   bench.move(3_600_000);
   assert.deepEqual(bench.happened, ["reported after 30000 ms"]);
 });
 
-test("one that waits for another model's response beyond its limit is ended when it does so no more", () => {
+test("an execution over its limit that waits for another model's response is terminated once it stops waiting", () => {
   const bench = new WatchBench();
   bench.begin(1, 2000, true);
   bench.move(60_000);
@@ -98,7 +98,7 @@ test("one that waits for another model's response beyond its limit is ended when
   assert.equal(bench.happened.length, 2);
 });
 
-test("a watch that was disposed of does nothing more", () => {
+test("a disposed watch does nothing", () => {
   const bench = new WatchBench();
   bench.begin(1, 2000);
   bench.watch[Symbol.dispose]();

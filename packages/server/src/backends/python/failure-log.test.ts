@@ -91,7 +91,7 @@ for (const [kind, keyword] of [
   });
 }
 
-test("a model that always fails writes a bounded number of lines a second, over all of its instances", async () => {
+test("a model that always fails writes a limited number of lines a second, over all its instances", async () => {
   const config = oneInOneOut("TYPE_FP32", "instance_group [{ count: 2 kind: KIND_CPU }]");
   const loaded = await fixture.load("floods", model('raise ValueError("x" * 100000)'), config);
   errors.length = 0;
@@ -113,7 +113,7 @@ test("a model that always fails writes a bounded number of lines a second, over 
   }
 });
 
-test("requests beyond those that a line names are counted", () => {
+test("requests that a line does not name are counted", () => {
   errors.length = 0;
   const log = new FailureLog(systemClock, logger, { model: "m", version: "2" });
   log.report("m_0", () => ({ message: "why", requestIds: Array.from({ length: 10 }, (_, place) => `r${place}`) }));
@@ -125,7 +125,7 @@ test("requests beyond those that a line names are counted", () => {
   ]);
 });
 
-test("a batch whose requests were all given up before it began is no failure", async () => {
+test("a batch whose requests were all cancelled before it began is no failure", async () => {
   const body = `import time\ntime.sleep(0.2)\n${echo}`;
   await using loaded = await fixture.load("waits", model(body));
   errors.length = 0;

@@ -37,7 +37,7 @@ test("a worker's one thread is the main thread of its process", async () => {
   assert.deepEqual(await said("one_thread", saying(facts)), [1, 1, 1, 1]);
 });
 
-test("what a model forks has one thread, and no lock that another thread of the model held", async () => {
+test("a process forked by a model has one thread, and no lock held by another thread of the model", async () => {
   const forks = `
 leave = threading.Event()
 threading.Thread(target=leave.wait, daemon=True).start()
@@ -55,7 +55,7 @@ def in_child():
   assert.deepEqual(await said("forks", saying(["threading.active_count()", "*in_child()"], forks)), [2, 1, 1]);
 });
 
-test("nothing of what the zygote rehearsed is seen by a model, nor by who looks at the processes", async () => {
+test("the zygote's warm-up is visible neither to a model nor in the process list", async () => {
   const facts = [
     'any("rehearsed" in path for path in sys.path)',
     'any("rehearsed" in str(getattr(module, "__file__", "")) for module in list(sys.modules.values()))',

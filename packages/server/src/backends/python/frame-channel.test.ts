@@ -21,7 +21,7 @@ function open(context: TestContext) {
   return { channel, frames, malformed, theirs: pair.theirs, closeOther: () => closeSync(pair.theirs) };
 }
 
-test("frames are read whole, wherever their bytes are cut", async (context) => {
+test("frames are read completely, however their bytes are chunked", async (context) => {
   const texts = ["", "a", "frame of a few words", "x".repeat(300), ""];
   const bytes = Buffer.concat(texts.map((text) => encodeFrame(kinds.log, Buffer.from(text))));
   const { frames, theirs } = open(context);
@@ -37,7 +37,7 @@ test("frames are read whole, wherever their bytes are cut", async (context) => {
   closeSync(theirs);
 });
 
-test("a frame that says that it is shorter than its head, or longer than any, closes the channel", async (context) => {
+test("a frame with a length below its header or above the maximum closes the channel", async (context) => {
   for (const frameBytes of [0, headerBytes - 1, frameBytesMax + 1]) {
     const { malformed, theirs } = open(context);
     const head = Buffer.alloc(headerBytes);
@@ -49,7 +49,7 @@ test("a frame that says that it is shorter than its head, or longer than any, cl
   }
 });
 
-test("frames are numbered in the order in which they were handed over, whenever they leave", async (context) => {
+test("frames are numbered in the order of the calls, whenever they are sent", async (context) => {
   const { channel, closeOther } = open(context);
   assert.deepEqual(
     [channel.send(frame), channel.sendSoon(frame), channel.sendSoon(frame), channel.send(frame)],
@@ -60,7 +60,7 @@ test("frames are numbered in the order in which they were handed over, whenever 
   closeOther();
 });
 
-test("a frame for nobody is the first that was lost, and so are those of its turn", async (context) => {
+test("a frame without a receiver counts as lost, and so do those written with it", async (context) => {
   const { channel, closeOther } = open(context);
   channel.send(frame);
   closeOther();
@@ -73,7 +73,7 @@ test("a frame for nobody is the first that was lost, and so are those of its tur
   assert.equal(channel.firstLost, 2);
 });
 
-test("a frame that is sent at once takes those before it along, and is lost with them", (context) => {
+test("an immediate frame is sent together with the frames before it, and lost with them", (context) => {
   const { channel, closeOther } = open(context);
   closeOther();
   channel.sendSoon(frame);

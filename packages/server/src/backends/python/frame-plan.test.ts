@@ -96,14 +96,14 @@ const refusals: readonly [what: string, more: Partial<InferenceRequest>, message
 ];
 
 for (const [what, more, message] of refusals) {
-  test(`${what} beyond a frame fails its own request of a batch; the others are answered and nothing stays lent`, async () => {
+  test(`${what} too large for a frame fails its own request of a batch; the others succeed and all memory is released`, async () => {
     const batch = [request([large()]), request([large()], more), request([large()])];
     assert.deepEqual(await execute(batch), [[2, 1, 5000], message, [2, 1, 5000]]);
     assert.equal(fixture.arena.usedBytes, 0);
   });
 }
 
-test("a tensor of more dimensions than the wire knows fails its request alone", async () => {
+test("a tensor with more dimensions than the protocol allows fails only its request", async () => {
   const deep = tensor(
     "IN",
     "FP32",
@@ -115,7 +115,7 @@ test("a tensor of more dimensions than the wire knows fails its request alone", 
   assert.deepEqual(seen, [message, [1, 1, 1]]);
 });
 
-test("a batch whose requests exceed a frame together is executed in several parts", async () => {
+test("a batch too large for one frame is executed in several parts", async () => {
   const text = "x".repeat(30 * mebibyte - 1);
   const batch = Array.from({ length: 5 }, () => request([large()], { parameters: withText(text) }));
   const answer = [2, 30 * mebibyte, 5000];
@@ -123,14 +123,14 @@ test("a batch whose requests exceed a frame together is executed in several part
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("what the fields hold at most is executed", async () => {
+test("the maximum values of the fields are executed", async () => {
   const fits = { sequence: sequence("x".repeat(65_535)), id: "y".repeat(60 * mebibyte - 65_535) };
   const seen = await execute([request([large()], fits)]);
   assert.deepEqual(seen, [[1, 60 * mebibyte, 5000]]);
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("property: what is planned as one part fits a frame, and no request is lost or doubled", () => {
+test("property: each planned part fits a frame, and no request is lost or duplicated", () => {
   // A frame of a sixtieth of its size holds the same kinds of requests, and a thousand of them are made in the time of one.
   const roomBytes = mebibyte;
   // Lengths around the limits, made of one character so that nothing is built in vain.

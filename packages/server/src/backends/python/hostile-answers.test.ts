@@ -91,7 +91,7 @@ const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][
 ];
 
 for (const [what, frames, told] of attacks) {
-  test(`${what}: the worker is ended, open answers end with an error, nothing stays lent`, async () => {
+  test(`${what}: the worker is terminated, open responses end with an error, all memory is released`, async () => {
     await using hostile = await openHostileInstance({ isDecoupled: true });
     const running = run(hostile);
     await send(hostile, Buffer.concat(frames));
@@ -122,7 +122,7 @@ const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegE
 ];
 
 for (const [what, frames, told] of lateAttacks) {
-  test(`of a model that is not decoupled ${what}: the worker is ended, the request ends, nothing stays lent`, async () => {
+  test(`${what} from a model that is not decoupled: the worker is terminated, the request ends, all memory is released`, async () => {
     await using hostile = await openHostileInstance();
     const running = run(hostile);
     await send(hostile, Buffer.concat(frames));
@@ -133,7 +133,7 @@ for (const [what, frames, told] of lateAttacks) {
   });
 }
 
-test("the request ends with its final answer, after the result as well as before it", async () => {
+test("the request ends with its final response, sent after the result or before it", async () => {
   for (const frames of [
     [plain(), final, released],
     [plain(), released, final],
@@ -148,7 +148,7 @@ test("the request ends with its final answer, after the result as well as before
   }
 });
 
-test("taken answers earn credit, those that nobody took none", async () => {
+test("consumed responses return credit, unconsumed ones do not", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const received: Buffer[] = [];
   hostile.socket.on("data", (chunk: Buffer) => received.push(chunk));
@@ -169,7 +169,7 @@ test("taken answers earn credit, those that nobody took none", async () => {
   await endOf(running);
 });
 
-test("the answers of a request that was given up are released, and its end waits for the worker's word", async () => {
+test("the responses of a cancelled request are released, and it ends with the worker's final frame", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
   await send(hostile, Buffer.concat([released, encodeAskFrame(1, [64n], 1)]));
@@ -181,7 +181,7 @@ test("the answers of a request that was given up are released, and its end waits
   assert.equal(hostile.arena.usedBytes, 0);
 });
 
-test("space for an answer that never came goes back with the end of its execution", async () => {
+test("memory reserved for a response that was never sent is released when its execution ends", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
   await send(hostile, Buffer.concat([encodeAskFrame(1, [64n], 1), final, released]));

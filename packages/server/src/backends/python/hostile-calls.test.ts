@@ -137,7 +137,7 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
 ];
 
 for (const [what, frames, told] of attacks) {
-  test(`${what}: the worker is ended, what it called is given up, nothing stays lent`, async () => {
+  test(`${what}: the worker is terminated, its calls are cancelled, all memory is released`, async () => {
     await using hostile = await openHostileInstance({ others: new Waiting() });
     const { settled } = execute(hostile, 1);
     await withinTime(async () => {
@@ -165,7 +165,7 @@ async function received(hostile: HostileInstance, kind: number): Promise<Buffer>
 const textOf = (frame: Buffer) =>
   JSON.parse(frame.toString("utf8", headerBytes + 16, headerBytes + 16 + frame.readUInt32LE(headerBytes))) as unknown;
 
-test("frames about calls that are over, or never were, are nothing to anybody", async () => {
+test("frames about ended or unknown calls are ignored", async () => {
   await using hostile = await openHostileInstance();
   const { settled } = execute(hostile, 1);
   const answered = received(hostile, kinds.callAnswer);
@@ -188,7 +188,7 @@ test("frames about calls that are over, or never were, are nothing to anybody", 
   assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
 });
 
-test("space for more than the arena is refused, and the call's number is free again", async () => {
+test("a request for more memory than the arena is rejected, and the call's number is free again", async () => {
   await using hostile = await openHostileInstance();
   const refused = received(hostile, kinds.callSpace);
   await send(hostile, ask(1, 2n ** 40n));
@@ -198,7 +198,7 @@ test("space for more than the arena is refused, and the call's number is free ag
   assert.equal(hostile.arena.usedBytes, 0);
 });
 
-test("calls end when nobody waits for their execution any more, and those that come later at once", async () => {
+test("calls are cancelled when their execution is cancelled, and later ones at once", async () => {
   const others = new Waiting();
   await using hostile = await openHostileInstance({ others });
   const asked = request([]);
@@ -217,7 +217,7 @@ test("calls end when nobody waits for their execution any more, and those that c
   await execution;
 });
 
-test("a model that calls nobody is handed several executions", async () => {
+test("a model that makes no calls gets several executions at once", async () => {
   await using hostile = await openHostileInstance({ others: noBlsClient });
   assert.ok(hostile.instance.executionsMax > 1);
 });

@@ -146,7 +146,7 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
 ];
 
 for (const [what, frame, told] of attacks) {
-  test(`${what}: the worker is ended, its execution fails, nothing stays lent`, async () => {
+  test(`${what}: the worker is terminated, its execution fails, all memory is released`, async () => {
     const bytes = frame();
     await using hostile = await openHostileInstance();
     const running = execute(hostile, 1);
@@ -162,7 +162,7 @@ for (const [what, frame, told] of attacks) {
   });
 }
 
-test("an output that fits no arena is refused to the worker, which lives on; one that only asks is ended", async () => {
+test("an output too large for the arena is rejected and the worker survives; one that requests memory too often is terminated", async () => {
   await using hostile = await openHostileInstance();
   const running = execute(hostile, 1);
   const received: Buffer[] = [];
@@ -177,7 +177,7 @@ test("an output that fits no arena is refused to the worker, which lives on; one
   assert.equal(hostile.arena.usedBytes, 0);
 });
 
-test("many outputs over the same elements are not looked through again and again", async () => {
+test("too many outputs over the same elements fail the execution quickly", async () => {
   await using hostile = await openHostileInstance();
   const running = execute(hostile, 1);
   await send(hostile, encodeAskFrame(1, [32n * 2n ** 20n]));
@@ -220,7 +220,7 @@ for (const [step, kind, reply] of [
     ["a result before there is a model", kinds.result, ""],
   ];
   for (const [what, sent, body] of bodies) {
-    test(`the answer to the step '${step}' of a worker's life is ${what}: the step fails and the worker is ended`, async () => {
+    test(`the response to the step '${step}' of a worker is ${what}: the step fails and the worker is terminated`, async () => {
       await using hostile = await openHostileWorker();
       const call = hostile.worker.call(kind, reply, {}, null);
       await withinTime(async () => {
@@ -232,7 +232,7 @@ for (const [step, kind, reply] of [
   }
 }
 
-test("a worker that logs without end is shown at a bounded rate, and what is not shown is counted", () => {
+test("a worker that logs endlessly is logged at a limited rate, and left-out lines are counted", () => {
   const lines: string[] = [];
   let nowNs = 0;
   const clock = { epochMs: () => 0, monotonicNs: () => nowNs, timer: () => ({ [Symbol.dispose]: () => {} }) };

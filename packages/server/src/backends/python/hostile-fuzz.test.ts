@@ -51,7 +51,7 @@ const moves = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-test("property: whatever a worker sends, in whatever order and pieces, every execution settles and nothing stays lent", async () => {
+test("property: whatever a worker sends, in any order and chunks, every execution ends and all memory is released", async () => {
   await fc.assert(
     fc.asyncProperty(moves, fc.integer({ min: 1, max: 40 }), async (drawn, pieceBytes) => {
       await using hostile = await openHostileInstance({ others: echoing, metrics: counting });
@@ -74,7 +74,7 @@ test("property: whatever a worker sends, in whatever order and pieces, every exe
   );
 });
 
-test("property: whatever a worker answers to a step of its life, the step ends with it or with the worker", async () => {
+test("property: whatever a worker responds to a step, the step ends with the response or with the worker", async () => {
   const steps = fc.constantFrom(
     [kinds.load, kinds.loaded] as const,
     [kinds.complete, kinds.completed] as const,

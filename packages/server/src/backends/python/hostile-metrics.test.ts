@@ -73,7 +73,7 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
 ];
 
 for (const [what, frames, told] of attacks) {
-  test(`${what}: the worker is ended, and what it counted goes with it`, async () => {
+  test(`${what}: the worker is terminated, and its metrics are removed`, async () => {
     await using hostile = await openHostile();
     await withinTime(async () => {
       await send(
@@ -101,7 +101,7 @@ async function answers(hostile: HostileInstance, count: number): Promise<Buffer[
   });
 }
 
-test("what is too much is refused in words, and the worker lives", async () => {
+test("values over the limits are rejected with an error, and the worker survives", async () => {
   await using hostile = await openHostile();
   const frames = [
     family(1, undefined, 2),
@@ -124,7 +124,7 @@ test("what is too much is refused in words, and the worker lives", async () => {
   assert.ok(hostile.worker.alive);
 });
 
-test("cells may hold anything: it is a number in a scrape, and nothing else", async () => {
+test("metric cells may contain any bytes: a scrape prints them as a number", async () => {
   await using hostile = await openHostile();
   const told = answers(hostile, 2);
   await send(hostile, Buffer.concat([family(1, undefined, 1), metric(1, 1)]));
@@ -140,7 +140,7 @@ test("cells may hold anything: it is a number in a scrape, and nothing else", as
   }
 });
 
-test("questions without end, whose answers nobody reads, end the worker", async () => {
+test("a worker that sends endless requests and reads no responses is terminated", async () => {
   await using hostile = await openHostile();
   hostile.socket.pause();
   await send(hostile, Buffer.concat([family(1), metric(1, 1)]));

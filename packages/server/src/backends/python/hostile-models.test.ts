@@ -78,7 +78,7 @@ const frames: readonly [what: string, frame: string][] = [
 const malformed = /malformed record from a worker/;
 
 for (const [what, frame] of frames) {
-  test(`${what}, sent in each state of its life, ends the model's own worker and harms no neighbour`, async () => {
+  test(`${what}, sent in each state of a worker, terminates that worker and affects no other model`, async () => {
     await using neighbour = await fixture.load("neighbour", model(echo));
     for (const at of ["load", "complete", "initialize"]) {
       const isNoFailure = what.startsWith("a failure") ? /malformed|\[object|undefined|null/ : malformed;
@@ -153,7 +153,7 @@ const zygotes: readonly [what: string, ready: string, answer: string, told: RegE
 ];
 
 for (const [what, ready, answer, told] of zygotes) {
-  test(`a zygote ${what} fails the load, and is ended with its backend`, async () => {
+  test(`a zygote ${what} fails the load, and is terminated with its backend`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
       await using own = await openFixture({ python: await interpreter(directory, ready, answer) });
@@ -180,7 +180,7 @@ for (const [what, ready, answer, told, times] of [
   ["to start", hangs, "b''", /the Python environment .* cannot be used \(signal SIGKILL\)/, 1000],
   ["to fork", isReady, hangs, /the Python zygote has ended/, 100],
 ] as const) {
-  test(`a zygote that takes too long ${what} is ended, and its load fails`, async () => {
+  test(`a zygote that takes too long ${what} is terminated, and its load fails`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
       await using own = await openFixture({
@@ -194,7 +194,7 @@ for (const [what, ready, answer, told, times] of [
     }
   });
 
-  test(`a backend whose zygote takes for ever ${what} closes at once, and refuses who waited`, async () => {
+  test(`a backend whose zygote hangs ${what} closes at once and rejects its waiting loads`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
       const own = await openFixture({ python: await interpreter(directory, ready, answer) });

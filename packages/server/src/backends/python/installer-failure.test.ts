@@ -30,13 +30,13 @@ for (const [words, reason] of [
   ],
   ["error: the wheel is broken\n", "error: the wheel is broken"],
 ] as const)
-  test(`of an installer that says ${JSON.stringify(words)} one sentence is told`, () => {
+  test(`the output ${JSON.stringify(words)} of an installer is reported in one sentence`, () => {
     const told = sentence(...words.split("\n"));
     assert.ok(told.startsWith(`making the Python environment failed: ${reason}`), told);
     assert.ok(told.endsWith("(pip install numpy: exit code 1)"), told);
     assert.ok(!told.includes("\n"));
   });
 
-test("an installer that says nothing is told by its end", () => {
+test("an installer without output is reported with its exit status", () => {
   assert.equal(sentence(), "making the Python environment failed: it wrote nothing (pip install numpy: exit code 1)");
 });

@@ -84,7 +84,7 @@ for (const [what, body] of [
   ["makes its sender", "start(send(request))"],
   ["is given its sender", "start(send(request, request.get_response_sender()))"],
 ] as const)
-  test(`a task that ${what} answers after an asynchronous execute has returned`, async () => {
+  test(`a task that ${what} responds after an asynchronous execute has returned`, async () => {
     const name = `task_${what.length}`;
     await using loaded = await fixture.load(name, plain(body));
     const [first, second] = await executed(loaded, [asked([1]), asked([2])]);
@@ -94,7 +94,7 @@ for (const [what, body] of [
     await ofArena();
   });
 
-test("the instance is free while its tasks run: a hundred executions return before the first response is sent", async () => {
+test("the instance is free while its tasks run: a hundred executions return before the first response", async () => {
   await using loaded = await fixture.load("free", plain("start(send(request))"));
   const outcomes = await Promise.all(Array.from({ length: 100 }, (_, place) => executed(loaded, [asked([place])])));
   await maySend("free");
@@ -106,7 +106,7 @@ test("the instance is free while its tasks run: a hundred executions return befo
   await ofArena();
 });
 
-test("large tensors are answered later too, from threads, and hold no memory afterwards", async () => {
+test("large tensors are also sent later, from threads, and retain no memory afterwards", async () => {
   const body = "threading.Timer(0.02, request.get_response_sender().send, (out(request), FINAL)).start()";
   await using loaded = await fixture.load("large", plain(body, "def"));
   const values = Array.from({ length: 100_000 }, (_, place) => place);
@@ -120,7 +120,7 @@ test("large tensors are answered later too, from threads, and hold no memory aft
   await ofArena();
 });
 
-test("some of a batch are answered by execute, some later", async () => {
+test("execute may respond to some requests of a batch at once and to others later", async () => {
   const model = `${plain("pass", "def")}        first, second, third = requests
         sender = second.get_response_sender()
         def send_later():
@@ -141,7 +141,7 @@ test("some of a batch are answered by execute, some later", async () => {
   assert.deepEqual(await Promise.all(outcomes.map(shown)), [[2], [4], [6]]);
 });
 
-test("a task that fails before it has sent anything ends its request, and no other", async () => {
+test("a task that fails before it has sent a response fails only its request", async () => {
   const body = `async def fail(request, sender):
     raise ValueError("in a task")
 n = request.inputs()[0].as_numpy()[0]
@@ -155,7 +155,7 @@ start(fail(request, request.get_response_sender()) if n < 0 else send(request))`
   ]);
 });
 
-test("a model that forgets to return is told so", async () => {
+test("a model that returns neither responses nor None gets an error that says so", async () => {
   await using loaded = await fixture.load("forgets", plain("out(request)", "def"));
   fixture.log.length = 0;
   const [outcome] = await executed(loaded, [asked([1])]);
@@ -168,7 +168,7 @@ test("a model that forgets to return is told so", async () => {
   );
 });
 
-test("SystemExit in a task ends nothing but the task", async () => {
+test("SystemExit in a task ends only the task", async () => {
   const body = `async def leave():
     raise SystemExit(3)
 start(leave())
@@ -181,7 +181,7 @@ start(send(request))`;
   }
 });
 
-test("a task sees that the client of its request has left, and what it sends then is dropped", async () => {
+test("a task can see that its request was cancelled, and its later responses are dropped", async () => {
   const body = `async def watch(request, sender):
     while not sender.is_cancelled():
         await asyncio.sleep(0.01)
@@ -196,7 +196,7 @@ start(watch(request, request.get_response_sender()))`;
   await until(() => fixture.log.includes("printed: saw it"));
 });
 
-test("what was open when its worker died fails with its end, and the next worker answers", async () => {
+test("requests in flight when their worker dies fail with its exit status, and the next worker serves", async () => {
   await using loaded = await fixture.load("dies", plain("start(send(request))"));
   const [open] = await executed(loaded, [asked([9])]);
   process.kill(pidOf(loaded), "SIGKILL");
@@ -207,7 +207,7 @@ test("what was open when its worker died fails with its end, and the next worker
   await ofArena();
 });
 
-test("an execute that raises while a thread still has a sender fails its requests; the thread's response is refused", async () => {
+test("an execute that raises while a thread still has a sender fails its requests; the thread's response is rejected", async () => {
   const body = `def send_later(sender):
     while not os.path.exists(MAY_SEND):
         time.sleep(0.002)

@@ -10,7 +10,7 @@ import { header, openFixture } from "./python-fixture.ts";
 
 const models = `${header}class TritonPythonModel:\n    def execute(self, requests):\n        pass\n`;
 
-test("a module that is not there: the error says how its package is added, and the place is the model's", async () => {
+test("the error for a missing module says how to add its package, and names the model's line", async () => {
   await using fixture = await openFixture();
   const imports = ["import a_module_nobody_has\n", "import numpy.nowhere\n"];
   for (const line of imports) {

@@ -23,7 +23,7 @@ async function withLibrary() {
   return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
 }
 
-test("a model's variables reach a library that another model imported before, in whatever order they load", async () => {
+test("a model's variables reach a library that another model imported before, in any order of loads", async () => {
   await using fixture = await openFixture();
   // zoneinfo of the standard library reads PYTHONTZPATH when it is imported.
   const zones = "__import__('zoneinfo').TZPATH";
@@ -40,7 +40,7 @@ test("a model's variables reach a library that another model imported before, in
   assert.notEqual(text((await ask(plain, one())).outputs[0]!), "('/somewhere',)");
 });
 
-test("what the operator lists is imported ahead once a model has imported it", async () => {
+test("modules listed by the operator are preloaded once a model has imported them", async () => {
   await using fixture = await openFixture({ preImports: ["zoneinfo"] });
   const zones = "__import__('zoneinfo').TZPATH";
   await using plain = await fixture.load("plain", saying(zones, "import zoneinfo\n"), config);
@@ -56,7 +56,7 @@ test("what the operator lists is imported ahead once a model has imported it", a
   assert.match(here, /zoneinfo|\(/);
 });
 
-test("thread variables and TOKENIZERS_PARALLELISM are what the operator exported, or absent", async () => {
+test("thread variables and TOKENIZERS_PARALLELISM have the operator's exported value, or are absent", async () => {
   const told =
     "[__import__('os').environ.get(n) for n in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMEXPR_NUM_THREADS', 'TOKENIZERS_PARALLELISM')]";
   await using absent = await openFixture();
@@ -71,7 +71,7 @@ test("thread variables and TOKENIZERS_PARALLELISM are what the operator exported
 /** Threads of the worker after a product that is worth dividing. */
 const threads = "(lambda a: (a @ a, len(__import__('os').listdir('/proc/self/task'))))(np.ones((512, 512)))[1]";
 
-test("numpy has one thread, or as many as the operator's or the model's own variables say", async () => {
+test("numpy has one thread, or the number set by the operator's or the model's variables", async () => {
   await using plain = await openFixture();
   await using alone = await plain.load("alone", saying(threads), config);
   assert.equal(text((await ask(alone, one())).outputs[0]!), "1");
@@ -83,7 +83,7 @@ test("numpy has one thread, or as many as the operator's or the model's own vari
   assert.equal(text((await ask(second, one())).outputs[0]!), "2");
 });
 
-test("what is imported ahead by default reads no variable when it is imported", async () => {
+test("modules preloaded by default read no environment variable at import", async () => {
   await using library = await withLibrary();
   const program = `import importlib, os, sys
 seen = []
@@ -107,7 +107,7 @@ print(" ".join(seen))`;
   assert.equal(await reads(blind.join(" ")), "");
 });
 
-test("a zygote with numpy and what it learned forks with one thread", async () => {
+test("a zygote with numpy and learned modules forks with one thread", async () => {
   await using fixture = await openFixture();
   await using first = await fixture.load("learns", saying("1", "import decimal, uuid, tempfile, logging\n"), config);
   assert.deepEqual(text((await ask(first, one())).outputs[0]!), "1");

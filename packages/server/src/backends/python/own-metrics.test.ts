@@ -38,7 +38,7 @@ const family = (name: string, kind = "COUNTER") => `self.f = MF(name="${name}", 
 const metric = (name: string, kind = "COUNTER") => `${family(name, kind)}\nself.m = self.f.Metric(labels={"a": "b"})`;
 const twoInstances = oneInOneOut("TYPE_FP32", "instance_group [{ count: 2 kind: KIND_CPU }]");
 
-test("what a model counts in initialize and in execute is in the exposition at once, and goes when it is unloaded", async () => {
+test("metrics set in initialize and execute are exposed at once, and removed when the model is unloaded", async () => {
   const loaded = await fixture.load(
     "counts",
     counting("self.m.increment(given[0])\nout = self.m.value()", `${metric("own")}\nself.m.increment(2)`),
@@ -51,7 +51,7 @@ test("what a model counts in initialize and in execute is in the exposition at o
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("all instances of a model, and other models, count in the same metric; another namespace does not", async () => {
+test("all instances of a model, and other models, share a metric; another namespace does not", async () => {
   const source = counting("self.m.increment(1)\nout = self.m.value()", metric("shared"));
   await using two = await fixture.load("two", source, twoInstances);
   await using other = await fixture.load("other", source);
@@ -64,7 +64,7 @@ test("all instances of a model, and other models, count in the same metric; anot
   assert.match(text(), /^shared\{a="b"\} 4\nshared\{a="b",namespace="elsewhere"\} 1$/m);
 });
 
-test("a worker that dies takes what it alone has, and leaves what it counted where another counts on", async () => {
+test("a dead worker's own metrics are removed, and its counts in shared metrics remain", async () => {
   const source = (own: string) =>
     counting(
       "if given[0] < 0: os._exit(3)\nself.m.increment(1)\nself.k.increment(1)",
@@ -81,7 +81,7 @@ test("a worker that dies takes what it alone has, and leaves what it counted whe
   assert.match(text(), /^alive 8$/m);
 });
 
-test("a metric is as good as its family: dropped, it is gone with all its metrics, which say so", async () => {
+test("a dropped metric family removes all its metrics, whose methods then raise", async () => {
   const loaded = await fixture.load(
     "drops",
     counting(
@@ -106,7 +106,7 @@ if given[0] == 5: self.f = MF("dropped", "d", MF.GAUGE); self.m = self.f.Metric(
   await loaded[Symbol.asyncDispose]();
 });
 
-test("a gauge is the last value that any instance set and what all have added since; a histogram adds up", async () => {
+test("a gauge is the last value set by any instance plus later additions; a histogram is the sum over instances", async () => {
   const source = counting(
     "if given[0] < 10: self.m.increment(given[0])\nelse: self.m.set(given[0])\nself.h.observe(given[0])\nout = self.m.value()",
     `${metric("level", "GAUGE")}\nself.g = MF("took", "d", MF.HISTOGRAM)\nself.h = self.g.Metric(buckets=[2, 20])`,
@@ -124,7 +124,7 @@ test("a gauge is the last value that any instance set and what all have added si
   );
 });
 
-test("a million increments take no frame, and none is lost among threads", async () => {
+test("a million increments send no frame, and none is lost among threads", async () => {
   await using loaded = await fixture.load(
     "threads",
     counting(
@@ -143,7 +143,7 @@ out = self.m.value()`,
   assert.ok((user + system) / 1000 < 250, `the server worked ${(user + system) / 1000} ms`);
 });
 
-test("threads make metrics and ask for values while the model executes, and while nobody asks it", async () => {
+test("threads create metrics and read values while the model executes and while it is idle", async () => {
   await using loaded = await fixture.load(
     "background",
     counting(
@@ -163,7 +163,7 @@ threading.Thread(target=work, daemon=True).start()`,
   assert.match(text(), /^background\{turn="19"\} 19$/m);
 });
 
-test("a decoupled model has metrics too, at load, in execute and in threads that answer later", async () => {
+test("a decoupled model can use metrics at load, in execute and in threads that respond later", async () => {
   const decoupled = oneInOneOut("TYPE_FP32", "model_transaction_policy { decoupled: true }");
   const body = `${header}import threading
 class TritonPythonModel:
@@ -198,7 +198,7 @@ class TritonPythonModel:
   assert.match(text(), /^answers 6\nanswers\{t="1"\} 8$/m);
 });
 
-test("too many are refused to the model that makes them", async () => {
+test("metrics over the limit raise in the model that creates them", async () => {
   await using loaded = await fixture.load(
     "toomany",
     counting(
@@ -216,7 +216,7 @@ test("too many are refused to the model that makes them", async () => {
   assert.equal(await asked(loaded), count);
 });
 
-test("the server's own names are refused, and so is a family of another kind", async () => {
+test("the server's own metric names and a family of another type are rejected", async () => {
   await using one = await fixture.load("first", counting("pass", metric("kind")));
   const told = async (name: string, kind: string) =>
     await fixture.load("second", counting("pass", metric(name, kind))).then(
@@ -234,7 +234,7 @@ test("the server's own names are refused, and so is a family of another kind", a
   assert.ok(one);
 });
 
-test("a process that the model forks cannot count, and its end takes nothing with it", async () => {
+test("a process forked by the model cannot change metrics, and its end removes none", async () => {
   await using loaded = await fixture.load(
     "forks",
     counting(
@@ -255,7 +255,7 @@ self.m.increment(1)`,
   assert.match(text(), /^forked\{a="b"\} 1$/m);
 });
 
-test("metrics work at the top of a program, while it completes its configuration, and in finalize", async () => {
+test("metrics work at module level, in auto_complete_config, and in finalize", async () => {
   const source = `${header}
 MF = pb_utils.MetricFamily
 F = MF("top", "d", MF.COUNTER)

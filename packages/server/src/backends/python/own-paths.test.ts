@@ -55,7 +55,7 @@ if said["possible"]:
 print(json.dumps(said))
 `;
 
-test("a process without root has paths of its own where the kernel gives it namespaces; it gains nothing else by it", async (t) => {
+test("a process without root gets its own mounts where the kernel allows user namespaces, and no other privilege", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "galatea-own-paths-"));
   t.after(() => rm(directory, { recursive: true }));
   const { stdout } = await promisify(execFile)("python3", ["-c", program, workers, directory]);

@@ -45,7 +45,7 @@ for r in requests:
     x /= 255
 return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", a)]) for a in answers]`);
 
-test("a model that writes to its input changes it for no other holder", async () => {
+test("a model that writes to its input changes it for no other reader", async () => {
   await using loaded = await fixture.load("spoils", spoils);
   const input = inArena(fixture.arena, ones());
   input.block!.retain(); // As an ensemble does whose other step reads it.
@@ -57,7 +57,7 @@ test("a model that writes to its input changes it for no other holder", async ()
   await until(() => fixture.arena.usedBytes === 0);
 });
 
-test("a model that is the only holder writes where its input lies", async () => {
+test("a model that is the only reader of its input writes to it in place", async () => {
   await using loaded = await fixture.load("alone", spoils);
   const input = inArena(fixture.arena, ones());
   await ask(loaded, [input]);
@@ -65,7 +65,7 @@ test("a model that is the only holder writes where its input lies", async () => 
   input.block!.release();
 });
 
-test("two requests of one batch over the same bytes do not meet", async () => {
+test("two requests of one batch over the same bytes do not see each other's writes", async () => {
   await using loaded = await fixture.load("batch", spoils);
   const input = inArena(fixture.arena, ones());
   input.block!.retain();
@@ -79,7 +79,7 @@ test("two requests of one batch over the same bytes do not meet", async () => {
   input.block!.release();
 });
 
-test("two inputs of one request over the same bytes do not meet", async () => {
+test("two inputs of one request over the same bytes do not see each other's writes", async () => {
   const body = `a, b = (t.as_numpy() for t in requests[0].inputs())
 a[:] = 7
 return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", b)])]`;
@@ -98,7 +98,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", b)])]`;
   input.block!.release();
 });
 
-test("parts of one block are held apart: the holder of one part owns it", async () => {
+test("parts of one block are reference-counted separately: the only reader of a part owns it", async () => {
   await using loaded = await fixture.load("parts", spoils);
   const whole = inArena(fixture.arena, ones()).block!;
   const half = (at: number): Tensor => {
@@ -128,7 +128,7 @@ for (const [what, kept] of [
   ["a view of a part of it", "t.as_numpy()[5:7]"],
   ["an array over its DLPack capsule", "np.from_dlpack(t)"],
 ] as const) {
-  test(`what was answered does not change when the model writes to the input that it kept: ${what}`, async () => {
+  test(`a response does not change when the model writes to a kept input: ${what}`, async () => {
     await using loaded = await fixture.load("keeps", keepsWhat(kept));
     const input = inArena(fixture.arena, ones());
     const response = await ask(loaded, [input]);
@@ -142,7 +142,7 @@ for (const [what, kept] of [
   });
 }
 
-test("a thread that goes on writing to the input does not reach the answer", async () => {
+test("a thread that keeps writing to the input does not change the response", async () => {
   // A call with one element ends when the thread has written twice since it began.
   const body = `import threading, time
 x = requests[0].inputs()[0].as_numpy()
@@ -169,7 +169,7 @@ return [answer]`;
   releaseResponse(response);
 });
 
-test("an input that is handed on unread stays where it is, shared or not, and may be written to afterwards", async () => {
+test("an input that is passed on unread is not copied, shared or not, and may be written to afterwards", async () => {
   const body = `t = requests[0].inputs()[0]
 t._name = "OUT"
 self.kept = t if len(requests[0].parameters()) > 2 else None
@@ -190,7 +190,7 @@ for (const [datatype, numbers] of [
   ["FP32", "np.from_dlpack(t)"],
   ["BF16", "np.from_dlpack(Plain(t.to_dlpack()))"],
 ] as const) {
-  test(`what DLPack hands out of ${datatype} is the model's as well`, async () => {
+  test(`a DLPack export of ${datatype} is owned by the model as well`, async () => {
     const body = `import ctypes
 class Plain:
     def __init__(self, capsule):
@@ -219,7 +219,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", t.to_dlpa
   });
 }
 
-test("BYTES arrays, the list of requests and the lists of tensors are the model's own", async () => {
+test("a model may change BYTES arrays, the list of requests and the lists of tensors", async () => {
   const body = `told = []
 for r in list(requests):
     t = r.inputs()[0]
@@ -246,7 +246,7 @@ return answers`;
   input.block!.release();
 });
 
-test("an output that cannot be copied away from a kept input fails the request, and nothing stays lent", async () => {
+test("an output that cannot be copied from a kept input fails the request, and all memory is released", async () => {
   await using loaded: LoadedModel = await fixture.load("full", keepsWhat("t.as_numpy()"));
   const input = inArena(fixture.arena, ones());
   const rest: { release(): void }[] = [];
@@ -270,7 +270,7 @@ test("an output that cannot be copied away from a kept input fails the request, 
   await until(() => fixture.arena.usedBytes === 0);
 });
 
-test("an echo of an input that it alone was given is that input", async () => {
+test("an echo of an input with one reader returns the input's memory", async () => {
   await using loaded = await fixture.load("echo", model(echo));
   const input = inArena(fixture.arena, ones());
   const response = await ask(loaded, [input]);
@@ -279,7 +279,7 @@ test("an echo of an input that it alone was given is that input", async () => {
   input.block!.release();
 });
 
-test("inputs that find no room in the arena fail their batch, and take nothing of it", async () => {
+test("inputs that do not fit the arena fail their batch, and reserve no memory", async () => {
   await using loaded = await fixture.load("crowded", model(echo));
   const filling = fixture.arena.allocate(fixture.arena.capacityBytes - 4 * 2 ** 20);
   try {

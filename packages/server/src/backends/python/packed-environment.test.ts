@@ -48,7 +48,7 @@ async function unpack(entries: readonly Entry[], limits = { bytesMax: 2 ** 20, e
   await unpackEnvironment(archive, target, limits, new AbortController().signal);
 }
 
-test("links that lead out, as virtual environments have to their interpreter, are made as they are", async () => {
+test("links to outside, such as a virtual environment's link to its interpreter, are created unchanged", async () => {
   await unpack([
     { path: "bin/python3", type: "SymbolicLink", linkpath: "/usr/bin/python3" },
     { path: "bin/python", type: "SymbolicLink", linkpath: "python3" },
@@ -62,7 +62,7 @@ test("links that lead out, as virtual environments have to their interpreter, ar
   assert.equal(await readlink(join(target, "share/info")), "../lib/info");
 });
 
-test("everybody may read what is unpacked, nobody else may write it, and nothing runs as its owner", async () => {
+test("unpacked files are readable by all users, writable only by their owner, and never set-user-ID", async () => {
   await unpack([
     { path: "lib/", type: "Directory", mode: 0o700 },
     { path: "lib/closed.py", mode: 0o600, body: "x" },
@@ -106,14 +106,14 @@ const refusals: readonly (readonly [name: string, entries: readonly Entry[], why
 ];
 
 for (const [name, entries, why] of refusals)
-  test(`refused, and nothing outside is written or read: ${name}`, async () => {
+  test(`rejected without writing or reading outside: ${name}`, async () => {
     await assert.rejects(unpack(entries), { code: "INVALID_ARG", message: why });
     assert.deepEqual(await readdir(join(directory, "outside")), ["secret"]);
     assert.deepEqual((await readdir(directory)).sort(), ["env.tar.gz", "outside", "target"]);
     assert.equal(await readFile(join(directory, "outside", "secret"), "utf8"), "secret");
   });
 
-test("an archive that says of itself that it is too large is refused before it is written", async () => {
+test("an archive whose header announces too many bytes is rejected before it is written", async () => {
   const large = { path: "large", body: "x".repeat(3000) };
   const tooLarge = { code: "INVALID_ARG", message: /larger than allowed/ };
   await assert.rejects(unpack([large], { bytesMax: 2999, entriesMax: 9 }), tooLarge);
@@ -122,7 +122,7 @@ test("an archive that says of itself that it is too large is refused before it i
   await assert.rejects(unpack(many, { bytesMax: 2 ** 20, entriesMax: 9 }), tooLarge);
 });
 
-test("links that lead out are bounded in number", async () => {
+test("the number of links to outside is limited", async () => {
   const links = Array.from({ length: 1001 }, (_, index): Entry => {
     return { path: `l${index}`, type: "SymbolicLink", linkpath: "/x" };
   });

@@ -9,7 +9,7 @@ function handPace(instanceCount: number) {
   return { time, pipelineDepth: new PipelineDepth(clock, instanceCount) };
 }
 
-test("the only instance of a model is handed one ahead, several once its runs are brief", () => {
+test("the only instance of a model gets one execution ahead, and several once its runs are short", () => {
   const { time, pipelineDepth } = handPace(1);
   assert.equal(pipelineDepth.executionsMax(null), 2);
   assert.equal(pipelineDepth.executionsMax(time.nowNs), 2);
@@ -21,7 +21,7 @@ test("the only instance of a model is handed one ahead, several once its runs ar
   assert.equal(pipelineDepth.executionsMax(time.nowNs), 2);
 });
 
-test("one of several instances is handed nothing ahead while a run may be slow", () => {
+test("one of several instances gets no execution ahead while a run may be slow", () => {
   const { time, pipelineDepth } = handPace(2);
   const running = () => pipelineDepth.executionsMax(time.nowNs);
   assert.equal(pipelineDepth.executionsMax(null), 2, "a free one takes what comes in this turn");

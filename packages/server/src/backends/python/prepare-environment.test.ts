@@ -66,7 +66,7 @@ async function maker(python: string): Promise<"uv" | "venv"> {
   return /^uv = /m.test(text) ? "uv" : "venv";
 }
 
-test("uv makes the environment where it is installed, in whatever project the program was started", async () => {
+test("uv creates the environment if it is installed, whatever project the program was started in", async () => {
   await writeFile(join(directory, "uv.toml"), 'required-version = "<0.1"\n');
   await writeFile(join(directory, "venv.py"), "raise SystemExit('imported from the working directory')\n");
   process.chdir(directory);
@@ -85,7 +85,7 @@ test("uv makes the environment where it is installed, in whatever project the pr
   assert.deepEqual(again, []);
 });
 
-test("what uv cannot make pip makes, and both is told", async () => {
+test("an environment that uv cannot create is created by pip, and both are logged", async () => {
   const lines: string[] = [];
   const python = await preparePythonEnvironment(withUv("no-cache", lines, { UV_CACHE_DIR: "/proc/none" }));
   assert.equal(await maker(python), "venv");
@@ -94,7 +94,7 @@ test("what uv cannot make pip makes, and both is told", async () => {
   assert.ok(lines.includes("uv could not make the Python environment; pip is tried instead"), lines.join("\n"));
 });
 
-test("where only pip is told where packages come from, they come from there", async () => {
+test("a package index that only pip is configured with is used", async () => {
   const env = { PIP_INDEX_URL: "http://127.0.0.1:1/simple", PIP_RETRIES: "0", PIP_CONFIG_FILE: "/dev/null" };
   const lines: string[] = [];
   await assert.rejects(
@@ -104,7 +104,7 @@ test("where only pip is told where packages come from, they come from there", as
   assert.match(lines[0] ?? "", /^making the Python environment with \/\S+ -m venv$/);
 });
 
-test("an interpreter that is too old or absent is passed over; with none left it is told what to install", async () => {
+test("an interpreter that is too old or missing is skipped; without any the error says what to install", async () => {
   const lines: string[] = [];
   await assert.rejects(
     preparePythonEnvironment({ ...withUv("none", lines), pythons: ["/bin/false", "python-of-nobody"] }),
@@ -112,7 +112,7 @@ test("an interpreter that is too old or absent is passed over; with none left it
   );
 });
 
-test("an environment that was cut short is made anew, by one of several callers", async () => {
+test("an incomplete environment is created again, by one of several callers", async () => {
   const one = withUv("cut-short", []);
   const path = await preparePythonEnvironment(one);
   await rm(join(dirname(path), "..", "ready"));
@@ -121,7 +121,7 @@ test("an environment that was cut short is made anew, by one of several callers"
   await assert.rejects(stat(join(dirname(path), "..", "left-over")), { code: "ENOENT" });
 });
 
-test("a lock that cannot be taken is an error that names its directory, and waiting for it ends with its signal", async () => {
+test("a lock that cannot be taken is an error with its directory, and waiting for it ends with its signal", async () => {
   const one = { ...options([]), dataDirectory: join(directory, "unreadable") };
   const parent = join(one.dataDirectory, "python");
   // A directory, because root may read any file.
@@ -134,7 +134,7 @@ test("a lock that cannot be taken is an error that names its directory, and wait
   await assert.rejects(preparePythonEnvironment({ ...one, signal: AbortSignal.timeout(50) }), { name: "TimeoutError" });
 });
 
-test("installers run no module of PYTHONPATH and none of the user's site", async () => {
+test("installers import no module from PYTHONPATH or the user's site directory", async () => {
   const mark = join(directory, "ran");
   const run = (which: string) => `open(${JSON.stringify(`${mark}-${which}`)}, "w")`;
   const path = join(directory, "modules");

@@ -60,7 +60,7 @@ test("a batch of requests is executed in one call and answered in order", async 
 const throughCapsule = `return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", t.to_dlpack())])
             for r in requests for t in [r.inputs()[0]]]`;
 
-test("DLPack takes capsules and exporting objects, once each, and nothing else", async () => {
+test("from_dlpack accepts capsules and exporting objects, once each, and nothing else", async () => {
   await using capsules = await fixture.load("capsules", model(throughCapsule));
   const input = inArena(fixture.arena, floats("IN", [1, 2.5, -3]));
   const response = await ask(capsules, [input]);
@@ -89,7 +89,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", numbers)]) for r in r
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("every datatype comes back as it went in, whatever its shape, inline and in the arena", async () => {
+test("every datatype and shape round-trips, inline and in the arena", async () => {
   for (const datatype of Object.keys(datatypes) as Datatype[]) {
     const { byteSize, configName } = datatypes[datatype];
     // BF16 has no numpy type: DLPack hands it on.
@@ -119,7 +119,7 @@ test("every datatype comes back as it went in, whatever its shape, inline and in
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("an output that is the input is handed on by reference, and an array of its own goes to lent space", async () => {
+test("an output that is the input is passed by reference, and a new array is copied to the arena", async () => {
   await using identity = await fixture.load("identity", model(echo));
   await using doubled = await fixture.load("doubled", model(echo.replace("as_numpy()", "as_numpy()[::-1] * 2")));
   const values = Array.from({ length: 100_000 }, (_, index) => index % 1000);
@@ -137,7 +137,7 @@ test("an output that is the input is handed on by reference, and an array of its
   }
 });
 
-test("a view that the model keeps past its request keeps its bytes", async () => {
+test("a view that the model keeps after its request stays valid", async () => {
   const keeps = model(
     "kept = getattr(self, 'kept', None)\nself.kept = requests[0].inputs()[0].as_numpy()[10:]\n" +
       "value = np.array([-1 if kept is None else kept[0]], np.float32)\nif len(self.kept) < 5: self.kept = None\n" +
@@ -301,7 +301,7 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
 ];
 
 for (const [name, body, code, message] of failures) {
-  test(`the error of a model that fails with '${name}' is Triton's, and the process lives on`, async () => {
+  test(`the error of a model that fails with '${name}' is Triton's, and the process survives`, async () => {
     await using loaded = await fixture.load(name, model(body));
     const pid = pidOf(loaded);
     await assert.rejects(ask(loaded, [floats("IN", [1])]), { code, message });
@@ -324,7 +324,7 @@ const memoryErrors: readonly [what: string, raised: string, reason: string | nul
 ];
 
 for (const [what, raised, reason] of memoryErrors) {
-  test(`whether there is no memory is told by an exception's type alone: ${what}`, async () => {
+  test(`only an exception's type decides whether it means out of memory: ${what}`, async () => {
     await using loaded = await fixture.load("memory_error", model(raised));
     await assert.rejects(ask(loaded, [floats("IN", [1])]), { code: "INTERNAL", reason });
     const source = `${header}class TritonPythonModel:
@@ -347,7 +347,7 @@ test("the log is written at the levels that Logger names", async () => {
   await until(() => written.every((line) => fixture.log.includes(line)));
 });
 
-test("what a model need not have used may be named and tested against", async () => {
+test("every public name of triton_python_backend_utils exists and can be compared with", async () => {
   const source = model(
     `assert not isinstance(requests[0], pb_utils.InferenceTrace)
 assert requests[0].inputs()[0].shape() == [1] and requests[0].requested_output_names() == {"OUT"}
@@ -360,7 +360,7 @@ ${echo}`,
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
 });
 
-test("megabytes of output are bounded in the log and stop nothing", async () => {
+test("megabytes of output are limited in the log and block nothing", async () => {
   await using loaded = await fixture.load(
     "prints",
     model(`print("x" * 5_000_000)\nprint("line\\n" * 1_000_000)\n${echo}`),
@@ -371,7 +371,7 @@ test("megabytes of output are bounded in the log and stop nothing", async () => 
   assert.ok(fixture.log.length - linesBefore < 100_000);
 });
 
-test("load errors carry the model's own words and leave no process", async () => {
+test("load errors have the model's own message and leave no process", async () => {
   const lifecycle = (method: string) => `${header}class TritonPythonModel:\n    ${method}\n`;
   const cases: [string, string, RegExp][] = [
     [
@@ -421,7 +421,7 @@ class TritonPythonModel:
   assert.equal(readProcessStart(pid), null);
 });
 
-test("a model that asks for a GPU is told that it has none, and so is the log", async () => {
+test("a model configured for a GPU sees KIND_CPU without one, and the log has a warning", async () => {
   const group = "instance_group [{ kind: KIND_GPU count: 1 }]";
   const source = model(echo, "    def initialize(self, args): print('kind', args['model_instance_kind'])\n");
   await using loaded = await fixture.load("eager", source, oneInOneOut("TYPE_FP32", group));
@@ -434,7 +434,7 @@ test("a model that asks for a GPU is told that it has none, and so is the log", 
   );
 });
 
-test("auto_complete_config completes, its worker becomes the first instance, and its refusals are load errors", async () => {
+test("auto_complete_config completes the configuration, its worker becomes the first instance, and its exceptions are load errors", async () => {
   const complete = (body: string) => `import os\n${header}class TritonPythonModel:
     @staticmethod
     def auto_complete_config(config):
@@ -472,7 +472,7 @@ test("auto_complete_config completes, its worker becomes the first instance, and
   }
 });
 
-test("memory of a loaded model is that of its workers alone", async () => {
+test("the memory of a loaded model is that of its workers only", async () => {
   await using loaded = await fixture.load("memory", addSubModel, addSubConfig);
   const bytes = (await loaded.memoryBytes()).get("machine")!;
   assert.ok(bytes > 500_000 && bytes < 6_000_000, `${bytes} bytes`);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { echo, model, oneInOneOut, openFixture, until } from "./python-fixture.ts";
 
-test("instances on GPUs are told which, and one that is not there is refused", async () => {
+test("instances on GPUs get their device id, and a missing GPU is rejected", async () => {
   const log: string[] = [];
   const asked: (readonly number[])[] = [];
   await using onGpus = await openFixture({

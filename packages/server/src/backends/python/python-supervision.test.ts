@@ -28,7 +28,7 @@ before(async () => {
 
 after(() => fixture[Symbol.asyncDispose]());
 
-test("a crash fails the execution it happened in, with the cause; what came before and after it is answered", async () => {
+test("a crash fails only the execution it happened in, with the cause", async () => {
   const body = `import os, ctypes, sys\nvalue = requests[0].inputs()[0].as_numpy()[0]
 if value == 1: os._exit(3)
 if value == 2: ctypes.string_at(0)
@@ -67,7 +67,7 @@ ${echo}`;
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("what nobody waits for any more is not executed behind a long execution", async () => {
+test("a cancelled request behind a long execution is not executed", async () => {
   const body = `import time\nvalue = requests[0].inputs()[0].as_numpy()\nprint("executes", value[0], value.size, flush=True)
 if value[0] == 9: time.sleep(0.3)\n${echo}`;
   await using loaded = await fixture.load("recalled", model(body));
@@ -93,7 +93,7 @@ if value[0] == 9: time.sleep(0.3)\n${echo}`;
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("a model that executes learns which of its requests nobody waits for any more, on any of its threads", async () => {
+test("an executing model can see which of its requests were cancelled, on any thread", async () => {
   const body = `import threading, time
 def wait(request, deadline=time.monotonic() + 30):
     while not request.is_cancelled() and time.monotonic() < deadline: time.sleep(0.001)
@@ -133,7 +133,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([request.is_
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
-test("a hanging worker is reported with its Python stack, and ended only where that is configured", async () => {
+test("a hanging worker is reported with its Python stack, and terminated only if configured", async () => {
   const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
   await using killing = await openFixture({ hangReportMs: 30, hangKillMs: 2000 });
   await using loaded = await killing.load("hangs", model(body));
@@ -144,7 +144,7 @@ test("a hanging worker is reported with its Python stack, and ended only where t
   assert.ok(killing.log.some((line) => /warning: executing for .* the Python stack of the worker follows/.test(line)));
 });
 
-test("an execution that takes longer than its call prints its stack and ends its worker; the next one is executed", async () => {
+test("an execution over its call's limit prints its stack and terminates its worker; the next one is executed", async () => {
   const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
   await using own = await openFixture({ hangReportMs: 60_000 });
   await using loaded = await own.load("limited", model(body));
@@ -166,7 +166,7 @@ test("an execution that takes longer than its call prints its stack and ends its
   assert.equal(own.arena.usedBytes, 0);
 });
 
-test("an execution that comes when its worker is dead is its successor's, noticed or not", async () => {
+test("an execution sent to a dead worker runs in its successor, whether the death was noticed or not", async () => {
   const body = `import subprocess\nsubprocess.Popen(["sleep", "60"], start_new_session=True)\n${echo}`;
   await using own = await openFixture();
   await using loaded = await own.load("outlived", model(body));
@@ -201,7 +201,7 @@ function isDead(pid: number): boolean {
   }
 }
 
-test("a killed zygote takes no worker with it, and the next load has another", async () => {
+test("a killed zygote ends no worker, and the next load uses a new one", async () => {
   await using own = await openFixture();
   await using loaded = await own.load("orphan", model(echo));
   const zygotePid = await zygoteOf(pidOf(loaded));
@@ -213,7 +213,7 @@ test("a killed zygote takes no worker with it, and the next load has another", a
   assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
 });
 
-test("a zygote that is killed while it is asked for a worker is followed by another, which forks it", async () => {
+test("a zygote killed while it forks a worker is replaced, and the new one forks the worker", async () => {
   await using own = await openFixture();
   await using loaded = await own.load("first", model(echo));
   const zygotePid = await zygoteOf(pidOf(loaded));

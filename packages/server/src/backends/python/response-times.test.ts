@@ -11,7 +11,7 @@ before(async () => {
 
 after(() => fixture[Symbol.asyncDispose]());
 
-test("what a decoupled model's responses take to make is output time, and its own work is not", async () => {
+test("the time to encode a decoupled model's responses is output time, and its own work is not", async () => {
   const body = model(`import time
 for r in requests:
     sender = r.get_response_sender()

@@ -7,7 +7,7 @@ import { frameworkByName } from "./frameworks/framework-rows.ts";
 import { frameworkLocation } from "./frameworks/framework-store.ts";
 import { frameworkRunners } from "./runners.ts";
 
-test("a framework that is not set up is refused with the command that does it, and one that is has its runner", async (t) => {
+test("a framework that is not set up is rejected with the command to set it up; one that is set up has its runner", async (t) => {
   const data = await mkdtemp(join(tmpdir(), "galatea-runners-"));
   t.after(() => rm(data, { recursive: true, force: true }));
   const environments = join(data, "frameworks");
@@ -37,7 +37,7 @@ test("a framework that is not set up is refused with the command that does it, a
   assert.equal(scripts.environment?.directory, directory);
 });
 
-test("where a GPU is, TensorFlow's models run in the build for GPUs where that is set up; what knows no GPU keeps to the other", async (t) => {
+test("with a GPU, TensorFlow models run in the GPU build if it is set up; models without GPU support use the other build", async (t) => {
   const environments = await mkdtemp(join(tmpdir(), "galatea-runners-"));
   t.after(() => rm(environments, { recursive: true, force: true }));
   const make = async (name: string) => {
@@ -57,7 +57,7 @@ test("where a GPU is, TensorFlow's models run in the build for GPUs where that i
   assert.equal(await requestedEnvironment("tensorflow_serving", 1), forCpu);
 });
 
-test("TensorRT's runner is there where a GPU is, and runs in what Python models run in", async () => {
+test("TensorRT's runner exists if there is a GPU, and uses the Python models' environment", async () => {
   const places = { workers: "/workers", environments: ["/nowhere"] };
   assert.equal(await frameworkRunners({ ...places, gpuCount: 0 })("tensorrt"), null);
   assert.deepEqual(await frameworkRunners({ ...places, gpuCount: 1 })("tensorrt"), {

@@ -19,7 +19,7 @@ async function inDirectory(work: (path: (name: string) => string) => Promise<voi
   }
 }
 
-test("equal files are in memory once, by whatever name, and go with their last holder", () =>
+test("equal files are in memory once, under any name, and are released with their last holder", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("a"), filled(1));
@@ -38,7 +38,7 @@ test("equal files are in memory once, by whatever name, and go with their last h
     assert.throws(() => bytesOf(held[0]!));
   }));
 
-test("a file is charged once, to the holder that has had it longest; the next one is told when that has let go", () =>
+test("a file is charged once, to its oldest holder, and to the next one after its release", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("a"), filled(1));
@@ -61,7 +61,7 @@ test("a file is charged once, to the holder that has had it longest; the next on
     assert.equal(await files.heldBytesOf(path("a")), 0);
   }));
 
-test("what is held stays as it was while the file changes, and who opens the changed file gets the new bytes", () =>
+test("held bytes do not change with the file, and a later opening gets the new bytes", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("a"), filled(1, 20_000));
@@ -78,7 +78,7 @@ test("what is held stays as it was while the file changes, and who opens the cha
     );
   }));
 
-test("nobody writes to what is held", () =>
+test("held bytes cannot be written", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("a"), filled(1));
@@ -89,7 +89,7 @@ test("nobody writes to what is held", () =>
     closeSync(again);
   }));
 
-test("what is small, no regular file, a link, absent, or more than there is room for is not shared", () =>
+test("small files, special files, links, missing files, and files over the limit are not shared", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("small"), filled(1, 999));

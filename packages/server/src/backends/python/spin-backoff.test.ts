@@ -17,7 +17,7 @@ test("polling is allowed until the poller is preempted", () => {
   assert.equal(backoff.maySpin(1), false);
 });
 
-test("each pause that follows closely is twice as long as the one before, and 1.28 s at most", () => {
+test("consecutive pauses double, up to 1.28 s", () => {
   const backoff = new SpinBackoff();
   const pauses: number[] = [];
   for (let nowMs = 0; pauses.length < 10; nowMs += pauses.at(-1)! + 5) pauses.push(pauseMs(backoff, nowMs));

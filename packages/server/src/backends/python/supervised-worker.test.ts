@@ -17,7 +17,7 @@ const events = fc.oneof(
   ),
 );
 
-test("property: whatever happens in whatever order, a life goes on by its own events only, and ends once", () => {
+test("property: for any events in any order a worker changes state by its own events only, and ends once", () => {
   const walked = (happened: readonly WorkerEvent<number>[], isSpare: boolean) => {
     let life: WorkerState<number> = isSpare
       ? { at: "dormant", isResting: false }
@@ -145,7 +145,7 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom("abandon", "close") },
 );
 
-test("property: there is one worker, or one is coming, until the end; then nothing is left", async () => {
+test("property: one worker runs or is starting until the end, after which none is left", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 25 }), async (does) => {
       const world = new Supervision();
@@ -183,7 +183,7 @@ test("property: there is one worker, or one is coming, until the end; then nothi
   );
 });
 
-test("waits between starts grow while they fail, and a worker that lives for ten seconds is sound", async () => {
+test("waits between failing starts grow, and a worker that lives for ten seconds counts as sound", async () => {
   const world = new Supervision();
   const waits: number[] = [];
   world.workers[0]!.kill("died");
@@ -207,7 +207,7 @@ test("waits between starts grow while they fail, and a worker that lives for ten
   assert.equal(world.starts.length, 1);
 });
 
-test("a worker that has executed something is sound: when it ends the next one is started at once", async () => {
+test("a worker that has executed a request counts as sound: its successor is started at once", async () => {
   const world = new Supervision();
   for (let death = 0; death < 5; death++) {
     world.living[0]!.kill("died");
@@ -219,7 +219,7 @@ test("a worker that has executed something is sound: when it ends the next one i
   }
 });
 
-test("a dormant one is started when it is needed; where that fails it rests, is dormant again, and nobody is told that it is unhealthy", async () => {
+test("a dormant worker is started on demand; after a failed start it waits, is dormant again, and is not reported as unhealthy", async () => {
   const world = new Supervision(true);
   const { supervised, clock } = world;
   assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
@@ -245,14 +245,14 @@ test("a dormant one is started when it is needed; where that fails it rests, is 
   await supervised.close(0);
 });
 
-test("a dormant one that was never needed closes at once", async () => {
+test("a dormant worker that was never needed closes at once", async () => {
   const world = new Supervision(true);
   await world.supervised.close(0);
   world.supervised.needed();
   assert.deepEqual([world.starts.length, world.supervised.state], [0, "failed"]);
 });
 
-test("who waits gets the worker that is being started; who comes while starts fail gets the reason", async () => {
+test("callers get the worker that is being started; callers during failing starts get the reason", async () => {
   const world = new Supervision();
   world.workers[0]!.kill("died");
   const waiting = world.supervised.coming();
@@ -272,7 +272,7 @@ test("who waits gets the worker that is being started; who comes while starts fa
   await world.supervised.close(0);
 });
 
-test("a worker that ended before anybody looked at it is followed by another", async () => {
+test("a worker that ended before the first check is replaced", async () => {
   const world = new Supervision();
   world.workers[0]!.kill("died");
   await settled();

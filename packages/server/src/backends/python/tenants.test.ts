@@ -96,7 +96,7 @@ test("a tenant's worker reads its own model, Python and the system, and no other
     );
 });
 
-test("what the operator allows is read and written", async () => {
+test("a tenant's worker reads and writes the paths that the operator allows", async () => {
   const shared = join(place, "shared");
   execFileSync("sh", ["-c", `mkdir -m 1777 ${shared}; echo known > ${shared}/known; chmod 755 ${place}`]);
   await using fixture = await openFixture({ tenants: tenantOptions({ readPaths: [shared] }) });
@@ -107,7 +107,7 @@ test("what the operator allows is read and written", async () => {
   assert.equal(readFileSync(join(shared, "new"), "latin1"), "x");
 });
 
-test("a tenant connects to the ports that are allowed, and listens on none", async () => {
+test("a tenant's worker connects only to allowed ports, and listens on none", async () => {
   const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;
@@ -123,7 +123,7 @@ test("a tenant connects to the ports that are allowed, and listens on none", asy
   server.close();
 });
 
-test("each namespace has a user of its own where the server is root, and the server's where it is not; its models share it", async () => {
+test("each namespace has its own user if the server is root, and the server's user otherwise; its models share it", async () => {
   await using fixture = await openFixture({ tenants: tenantOptions() });
   await using first = await load(fixture, "os.getuid()");
   await using second = await load(fixture, "os.getuid()");
@@ -147,7 +147,7 @@ test("each namespace has a user of its own where the server is root, and the ser
   } else assert.deepEqual([user, otherUser], [process.getuid?.(), process.getuid?.()]);
 });
 
-test("a tenant's model reaches the other models of its namespace through the door that it was given", async () => {
+test("a tenant's model reaches the other models of its namespace through its given socket", async () => {
   await using fixture = await openFixture({ tenants: tenantOptions() });
   assert.equal(await tell(fixture, 'pb_utils.is_model_ready("x")'), "False");
   const called = 'pb_utils.InferenceRequest(model_name="x", requested_output_names=[], inputs=[])';
@@ -168,7 +168,7 @@ test("a tenant's worker has no capability and gains none", async () => {
   for (const name of names) assert.match(status, new RegExp(`^Cap${name}:\t0+$`, "m"));
 });
 
-test("models of a tenant use subprocesses, threads, locks, temporary files and shared memory of their own", async () => {
+test("models of a tenant can use subprocesses, threads, locks, temporary files and shared memory", async () => {
   await using fixture = await openFixture({ tenants: tenantOptions() });
   assert.equal(
     await tell(
@@ -181,7 +181,7 @@ test("models of a tenant use subprocesses, threads, locks, temporary files and s
   assert.equal(await tell(fixture, 'len(os.listdir("/proc/self/fd")) > 3'), "True");
 });
 
-test("locks between processes are a tenant's own where it has a root directory, and refused where all would share them", async () => {
+test("locks between processes belong to one tenant if it has its own root directory, and are rejected otherwise", async () => {
   await using fixture = await openFixture({ tenants: tenantOptions() });
   const lock = '__import__("multiprocessing").get_context("fork").Lock().acquire()';
   if (isRoot) assert.equal(await tell(fixture, lock), "True");
@@ -253,7 +253,7 @@ async function interpreter(fixture: PythonFixture) {
   return { executable: executable!, home: join(prefix!, "bin"), packages: join(numpy!, "..") };
 }
 
-test("a tenant's worker has the devices of GPUs where its model may use them, as they are then, and no other worker has", async () => {
+test("only workers of models that may use GPUs have the GPU devices", async () => {
   const devices = join(place, "devices");
   const made = ["nvidia0", "nvidia1", "nvidiactl", "nvidia-caps/nvidia-cap1"];
   mkdirSync(join(devices, "nvidia-caps"), { recursive: true });

@@ -84,7 +84,7 @@ const rows = (name: string, values: number[][]) => ({
 
 const answers = ({ outputs }: InferenceResponse) => Object.fromEntries(outputs.map((one) => [one.name, floatsOf(one)]));
 
-test("a plan needs no configuration: tensors, the largest batch and the scheduler are its engine's", async () => {
+test("a plan needs no configuration: tensors, the largest batch and the scheduler come from its engine", async () => {
   const bare = await written("bare", sums, "", fixture);
   const found = printConfigJson(await fixture.completeWritten(bare)) as unknown as {
     max_batch_size: number;
@@ -122,7 +122,7 @@ test("a batch is one run, and each of its requests has its own rows", async () =
   );
 });
 
-test("a batch runs with the profile that is best for it, and Triton's words come where none allows it", async () => {
+test("a batch runs with the best optimization profile, and gets Triton's error if none allows it", async () => {
   await using loaded = await load(
     "profiles",
     sums,
@@ -150,7 +150,7 @@ test("a batch runs with the profile that is best for it, and Triton's words come
   );
 });
 
-test("an output whose length depends on values has the length that it turned out to have", async () => {
+test("an output whose shape depends on values has its actual shape", async () => {
   const plan = {
     tensors: [input("A", [-1]), output("KEPT", [-1], ["positive", "A"])],
     profiles: [profile(["A"], [1], [4], [8])],
@@ -171,7 +171,7 @@ test("an output whose length depends on values has the length that it turned out
     assert.deepEqual(answers(await ask(loaded, [floats("A", given)])), { KEPT: kept });
 });
 
-test("shape tensors say how long an output is, and requests that say different things run apart", async () => {
+test("shape tensors decide an output's shape, and requests with different values run separately", async () => {
   const plan = {
     tensors: [
       input("A", [-1, 2]),
@@ -212,7 +212,7 @@ test("shape tensors say how long an output is, and requests that say different t
   });
 });
 
-test("datatypes go through as they are, those that numpy has no name for too", async () => {
+test("all datatypes round-trip, including those that numpy lacks", async () => {
   for (const [dtype, datatype, bytes] of [
     ["HALF", "FP16", [0, 60, 0, 64]],
     ["BF16", "BF16", [128, 63, 0, 64]],
@@ -237,7 +237,7 @@ test("datatypes go through as they are, those that numpy has no name for too", a
   }
 });
 
-test("what a plan and its configuration do not agree about is refused in Triton's words", async () => {
+test("mismatches of a plan and its configuration are rejected with Triton's errors", async () => {
   const io = (a: string, b = 'name: "B" data_type: TYPE_FP32 dims: [ 2 ]') => `input { ${a} } output { ${b} }`;
   const right = 'name: "A" data_type: TYPE_FP32 dims: [ 2 ]';
   const same = (more: object = {}, output_: object = {}) => ({
@@ -333,7 +333,7 @@ test("what a plan and its configuration do not agree about is refused in Triton'
     await assert.rejects(load(`r${index}`, plan, more), { message }, what);
 });
 
-test("a run that fails answers its request with what failed, and the next one is served", async () => {
+test("a failed run fails its request with the reason, and the next one succeeds", async () => {
   const plan = {
     tensors: [input("A", [-1]), output("B", [-1], ["fails", "A"])],
     profiles: [profile(["A"], [1], [1], [4])],
@@ -347,7 +347,7 @@ test("a run that fails answers its request with what failed, and the next one is
     await assert.rejects(ask(loaded, [floats("A", [1])]), { message: "unable to enqueue for inference fails_0" });
 });
 
-test("without TensorRT's package the load says so", async () => {
+test("without TensorRT's package the load fails with that reason", async () => {
   await using bare = await open({});
   await assert.rejects(load("bare", sums, "", bare), {
     message:

@@ -126,7 +126,7 @@ const golden: WireExecute = {
   ],
 };
 
-test("frames of the server are the golden bytes", () => {
+test("the server's frames equal the golden bytes", () => {
   assert.equal(new ExecuteEncoder().encode(golden).toString("hex"), vectors.execute);
   assert.equal(encodeSpace(7, golden.spaces).toString("hex"), vectors.space);
   assert.equal(encodeSpace(7, golden.spaces, 9).toString("hex"), vectors.spaceOfResponse);
@@ -134,11 +134,11 @@ test("frames of the server are the golden bytes", () => {
   assert.equal(encodeCredit(7, 1, 8).toString("hex"), vectors.credit);
 });
 
-test("both sides number the kinds of frames and records alike", () => {
+test("both sides use the same numbers for frames and records", () => {
   assert.equal(Buffer.from(Uint16Array.from(Object.values(kinds)).buffer).toString("hex"), vectors.kinds);
 });
 
-test("golden bytes of a worker are read as what they say", () => {
+test("a worker's golden bytes are decoded to their values", () => {
   const result = decodeResult(Buffer.from(vectors.result, "hex"));
   assert.deepEqual(result, {
     executionId: 7,
@@ -174,7 +174,7 @@ test("golden bytes of a worker are read as what they say", () => {
   assert.deepEqual(decodeReleased(Buffer.from(vectors.released, "hex")), [1, 2, 3]);
 });
 
-test("golden bytes of a decoupled model's worker are read as what they say", () => {
+test("golden bytes of a decoupled model's worker are decoded to their values", () => {
   const { response, ...said } = decodeResponse(Buffer.from(vectors.response, "hex"));
   assert.deepEqual(said, { executionId: 7, place: 1, isFinal: false, askId: 9 });
   assert.deepEqual(
@@ -210,7 +210,7 @@ const callAnswer: WireCallResponse = {
   },
 };
 
-test("what the server answers to a call is the golden bytes", () => {
+test("the server's responses to a call equal the golden bytes", () => {
   assert.equal(encodeCallResponse(callAnswer).toString("hex"), vectors.callAnswer);
   const failed = { kind: "error", code: 4, message: "full" } as const;
   assert.equal(
@@ -222,7 +222,7 @@ test("what the server answers to a call is the golden bytes", () => {
   assert.equal(encodeControlResponse(6, { ready: true }).toString("hex"), vectors.controlled);
 });
 
-test("the frames about metrics are the golden ones, written and read", () => {
+test("metric frames equal the golden bytes, encoded and decoded", () => {
   const places = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
   assert.equal(encodeFamilyResponse(5).toString("hex"), vectors.metricMade);
   assert.equal(encodeMetricResponse(6, places).toString("hex"), vectors.metricPlaces);
@@ -249,7 +249,7 @@ test("the frames about metrics are the golden ones, written and read", () => {
   assert.deepEqual(readHeader(Buffer.from(vectors.metricsGone, "hex")), { kind: 84, count: 0, id: 0, extra: 9 });
 });
 
-test("golden bytes of a model that calls others are read as what they say", () => {
+test("golden bytes of a model that calls others are decoded to their values", () => {
   const { inputs, ...call } = decodeCall(Buffer.from(vectors.call, "hex"));
   assert.deepEqual(call, {
     callId: 5,
@@ -285,7 +285,7 @@ test("golden bytes of a model that calls others are read as what they say", () =
   });
 });
 
-test("the worker's side keeps to the limits of what is read here", () => {
+test("the worker's encoder obeys the server's decoding limits", () => {
   const limits = [
     frameBytesMax,
     responseFrameBytesMax,
@@ -301,12 +301,12 @@ test("the worker's side keeps to the limits of what is read here", () => {
   );
 });
 
-test("the worker's side reads and writes the same golden bytes", async () => {
+test("the worker encodes and decodes the same golden bytes", async () => {
   const script = fileURLToPath(new URL("../../../python/wire_test.py", import.meta.url));
   await promisify(execFile)("python3", ["-B", script, vectorsPath]);
 });
 
-test("whatever a worker sends, reading it ends in a value or in MalformedRecord", () => {
+test("property: decoding any bytes of a worker gives a value or MalformedRecord", () => {
   const seeds = [
     vectors.result,
     vectors.failure,

@@ -96,7 +96,7 @@ async function versionIn(python: string, name: string): Promise<string> {
   return (await run(python, ["-c", `import ${name}; print(${name}.version)`])).stdout.trim();
 }
 
-test("a framework that no wheels are made for by newer Pythons is refused them", async () => {
+test("a framework is rejected for Python versions that have no wheels of it", async () => {
   const row = { ...(await framework("old")), newestPython: "3.10" };
   await assert.rejects(addFramework(options(row, [])), {
     message: /^no Python 3\.9 to 3\.10 was found \(looked for python3\.11, python3\)\. Install it with: /,
@@ -124,7 +124,7 @@ test("a framework is set up once, from a directory of wheels, and removed", asyn
   assert.equal(await removeFramework(wanted), false);
 });
 
-test("what was cut short goes on where it was, and a package that was half installed is installed anew", async () => {
+test("an interrupted installation continues, and a half-installed package is installed again", async () => {
   const row = await framework("resumed");
   const stopping = new AbortController();
   const stopped = options(row, [], {
@@ -151,7 +151,7 @@ test("what was cut short goes on where it was, and a package that was half insta
   ]);
 });
 
-test("a wheel that is not the lock's is refused, and taken where any build may be", async () => {
+test("a wheel that differs from the lock is rejected, and accepted where any build is allowed", async () => {
   const row = await framework("sums", [{ name: "tiny_torch", sha256: "0".repeat(64) }]);
   await assert.rejects(addFramework(options(row, [])), /making the Python environment failed: .*pip install/s);
   assert.equal(await findFramework([join(directory, "frameworks")], row), null);
@@ -165,7 +165,7 @@ test("an environment that cannot be imported is not set up", async () => {
   assert.equal(await findFramework([join(directory, "frameworks")], row), null);
 });
 
-test("a disk that is too small is told before anything is downloaded", async () => {
+test("too little disk space is reported before any download", async () => {
   const row = { ...(await framework("large")), diskBytes: 2 ** 60 };
   const lines: string[] = [];
   await assert.rejects(
@@ -175,7 +175,7 @@ test("a disk that is too small is told before anything is downloaded", async () 
   assert.deepEqual(lines, []);
 });
 
-test("what another lock had made goes when its successor is there", async () => {
+test("the environment of an earlier lock is removed once its successor exists", async () => {
   const row = await framework("renewed", [{ name: "tiny_torch" }]);
   const former = join(directory, "frameworks", "renewed-000000000000");
   const others = join(directory, "frameworks", "renewed-else");
@@ -185,7 +185,7 @@ test("what another lock had made goes when its successor is there", async () => 
   assert.ok(await stat(others));
 });
 
-test("an environment below one data directory is found through the machine's, and a link to one that is gone is replaced", async () => {
+test("an environment below a data directory is found through the machine-wide link, and a dangling link is replaced", async () => {
   const row = await framework("linked");
   const machine = join(directory, "machine");
   const [first, second] = [join(directory, "first/frameworks"), join(directory, "second/frameworks")];
