@@ -16,6 +16,7 @@ import {
   PutMetricFilterCommand,
   StartQueryCommand,
 } from "@aws-sdk/client-cloudwatch-logs";
+import { createCertificate } from "@galatea/base/certificates";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -99,6 +100,30 @@ test("the server of an endpoint's instance loads no code of AWS, of hosting or o
   const backend = await server.loaded(/server\/src\/backends\/python\//);
   assert.notDeepEqual(backend, [], "the model's backend is loaded");
   assert.deepEqual(await server.loaded(/packages\/(aws|hosting|tools)\//), []);
+});
+
+test("an agent loads no code of AWS, of records, of the engine or of tools", async (t) => {
+  const directory = await temporary(t);
+  const { certificatePem, keyPem } = createCertificate({
+    names: ["127.0.0.1"],
+    notBefore: new Date(0),
+    notAfter: new Date(Date.now() + 3_600_000),
+  });
+  await writeFile(join(directory, "cert.pem"), certificatePem);
+  await writeFile(join(directory, "key.pem"), keyPem);
+  const agent = await started(t, directory, /Galatea agent is ready/, [
+    "agent",
+    "--listen=127.0.0.1:0",
+    "--objects=http://127.0.0.1:1",
+    `--tls-cert=${join(directory, "cert.pem")}`,
+    `--tls-key=${join(directory, "key.pem")}`,
+    `--tls-ca=${join(directory, "cert.pem")}`,
+    `--data=${join(directory, "data")}`,
+  ]);
+  await agent.stop();
+  assert.notDeepEqual(await agent.loaded(/hosting\/src\/instance-agent-http\//), []);
+  const foreign = /packages\/(aws|tools)\/|hosting\/src\/(records|store|operations|endpoints)\/|server\/src\/engine\//;
+  assert.deepEqual(await agent.loaded(foreign), []);
 });
 
 const insights = /aws\/src\/(insights|services\/logs\/queries)\//;

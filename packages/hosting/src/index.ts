@@ -13,10 +13,8 @@ export {
   type AsyncReceipt,
   type ResultOutbox,
 } from "./async-inference/index.ts";
-export { containerModelId, type AdoptableTree, type ModelArchive, type UnpackedModels } from "./model-cache/index.ts";
 export {
   hostingArn,
-  isFolderPlaceholder,
   isInvokableEndpoint,
   isPlatformsNamespace,
   parseS3Uri,
@@ -61,7 +59,6 @@ export { hostingLimits, type HostingLimits } from "./capacity/index.ts";
 export { validationError } from "./definitions/index.ts";
 export {
   instanceLimits,
-  ModelDataError,
   type ContainerEnd,
   type ContainerSlot,
   type ContainerSpec,

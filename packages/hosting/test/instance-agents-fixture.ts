@@ -77,6 +77,7 @@ export async function openLocalAgent(
         id,
         owner: null,
         budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
+        reservedBytes: 2 ** 27,
         containers: [container],
         limits: { ...instanceLimits, startMsMax: testTimeoutMs, pingIntervalMs: 200, restartDelayMsMin: 1 },
         restartWaitMsMax: testTimeoutMs,

@@ -1,4 +1,6 @@
 import {
+  agentFlags,
+  agentOptions,
   autoscaleFlags,
   autoscaleOptions,
   backendFlags,
@@ -80,6 +82,15 @@ export const commands: readonly Command[] = [
     positionalsMax: 0,
     lasting: true,
     run: async (parsed) => (await import("./up.ts")).up(upOptions(parsed)),
+  }),
+  command({
+    name: "agent",
+    summary: "run instances of a platform on this machine",
+    usage: "agent --listen ADDRESS:PORT --tls-cert FILE --tls-key FILE --tls-ca FILE --objects URL [options]",
+    flags: agentFlags,
+    positionalsMax: 0,
+    lasting: true,
+    run: async (parsed) => (await import("./agent/agent.ts")).agent(agentOptions(parsed)),
   }),
   command({
     name: "new",

@@ -11,10 +11,19 @@ export function requestMemory(askedBytes: number | null): ByteBudget {
   );
 }
 
-/** `cgroupBytes`: 0, or larger than the machine, without a limit. */
-export function memoryShare({ machineBytes, cgroupBytes }: { machineBytes: number; cgroupBytes: number }): number {
-  const bytes = cgroupBytes > 0 ? Math.min(machineBytes, cgroupBytes) : machineBytes;
-  return Math.floor(bytes * share);
+/** The memory of the machine, and the limit of this process's cgroup: 0, or larger than the machine, without a limit. */
+interface MachineMemory {
+  readonly machineBytes: number;
+  readonly cgroupBytes: number;
+}
+
+export function memoryShare(memory: MachineMemory): number {
+  return Math.floor(limitedMemoryBytes(memory) * share);
+}
+
+/** Returns the memory of the machine, at most the limit of this process's cgroup. */
+export function limitedMemoryBytes({ machineBytes, cgroupBytes }: MachineMemory): number {
+  return cgroupBytes > 0 ? Math.min(machineBytes, cgroupBytes) : machineBytes;
 }
 
 /** Minimum with which an instance can serve a request of SageMaker's maximum size, with its response. */

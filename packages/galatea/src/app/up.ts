@@ -26,7 +26,8 @@ import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
 import { programWords } from "./shell-words.ts";
 import { startSummary } from "./start-summary.ts";
 import { serverVersion } from "./version.ts";
-import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
+import type { TritonLog } from "./serving/triton-log.ts";
+import { openProcessLog } from "./process-log.ts";
 
 /** Maximum wait of a stop for the last log lines. */
 const lastLinesMsMax = 1000;
@@ -45,7 +46,7 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   const listeningFd = takeListeningSocket();
   await endWithNpx(process.env, process.ppid, systemClock);
   const startedNs = systemClock.monotonicNs();
-  const log = openLog();
+  const log = openProcessLog();
   const refusal = refusedExposure(options) ?? refusedEndpoint(options);
   if (refusal !== null) {
     process.stderr.write(`galatea up: ${refusal}\n`);
@@ -149,20 +150,6 @@ async function restartPlatform(platform: Platform, log: TritonLog): Promise<neve
   await platform[Symbol.asyncDispose]();
   log.writeNow();
   return startAnew(listeningFd);
-}
-
-/** The platform writes its log to stderr: stdout has the summary of its start. */
-function openLog() {
-  return createTritonLog({
-    verbose: false,
-    info: true,
-    warning: true,
-    error: true,
-    format: "default",
-    file: "",
-    pid: process.pid,
-    infoTo: "stderr",
-  });
 }
 
 function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {

@@ -2,6 +2,7 @@
  * The flags and options of all commands. Each command has a table of flags, from which the type of its options is inferred; a new flag is one
  * row. This module uses no HTTP and no models, and reads no environment variables.
  */
+export { agentFlags, agentOptions, type AgentOptions } from "./agent-flags.ts";
 export { autoscaleFlags, autoscaleOptions, type AutoscaleOptions } from "./autoscale-flags.ts";
 export { backendFlags, type BackendOptions } from "./backend-flags.ts";
 export { flagVariables } from "./container-arguments.ts";

@@ -131,3 +131,15 @@ export function parsedName(text: string, flag: string): string {
   if (/^[\w-]+(\.[\w-]+)*\.?$/.test(text)) return text;
   throw new UsageError(`invalid value for --${flag}: '${text}' is neither a name nor an address`);
 }
+
+/** Returns the URL of an S3 service. The message leaves out the value, which may have a password. */
+export function parsedObjectsUrl(text: string, flag: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.pathname !== "/") {
+    throw new UsageError(`invalid value for --${flag}: it has to be like https://s3.example.com, without a path`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new UsageError(`invalid value for --${flag}: keys come from the environment or from ~/.aws/credentials`);
+  }
+  return url.origin;
+}

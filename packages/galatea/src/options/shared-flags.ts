@@ -1,4 +1,6 @@
-import { integerFlag, textFlag } from "./flag.ts";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { integerFlag, textFlag, UsageError } from "./flag.ts";
 
 /** The default of `--data`, for help texts. */
 export const dataDefault = "$GALATEA_DATA, else $XDG_DATA_HOME/galatea, else ~/.local/share/galatea";
@@ -15,3 +17,12 @@ export const sharedFlags = {
     about: "Python interpreter of models (default: an environment that Galatea creates on first use)",
   }),
 };
+
+/** Returns `--python` for containers, with an absolute path, because they run in another directory. */
+export function pythonArguments({ python }: { readonly python: string | null }): readonly string[] {
+  if (python === null) return [];
+  if (!python.includes("/")) return [`--python=${python}`];
+  const path = resolve(python);
+  if (!existsSync(path)) throw new UsageError(`invalid value for --python: '${path}' does not exist`);
+  return [`--python=${path}`];
+}

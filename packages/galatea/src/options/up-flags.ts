@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { sharedFlags, dataDefault } from "./shared-flags.ts";
+import { dataDefault, pythonArguments, sharedFlags } from "./shared-flags.ts";
 import {
   integerFlag,
   listFlag,
@@ -12,7 +10,7 @@ import {
   UsageError,
 } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
-import { parsedName, parsedRegion, platformDefaults } from "./platform-flags.ts";
+import { parsedName, parsedObjectsUrl, parsedRegion, platformDefaults } from "./platform-flags.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
 
 /** The flags of `galatea up`. */
@@ -136,15 +134,6 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   };
 }
 
-/** Returns `--python` for containers, with an absolute path, because they run in another directory. */
-function pythonArguments({ python }: UpFlagOptions): readonly string[] {
-  if (python === null) return [];
-  if (!python.includes("/")) return [`--python=${python}`];
-  const path = resolve(python);
-  if (!existsSync(path)) throw new UsageError(`invalid value for --python: '${path}' does not exist`);
-  return [`--python=${path}`];
-}
-
 function parsedAccount(text: string): string {
   if (/^\d{12}$/.test(text)) return text;
   throw new UsageError(`invalid value for --account: '${text}' is not twelve digits`);
@@ -154,18 +143,6 @@ function parsedAccount(text: string): string {
 function parsedOrigin(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
   throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
-}
-
-/** Returns the URL of an S3 service. The message leaves out the value, which may have a password. */
-function parsedObjectsUrl(text: string, flag: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.pathname !== "/") {
-    throw new UsageError(`invalid value for --${flag}: it has to be like https://s3.example.com, without a path`);
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new UsageError(`invalid value for --${flag}: keys come from the environment or from ~/.aws/credentials`);
-  }
-  return url.origin;
 }
 
 /** Returns the URL of a database. The message leaves out the value, which may have a password. */

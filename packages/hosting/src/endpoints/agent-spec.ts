@@ -48,7 +48,7 @@ export function prepareContainer(planned: PlannedContainer, member: VariantInsta
 }
 
 export function instanceSpec(
-  { fleet, plan, id, budget, fleetKey, ownerName: endpointName, ordinal }: VariantInstanceOptions,
+  { fleet, plan, id, budget, placed, fleetKey, ownerName: endpointName, ordinal }: VariantInstanceOptions,
   openings: readonly PreparedContainer[],
 ): AgentInstanceSpec {
   const { instanceLimits: limits, invocationLimits } = fleet;
@@ -59,6 +59,7 @@ export function instanceSpec(
     id,
     owner: fleetKey === null ? null : { endpointName, fleetKey, ordinal },
     budget,
+    reservedBytes: placed.reservedBytes,
     containers: [first, ...more],
     limits: startSeconds === undefined ? limits : { ...limits, startMsMax: startSeconds * 1000 },
     restartWaitMsMax: invocationLimits.restartWaitMsMax,

@@ -1,5 +1,7 @@
+import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
+import type { Certificate } from "@galatea/base/certificates";
 import { ContainerConnectionLost, readErrorText } from "../instance-agent/index.ts";
 import {
   AgentProtocolError,
@@ -10,12 +12,14 @@ import {
 } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 
-/** The certificates that a client accepts from an agent that listens with TLS. */
+/** The certificates by which a client and an agent that listens with TLS recognize each other. */
 export interface AgentTlsOptions {
   /** PEM of the trusted authorities, or of the agent's self-signed certificate. Several are accepted during a rotation. */
   readonly caPem: string;
-  /** The name that the certificate must be valid for. */
+  /** The name or IP address that the agent's certificate must be valid for. */
   readonly serverName: string;
+  /** The client's own certificate, for an agent that requires one. */
+  readonly certificate?: Certificate;
 }
 
 export interface AgentConnectionOptions {
@@ -139,7 +143,7 @@ function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Poo
   const connect = {
     timeout: connectMsMax,
     ...(address.kind === "socket" ? { socketPath: address.path } : {}),
-    ...(trust === null ? {} : { ca: trust.caPem, servername: trust.serverName }),
+    ...(trust === null ? {} : tlsOptions(trust)),
   };
   return new Pool(origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 }
@@ -156,6 +160,15 @@ export class AgentConnectionLost extends ContainerConnectionLost {
     this.name = "AgentConnectionLost";
     this.wasNotSent = notSentCodes.has((cause as NodeJS.ErrnoException).code ?? "");
   }
+}
+
+function tlsOptions({ caPem, serverName, certificate }: AgentTlsOptions) {
+  return {
+    ca: caPem,
+    // TLS sends no IP addresses as names of servers: the certificate is checked for the connection's address instead.
+    ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+    ...(certificate === undefined ? {} : { cert: certificate.certificatePem, key: certificate.keyPem }),
+  };
 }
 
 const hostOf = (host: string) => (host.includes(":") ? `[${host}]` : host);

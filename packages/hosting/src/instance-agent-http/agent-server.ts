@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
-import { assert, readToBuffer, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { assert, ChangeNotifier, readToBuffer, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import type { Certificate } from "@galatea/base/certificates";
 import {
   ContainerConnectionLost,
@@ -49,10 +49,12 @@ export interface AgentServerOptions {
   /** Owned by the caller: disposal of the server does not dispose of it. */
   readonly agent: InstanceAgent;
   readonly listen: AgentAddress;
-  /** The bearer token of clients. Null only on a Unix socket, whose file permissions decide instead. */
+  /** The bearer token of clients; null where a certificate or the permissions of a Unix socket decide instead. */
   readonly token: string | null;
   /** Null for plain HTTP, which is allowed on a Unix socket and a loopback address only. */
   readonly certificate: Certificate | null;
+  /** PEM of the authorities of clients' certificates. By default clients need no certificate. */
+  readonly clientCaPem?: string | null;
   readonly limits: AgentServerLimits;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -79,6 +81,11 @@ export class AgentServer implements AsyncDisposable {
   readonly #leases = new Map<string, AcquiredModel>();
   #leaseCount = 0;
   #requestCount = 0;
+  #followerCount = 0;
+  #invocationCount = 0;
+  readonly #followersChanged = new ChangeNotifier();
+  /** Notifies when an invocation or a lease has ended. */
+  readonly #ended = new ChangeNotifier();
 
   private constructor(options: AgentServerOptions) {
     this.#options = options;
@@ -87,18 +94,28 @@ export class AgentServer implements AsyncDisposable {
       this.#tasks.run((closing) => this.#serve(request, response, closing));
     // Without keep-alive probes, the leases of a client whose machine has vanished would pin their models for ever.
     const sockets = { keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
-    const { certificate } = options;
+    const { certificate, clientCaPem = null } = options;
+    const clients = clientCaPem === null ? {} : { requestCert: true, rejectUnauthorized: true };
     this.#server =
       certificate === null
         ? createHttpServer(sockets, serve)
-        : createTlsServer({ ...sockets, ...secureContextOf(certificate) }, serve);
+        : createTlsServer({ ...sockets, ...clients, ...secureContextOf(certificate, clientCaPem) }, serve);
+    this.#server.on("tlsClientError", (error, { remoteAddress }) =>
+      options.logger.warning("a connection to the agent is refused", {
+        from: remoteAddress ?? "",
+        error: error.message,
+      }),
+    );
     // The client decides how long a request may take.
     this.#server.requestTimeout = 0;
   }
 
   static async open(options: AgentServerOptions): Promise<AgentServer> {
-    const { listen, token, certificate } = options;
-    if (listen.kind === "tcp" && token === null) throw new Error("an agent listens at a port only with a token");
+    const { listen, token, certificate, clientCaPem = null } = options;
+    if (clientCaPem !== null && certificate === null)
+      throw new Error("an agent that requires certificates of its clients needs one itself");
+    if (listen.kind === "tcp" && token === null && clientCaPem === null)
+      throw new Error("an agent listens at a port only with a token, or with an authority of clients' certificates");
     if (listen.kind === "tcp" && certificate === null && !isLoopback(listen.host)) {
       throw new Error(`an agent listens at ${listen.host}, which other machines reach, only with a certificate`);
     }
@@ -113,10 +130,25 @@ export class AgentServer implements AsyncDisposable {
     return listen.kind === "socket" ? listen : { ...listen, port: (this.#server.address() as AddressInfo).port };
   }
 
-  /** Replaces the certificate for new connections; open ones continue. */
-  setCertificate(certificate: Certificate): void {
+  /** Replaces the certificate, and the authorities of clients' certificates, for new connections; open ones continue. */
+  setCertificate(certificate: Certificate, clientCaPem = this.#options.clientCaPem ?? null): void {
     assert(this.#server instanceof TlsServer, "a server without TLS has no certificate to replace");
-    this.#server.setSecureContext(secureContextOf(certificate));
+    this.#server.setSecureContext(secureContextOf(certificate, clientCaPem));
+  }
+
+  /** True while a client reads the agent's events. */
+  get isFollowed(): boolean {
+    return this.#followerCount > 0;
+  }
+
+  /** Resolves when `isFollowed` may have changed. */
+  followersChanged(): Promise<void> {
+    return this.#followersChanged.nextChange();
+  }
+
+  /** Resolves when no invocation is in progress and no model is leased. */
+  async idle(signal: AbortSignal): Promise<void> {
+    while (this.#invocationCount > 0 || this.#leases.size > 0) await rejectOnAbort(this.#ended.nextChange(), signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -171,6 +203,7 @@ export class AgentServer implements AsyncDisposable {
       }
       case "GET events": {
         const after = query.get("after");
+        using _follower = this.#follow();
         return await writeEventStream(response, {
           agent,
           clock,
@@ -223,6 +256,11 @@ export class AgentServer implements AsyncDisposable {
   }
 
   async #invoke({ request, response, signal }: RoutedRequest, container: AgentContainer): Promise<void> {
+    this.#invocationCount += 1;
+    using _counted = defer(() => {
+      this.#invocationCount -= 1;
+      this.#ended.notify();
+    });
     const { headers: sent } = request;
     const number = sent[agentHeaders.lease];
     const invoked = number === undefined ? container : this.#leases.get(String(number));
@@ -263,7 +301,18 @@ export class AgentServer implements AsyncDisposable {
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     } finally {
       this.#leases.delete(number);
+      this.#ended.notify();
     }
+  }
+
+  /** Counts an event stream until disposal. */
+  #follow(): Disposable {
+    const add = (count: 1 | -1) => {
+      this.#followerCount += count;
+      this.#followersChanged.notify();
+    };
+    add(1);
+    return defer(() => add(-1));
   }
 
   #open(spec: AgentInstanceSpec): AgentInstance {
@@ -298,7 +347,13 @@ export class AgentServer implements AsyncDisposable {
   }
 }
 
-const secureContextOf = ({ certificatePem, keyPem }: Certificate) => ({ cert: certificatePem, key: keyPem });
+const secureContextOf = ({ certificatePem, keyPem }: Certificate, clientCaPem: string | null) => ({
+  cert: certificatePem,
+  key: keyPem,
+  ...(clientCaPem === null ? {} : { ca: clientCaPem }),
+});
+
+const defer = (end: () => void): Disposable => ({ [Symbol.dispose]: end });
 
 const isLoopback = (host: string) => host === "::1" || host.startsWith("127.");
 

@@ -26,6 +26,8 @@ export interface AgentInstanceSpec {
   /** The resources that all containers share. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [AgentContainerSpec, ...AgentContainerSpec[]];
+  /** Bytes of the node's memory that are reserved for it, the guarantees of its model caches included. */
+  readonly reservedBytes: number;
   readonly limits: InstanceLimits;
   /** Maximum wait of a request for a container that restarts. */
   readonly restartWaitMsMax: number;

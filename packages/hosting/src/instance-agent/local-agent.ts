@@ -1,5 +1,6 @@
 import { assert, TaskGroup } from "@galatea/base";
 import type { HostedInstance, InstanceUsage, ModelHost } from "../instances/index.ts";
+import { ContainerConnectionLost } from "./agent-errors.ts";
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
 import { EventLog, eventLogLimits, type EventLogLimits } from "./event-log.ts";
@@ -35,6 +36,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     { readonly usedBytes: number; readonly capacityBytes: number }
   >();
   #isMemoryReportQueued = false;
+  #isDraining = false;
 
   constructor(options: LocalAgentOptions) {
     this.#options = options;
@@ -56,6 +58,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     for (;;) {
       const entry = this.#entries.get(spec.id);
       if (entry === undefined) {
+        if (this.#isDraining) throw new ContainerConnectionLost("the instance agent is shutting down");
         this.#open(client, onStartFailure);
         return false;
       }
@@ -85,6 +88,25 @@ export class LocalInstanceAgent implements InstanceAgent {
     const { node } = this.#options;
     const instances = [...this.#entries.values()].map(({ running }) => running.listed);
     return Promise.resolve({ seq: this.#log.seq, node, instances });
+  }
+
+  /** Bytes of the node's memory that its instances reserve. */
+  get reservedBytes(): number {
+    return this.#entries.values().reduce((sum, { running }) => sum + running.spec.reservedBytes, 0);
+  }
+
+  /**
+   * Prepares the end of the agent: it refuses new instances, and reports its containers as unhealthy. Requests go to other instances
+   * where there are any; else these containers still answer.
+   */
+  drain(): void {
+    this.#isDraining = true;
+    for (const { running } of this.#entries.values()) for (const container of running.containers) container.drain();
+  }
+
+  /** Ends all instances. Resolves when they are removed. */
+  async endAll(): Promise<void> {
+    await Promise.all([...this.#entries.keys()].map((id) => this.end(id, "delete")));
   }
 
   events(options: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void> {

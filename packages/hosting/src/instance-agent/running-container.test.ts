@@ -54,6 +54,7 @@ test("a request on a connection that its container has just closed is sent once 
         budget: { vcpuCount: 1, memoryBytes: 1 },
         containers: [spec],
         limits: instanceLimits,
+        reservedBytes: 0,
         restartWaitMsMax: testTimeoutMs,
       },
       spec,

@@ -55,6 +55,7 @@ export class RunningContainer implements AsyncDisposable {
   readonly container: InstanceContainer;
   readonly models: ModelCache | null;
   readonly #options: RunningContainerOptions;
+  #isDraining = false;
 
   constructor(options: RunningContainerOptions) {
     this.#options = options;
@@ -116,7 +117,7 @@ export class RunningContainer implements AsyncDisposable {
     { headers, body, signal, mayGoElsewhere, isStreamed }: AgentRequest,
   ): Promise<ContainerReply> {
     const healthy = this.#healthyClient;
-    if (healthy === null && mayGoElsewhere) throw new RequestNotSent();
+    if ((healthy === null || this.#isDraining) && mayGoElsewhere) throw new RequestNotSent();
     try {
       const client = healthy ?? (await this.#waitForClient(signal));
       const sent = { path, headers, body, isStreamed, signal };
@@ -143,6 +144,12 @@ export class RunningContainer implements AsyncDisposable {
     } catch (error) {
       throw toConnectionError(error, signal);
     }
+  }
+
+  /** Reports the container as unhealthy from now on: other instances get its requests. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#reportHealth();
   }
 
   async usage(): Promise<InstanceUsage | null> {
@@ -196,7 +203,7 @@ export class RunningContainer implements AsyncDisposable {
       failure,
       lastLines,
       isFailing,
-      isUnhealthy: client?.isUnhealthy ?? false,
+      isUnhealthy: this.#isDraining || (client?.isUnhealthy ?? false),
       unconfined: client?.unconfined ?? null,
     };
   }

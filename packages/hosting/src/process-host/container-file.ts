@@ -4,7 +4,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProcessIdentity } from "@galatea/base/processes";
 import { readChecksummed, checksummedText } from "../objects/index.ts";
-import type { ContainerSpec, InstanceOwner, InstanceSpec } from "../index.ts";
+import type { ContainerSpec, InstanceOwner, InstanceSpec } from "../instances/index.ts";
 
 /** The content of `container.json` in a container's directory, from which the next run of the platform adopts the container or ends it. */
 export interface ContainerFile {

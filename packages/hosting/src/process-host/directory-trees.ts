@@ -10,7 +10,8 @@ import {
   type ObjectStore,
   type UnpackedArchive,
 } from "../objects/index.ts";
-import { parseS3Uri, type AdoptableTree, type ModelArchive, type UnpackedModels } from "../index.ts";
+import { parseS3Uri } from "../definitions/index.ts";
+import type { AdoptableTree, ModelArchive, UnpackedModels } from "../model-cache/index.ts";
 import { TreeDescriptions } from "./kept-trees.ts";
 
 export interface DirectoryTreesOptions {

@@ -1,4 +1,4 @@
-import type { GpuUsage } from "../index.ts";
+import type { GpuUsage } from "../instances/index.ts";
 
 /** One GPU as its driver reports it; null where the driver reports no value. */
 export interface MachineGpu {

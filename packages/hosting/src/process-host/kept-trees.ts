@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@galatea/base";
 import { readChecksummed, checksummedText } from "../objects/index.ts";
-import { containerModelId, type AdoptableTree } from "../index.ts";
+import { containerModelId, type AdoptableTree } from "../model-cache/index.ts";
 
 /**
  * The descriptions of the unpacked trees of one instance, one file for each tree, outside the container's view. `describe` writes a

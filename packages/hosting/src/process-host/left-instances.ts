@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "@galatea/base";
 import { endLeftover, findDetached, readProcessStart } from "@galatea/base/processes";
-import type { InstanceOwner, AdoptableInstance } from "../index.ts";
+import type { InstanceOwner, AdoptableInstance } from "../instances/index.ts";
 import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
 
 const keyOf = ({ endpointName, fleetKey, ordinal }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, ordinal]);

@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { makeSharedDirectory, sharedFileMode } from "@galatea/base";
 import { ArchiveError, type ArchiveUnpacker, type ObjectStore } from "../objects/index.ts";
-import { isFolderPlaceholder, ModelDataError, parseS3Uri, type ContainerDefinition } from "../index.ts";
+import { isFolderPlaceholder, parseS3Uri, type ContainerDefinition } from "../definitions/index.ts";
+import { ModelDataError } from "../instances/index.ts";
 
 /** Errors that a repaired archive would fix; all others are reported as failed downloads. */
 const notArchives: ReadonlySet<ArchiveError["reason"]> = new Set(["damaged", "unsafe", "clash", "limit"]);

@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../index.ts";
+import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../instances/index.ts";
 import { killOrphans, type DetachedProcess } from "@galatea/base/processes";
 import type { ContainerProcess } from "./container-file.ts";
 import { readDiskUsage } from "./disk-share.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger } from "@galatea/base";
 import { adoptDetached, adoptOrphans, startDetached, type DetachedProcess } from "@galatea/base/processes";
 import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
+import type { ContainerDefinition } from "../definitions/index.ts";
 import type {
-  ContainerDefinition,
   ContainerModels,
   ContainerSlot,
   ContainerSpec,
@@ -15,8 +15,8 @@ import type {
   InstanceSpec,
   AdoptableInstance,
   ModelHost,
-  UnpackedModels,
-} from "../index.ts";
+} from "../instances/index.ts";
+import type { UnpackedModels } from "../model-cache/index.ts";
 import {
   readBootId,
   readContainerFile,

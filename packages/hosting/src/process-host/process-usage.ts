@@ -1,4 +1,4 @@
-import type { InstanceUsage } from "../index.ts";
+import type { InstanceUsage } from "../instances/index.ts";
 import { childrenOf, parseProcessStat, readProcessFile } from "@galatea/base/processes";
 
 /** USER_HZ: 100 on every Linux architecture that Node runs on. */

@@ -1,22 +1,14 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
-import { makeDirectory, type Clock, type Logger } from "@galatea/base";
+import type { Clock, Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
 import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
-import { lockDirectory } from "@galatea/base/processes";
 import { openDocuments, openMetrics, type Documents } from "@galatea/hosting/records";
-import {
-  closeToOthers,
-  databasePaths,
-  type DatabasePaths,
-  migrateDataFormat,
-  platformDirectories,
-  type DataDirectories,
-} from "../../data-directory/index.ts";
-import { serverVersion } from "../version.ts";
+import { databasePaths, type DatabasePaths, type DataDirectories } from "../../data-directory/index.ts";
+import { openDataDirectory } from "./own-data-directory.ts";
+import { openS3Objects, type ObjectServiceAddress } from "./s3-objects.ts";
 
 const seriesLimits = { seriesMax: 100_000, bytesMax: 512 * 2 ** 20, namesBytesMax: 48 * 2 ** 20 };
 
@@ -30,7 +22,7 @@ export interface StorageOptions {
   /** The URL of the PostgreSQL database of records and metrics; null: they are in SQLite, in the data directory. */
   readonly records: string | null;
   /** The S3 service of the objects; null: they are in the data directory. */
-  readonly objects: { readonly endpoint: string; readonly region: string } | null;
+  readonly objects: ObjectServiceAddress | null;
 }
 
 /** The platform's stores. */
@@ -48,16 +40,10 @@ export async function openStorage(
   directories: DataDirectories,
   options: StorageOptions,
 ): Promise<PlatformStorage> {
-  const { log } = options;
-  for (const directory of platformDirectories(directories)) await makeDirectory(directory);
-  const lock = lockDirectory(directories.records);
-  if (lock === null) {
-    throw new Error(`another platform uses ${directories.root}; stop it, or choose another directory with --data`);
-  }
-  opening.use(lock);
-  if (options.records === null) refuseMovedRecords(directories);
-  await migrateDataFormat(directories, { release: serverVersion });
-  await closeToOthers(directories, log);
+  await openDataDirectory(opening, directories, {
+    log: options.log,
+    check: () => (options.records === null ? refuseMovedRecords(directories) : undefined),
+  });
   return await openFiles(opening, directories, options);
 }
 
@@ -85,7 +71,7 @@ async function openFiles(
     databases.metrics,
     objects === null
       ? openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger })
-      : openS3(objects, { directories, logger }),
+      : openS3Objects(objects, { directories, logger }),
   ]);
   // If one fails to open, the others are closed. Metrics are closed after everything that records.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
@@ -156,17 +142,6 @@ function openPostgres(
     () => new Promise<never>(() => {}),
   );
   return { documents, metrics, recordsLost };
-}
-
-/** Loads the client of S3, which a platform over its own directory does not. */
-async function openS3(
-  address: NonNullable<StorageOptions["objects"]>,
-  { directories, logger }: { readonly directories: DataDirectories; readonly logger: Logger },
-): Promise<BucketStore> {
-  const { openS3Store } = await import("@galatea/hosting/objects/s3");
-  // A folder of its own: objects of a platform that was over the directory before stay.
-  const folder = join(directories.objects, "sending");
-  return await openS3Store({ address, folder, processorCount: availableParallelism(), logger });
 }
 
 function freeBytes(folder: string): number {

@@ -1,10 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, rmdir, statfs } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { availableParallelism, totalmem } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import {
   attachConnectProxy,
   createGateway,
@@ -15,8 +11,8 @@ import {
   createTopicActions,
   type HostAndOriginRules,
 } from "@galatea/aws";
+import type { BucketStore } from "@galatea/hosting/objects";
 import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
-import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type BucketStore } from "@galatea/hosting/objects";
 import {
   createDirectoryLogStreams,
   pruneLogsPeriodically,
@@ -29,19 +25,13 @@ import {
   type LogStreams,
 } from "@galatea/hosting";
 import { printSeries, type MetricStore } from "@galatea/base/metrics";
-import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
-import { visibleGpuCount } from "@galatea/server/gpus";
-import { watchGpus } from "../gpus.ts";
 import { openCountedSeries, createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
 import { InstanceKeys, type AccessContext } from "@galatea/hosting/instance-keys";
 import {
   isolationGaps,
   isolationKinds,
   readIsolationCapabilities,
-  ProcessHost,
   logIsolationGaps,
-  type ContainerCommand,
-  type ContainerStart,
 } from "@galatea/hosting/process-host";
 import { createLogLinks, publicPages, type LogLinks } from "@galatea/aws/public-pages";
 import { instancePermissions, type InstancePermissions } from "@galatea/aws/instance-permissions";
@@ -49,8 +39,7 @@ import type { CredentialLookup } from "@galatea/aws/signing";
 import { clientCertificate } from "../client-certificate.ts";
 import { AcceptedKeys, hasOwnerKey, type RootKey } from "@galatea/aws/owner-keys";
 import type { DataDirectories } from "../../data-directory/index.ts";
-import type { ServedContainerKind, UpOptions } from "../../options/index.ts";
-import { platformContainerEnvironment } from "../passed-environment.ts";
+import type { UpOptions } from "../../options/index.ts";
 import { openTopics, resultOutbox } from "./platform-topics.ts";
 import {
   createPlatformServer,
@@ -59,12 +48,11 @@ import {
   listenOn,
   type PlatformServerLimits,
 } from "@galatea/aws/http-server";
-import { containerRequestBytes } from "../request-memory.ts";
 import { serverVersion } from "../version.ts";
 import { openAlarms } from "./platform-scaling.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
-import { openSocketsDirectory } from "./sockets-directory.ts";
+import { describeMachine, openInstanceHost, type InstanceHostOptions } from "./instance-host.ts";
 
 const tunnelsMax = 100;
 /** Maximum number of series in /metrics: some 10 MB of text. */
@@ -116,7 +104,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const objects = options.objects === null ? null : { endpoint: options.objects, region };
   const storage = await openStorage(opening, directories, { log, clock, snapshotDays, records, objects });
   const { documents, recordsLost, series, store } = storage;
-  const host = await openHost(opening, store, { ...options, platformUrl: () => platformUrl });
+  const host = await openInstanceHost(
+    opening,
+    hostOptions(options, store, () => platformUrl),
+  );
   const port = await openPort(opening, options, keys);
   const platformUrl = callableUrl(port.url);
   const logs = openLogs(opening, directories, log);
@@ -136,7 +127,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     await Hosting.open({
       documents,
       limits: hostingLimits,
-      nodes: [await thisNode(options)],
+      nodes: [await describeMachine(options)],
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),
@@ -174,6 +165,15 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endSessionsOpenedBy(keys.replace(next));
   return Object.assign(opening.move(), { url: port.url, recordsLost, replaceKeys, detach });
 }
+
+const hostOptions = (options: PlatformOptions, store: BucketStore, platformUrl: () => string): InstanceHostOptions => ({
+  ...options,
+  store,
+  // With authentication model code may connect to the port, because its own keys limit it; without, the port would
+  // accept anything.
+  connectPort: () => (options.keys === null ? null : Number(new URL(platformUrl()).port || 80)),
+  requestBytesMax: options.requestMemory.bytesMax,
+});
 
 /** Opens the platform's port: calls wait until `openTo`, while endpoints are started again. */
 async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
@@ -284,54 +284,6 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   };
 }
 
-/** Returns this process's machine as the node that instances run on. */
-async function thisNode({ directories, environment }: PlatformOptions): Promise<NodeDescription> {
-  await mkdir(directories.instances, { recursive: true });
-  const { blocks, bsize } = await statfs(directories.instances);
-  return localNode({
-    memoryBytes: usableMemoryBytes(totalmem()),
-    vcpuCount: availableParallelism(),
-    gpuCount: visibleGpuCount(environment["CUDA_VISIBLE_DEVICES"] ?? null),
-    diskBytes: blocks * bsize,
-  });
-}
-
-/** Short enough for metrics of a minute. */
-const gpuIntervalMs = 5000;
-
-/** Opens the host, which runs instances as child processes. */
-async function openHost(
-  opening: AsyncDisposableStack,
-  store: BucketStore,
-  options: PlatformOptions & { readonly platformUrl: () => string },
-): Promise<ProcessHost> {
-  const { directories, log } = options;
-  const unpacker = opening.use(
-    new ArchiveUnpacker({
-      ...unpackerDefaults,
-      contentDirectory: join(directories.instances, "content"),
-      limits: archiveLimits,
-    }),
-  );
-  const gpus = watchGpus(gpuIntervalMs, log);
-  if (gpus !== null) opening.use(gpus);
-  const sockets = await openSocketsDirectory(directories.records);
-  // Detached instances still use the directory.
-  opening.defer(() => rmdir(sockets).catch(() => {}));
-  return opening.use(
-    new ProcessHost({
-      commandFor: (start) => containerCommand(start, { ...options, platformUrl: options.platformUrl() }),
-      socketsDirectory: sockets,
-      instancesDirectory: directories.instances,
-      store,
-      unpacker,
-      gpus: () => gpus?.readings() ?? [],
-      clock: systemClock,
-      logger: log,
-    }),
-  );
-}
-
 /** Opens the logs of containers' output. */
 function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
   const logs = opening.use(
@@ -400,44 +352,5 @@ function hostAndOriginRules({ host, allowedHost, allowedOrigin, keys }: Platform
     anyAddress: !isLoopbackName(name),
     allowsPage: (origin, url) => origins.has(origin) && isOpenAiUrl(url),
     verified: keys !== null,
-  };
-}
-
-/**
- * Size of a container's young generation, half of the default on a large machine: a larger one is hardly faster, and
- * the memory is better used for models.
- */
-const containerSemiSpaceMebibytes = 16;
-
-/** Returns the command of an instance: our own server in container mode, with the platform's Python environment. */
-function containerCommand(
-  { spec, mlRoot, socketPath }: ContainerStart,
-  options: PlatformOptions & { readonly platformUrl: string },
-): ContainerCommand {
-  // With authentication model code may connect to the port, because its own keys limit it; without, the port would
-  // accept anything.
-  const own = options.keys === null ? [] : [`--worker-connect=${new URL(options.platformUrl).port || 80}`];
-
-  return {
-    command: process.execPath,
-    args: [
-      ...process.execArgv,
-      `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
-      fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../main.ts" : "../../main.js", import.meta.url)),
-      "serve",
-      // Visible in `ps`, and not to clients of the container.
-      `--id=${spec.title}`,
-      `--end-without-pings-secs=${options.instanceGraceSecs}`,
-      `--sagemaker-socket=${socketPath}`,
-      `--ml-root=${mlRoot}`,
-      `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
-      `--memory-budget-bytes=${spec.modelMemoryBytes}`,
-      `--python-instances-on-demand=${spec.concurrencyMax ?? 0}`,
-      `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestMemory.bytesMax)}`,
-      `--data=${options.directories.root}`,
-      ...options.workerArguments,
-      ...own,
-    ],
-    env: platformContainerEnvironment(options.environment, spec.environment),
   };
 }

@@ -1,0 +1,120 @@
+import { mkdir, rmdir, statfs } from "node:fs/promises";
+import { availableParallelism, totalmem } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { systemClock, type Logger } from "@galatea/base";
+import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
+import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type ObjectStore } from "@galatea/hosting/objects";
+import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
+import { visibleGpuCount } from "@galatea/server/gpus";
+import type { DataDirectories } from "../../data-directory/index.ts";
+import type { ServedContainerKind } from "../../options/index.ts";
+import { watchGpus } from "../gpus.ts";
+import { platformContainerEnvironment } from "../passed-environment.ts";
+import { containerRequestBytes, limitedMemoryBytes } from "../request-memory.ts";
+import { openSocketsDirectory } from "./sockets-directory.ts";
+
+export interface InstanceHostOptions {
+  readonly directories: DataDirectories;
+  /** The store that model data is read from. */
+  readonly store: ObjectStore;
+  /** The environment to which containers' own variables are added. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
+  readonly workerArguments: readonly string[];
+  /** Returns a port that model code may connect to in addition to those of `workerArguments`; null for none. */
+  readonly connectPort: () => number | null;
+  /** Seconds after which a container that gets no pings ends itself. */
+  readonly instanceGraceSecs: number;
+  /** Bytes of requests and responses that one container may have in flight. */
+  readonly requestBytesMax: number;
+  readonly log: Logger;
+}
+
+/** Short enough for metrics of a minute. */
+const gpuIntervalMs = 5000;
+
+/** Opens the host, which runs instances as child processes. */
+export async function openInstanceHost(
+  opening: AsyncDisposableStack,
+  options: InstanceHostOptions,
+): Promise<ProcessHost> {
+  const { directories, store, log } = options;
+  const unpacker = opening.use(
+    new ArchiveUnpacker({
+      ...unpackerDefaults,
+      contentDirectory: join(directories.instances, "content"),
+      limits: archiveLimits,
+    }),
+  );
+  const gpus = watchGpus(gpuIntervalMs, log);
+  if (gpus !== null) opening.use(gpus);
+  const sockets = await openSocketsDirectory(directories.records);
+  // Detached instances still use the directory.
+  opening.defer(() => rmdir(sockets).catch(() => {}));
+  return opening.use(
+    new ProcessHost({
+      commandFor: (start) => containerCommand(start, options),
+      socketsDirectory: sockets,
+      instancesDirectory: directories.instances,
+      store,
+      unpacker,
+      gpus: () => gpus?.readings() ?? [],
+      clock: systemClock,
+      logger: log,
+    }),
+  );
+}
+
+/** Returns this process's machine as the node that instances run on. */
+export async function describeMachine({
+  directories,
+  environment,
+}: Pick<InstanceHostOptions, "directories" | "environment">): Promise<NodeDescription> {
+  await mkdir(directories.instances, { recursive: true });
+  const { blocks, bsize } = await statfs(directories.instances);
+  return localNode({
+    memoryBytes: usableMemoryBytes(
+      limitedMemoryBytes({ machineBytes: totalmem(), cgroupBytes: process.constrainedMemory() }),
+    ),
+    vcpuCount: availableParallelism(),
+    gpuCount: visibleGpuCount(environment["CUDA_VISIBLE_DEVICES"] ?? null),
+    diskBytes: blocks * bsize,
+  });
+}
+
+/**
+ * Size of a container's young generation, half of the default on a large machine: a larger one is hardly faster, and
+ * the memory is better used for models.
+ */
+const containerSemiSpaceMebibytes = 16;
+
+/** Returns the command of an instance: our own server in container mode, with this process's Python environment. */
+function containerCommand(
+  { spec, mlRoot, socketPath }: ContainerStart,
+  options: InstanceHostOptions,
+): ContainerCommand {
+  const port = options.connectPort();
+  return {
+    command: process.execPath,
+    args: [
+      ...process.execArgv,
+      `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
+      fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../main.ts" : "../../main.js", import.meta.url)),
+      "serve",
+      // Visible in `ps`, and not to clients of the container.
+      `--id=${spec.title}`,
+      `--end-without-pings-secs=${options.instanceGraceSecs}`,
+      `--sagemaker-socket=${socketPath}`,
+      `--ml-root=${mlRoot}`,
+      `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
+      `--memory-budget-bytes=${spec.modelMemoryBytes}`,
+      `--python-instances-on-demand=${spec.concurrencyMax ?? 0}`,
+      `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestBytesMax)}`,
+      `--data=${options.directories.root}`,
+      ...options.workerArguments,
+      ...(port === null ? [] : [`--worker-connect=${port}`]),
+    ],
+    env: platformContainerEnvironment(options.environment, spec.environment),
+  };
+}
