@@ -38,30 +38,30 @@ KINDS = (
     wire.FINALIZE,
     wire.CANCEL,
     wire.CREDIT,
-    wire.CALL_ANSWER,
+    wire.CALL_RESPONSE,
     wire.CALL_SPACE,
-    wire.CONTROLLED,
-    wire.METRIC_ANSWER,
+    wire.CONTROL_RESULT,
+    wire.METRIC_RESULT,
     wire.HELLO,
     wire.LOADED,
     wire.COMPLETED,
     wire.INITIALIZED,
     wire.RESULT,
-    wire.ASK,
+    wire.SPACE_REQUEST,
     wire.RELEASED,
     wire.LOG,
     wire.FINALIZED,
     wire.FAILED,
     wire.RESPONSE_SENT,
     wire.CALL,
-    wire.CALL_ASK,
+    wire.CALL_SPACE_REQUEST,
     wire.CALL_CANCEL,
-    wire.CALL_TAKEN,
+    wire.CALL_CREDIT,
     wire.CONTROL,
     wire.METRIC_FAMILY,
     wire.METRIC,
     wire.METRIC_VALUE,
-    wire.METRICS_GONE,
+    wire.METRICS_RELEASED,
     wire.RAISED,
     wire.ZYGOTE_FORK,
     wire.ZYGOTE_READY,
@@ -85,22 +85,22 @@ def encoded() -> dict[str, str]:
     return {
         "result": wire.encode_result(7, [3], responses, (1, 2**33, 3)).hex(),
         "failure": wire.encode_batch_failure(7, [], "ValueError: x", (1, 2, 3)).hex(),
-        "ask": wire.encode_space_request(7, [4096, 2**34]).hex(),
+        "spaceRequest": wire.encode_space_request(7, [4096, 2**34]).hex(),
         "response": wire.encode_response(7, 1, False, ("outputs", "", outputs), 9).hex(),
         "finalResponse": wire.encode_response(7, 1, True, None, 0).hex(),
-        "askOfResponse": wire.encode_space_request(7, [4096], 9).hex(),
+        "spaceRequestOfResponse": wire.encode_space_request(7, [4096], 9).hex(),
         "released": wire.encode_released([1, 2, 3]).hex(),
         "call": call_wire.encode_message(wire.CALL, 5, call_wire.STREAMED, json.dumps(CALL).encode(), outputs).hex(),
-        "callAsk": call_wire.encode_space_request(5, [4096, 2**34]).hex(),
+        "callSpaceRequest": call_wire.encode_space_request(5, [4096, 2**34]).hex(),
         "callCancel": call_wire.encode_cancel(5).hex(),
-        "callTaken": call_wire.encode_taken(5, 8).hex(),
+        "callCredit": call_wire.encode_credit(5, 8).hex(),
         "control": call_wire.encode_control(6, call_wire.LOAD, json.dumps(CONTROL).encode(), [b"x = 1", b""]).hex(),
         "kinds": struct.pack("<%dH" % len(KINDS), *KINDS).hex(),
         "limits": struct.pack("<6Q", *LIMITS).hex(),
         "metricFamily": metric_wire.encode_family(5, 9, 2, "m", "ü").hex(),
         "metric": metric_wire.encode_metric(6, 3, 9, {"a": "ü", "b": ""}, (0.5, 1.0)).hex(),
         "metricValue": metric_wire.encode_value(7, 3).hex(),
-        "metricsGone": metric_wire.encode_gone(9).hex(),
+        "metricsReleased": metric_wire.encode_released(9).hex(),
     }
 
 
@@ -131,25 +131,25 @@ def check(vectors: dict[str, str]) -> None:
     assert wire.HEADER.unpack_from(space)[1:4] == (wire.CALL_SPACE, 1, 5)
     assert wire.decode_space(space) == ([(4, 4096, 512)], "")
     assert wire.decode_space(memoryview(bytes.fromhex(vectors["noCallSpace"]))) == (None, "full")
-    answer = memoryview(bytes.fromhex(vectors["callAnswer"]))
-    assert wire.HEADER.unpack_from(answer)[1:] == (wire.CALL_ANSWER, 2, 5, 0)
-    text, loans, tensors, inline_offset = call_wire.decode_message(answer)
+    response = memoryview(bytes.fromhex(vectors["callResponse"]))
+    assert wire.HEADER.unpack_from(response)[1:] == (wire.CALL_RESPONSE, 2, 5, 0)
+    text, loans, tensors, inline_offset = call_wire.decode_message(response)
     assert text == {"names": ["OUT", "LARGE"], "parameters": ""}, text
-    assert loans == call_wire.decode_loans(answer) == [(3, 1, 5 * 2**32, 2**20)], loans
+    assert loans == call_wire.decode_loans(response) == [(3, 1, 5 * 2**32, 2**20)], loans
     assert tensors == [(0, 11, (1, 2), wire.INLINE, 0, 8), (1, 1, (3,), 0, 64, 3)], tensors
-    assert bytes(answer[inline_offset:]) == bytes(range(1, 9))
+    assert bytes(response[inline_offset:]) == bytes(range(1, 9))
     failed = memoryview(bytes.fromhex(vectors["callFailed"]))
-    assert wire.HEADER.unpack_from(failed)[1:] == (wire.CALL_ANSWER, 0, 5, call_wire.LAST)
+    assert wire.HEADER.unpack_from(failed)[1:] == (wire.CALL_RESPONSE, 0, 5, call_wire.LAST)
     assert call_wire.decode_message(failed)[:3] == ({"code": 4, "message": "full"}, [], [])
-    answer = memoryview(bytes.fromhex(vectors["metricPlaces"]))
-    question, refusal, body = metric_wire.decode_answer(answer)
-    assert wire.HEADER.unpack_from(answer)[1] == wire.METRIC_ANSWER
-    assert (question, refusal, metric_wire.decode_cells(body)) == (6, None, (2**33, 512, 7, (0.5, 1.0))), body
-    question, refusal, body = metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricNumber"])))
-    assert (question, refusal, metric_wire.decode_value(body)) == (7, None, 1.5)
-    assert metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricMade"]))) == (5, None, b"")
-    assert metric_wire.decode_answer(memoryview(bytes.fromhex(vectors["metricRefused"])))[:2] == (5, "full")
-    assert call_wire.decode_controlled(memoryview(bytes.fromhex(vectors["controlled"]))) == {"ready": True}
+    response = memoryview(bytes.fromhex(vectors["metricCells"]))
+    request_id, error, body = metric_wire.decode_result(response)
+    assert wire.HEADER.unpack_from(response)[1] == wire.METRIC_RESULT
+    assert (request_id, error, metric_wire.decode_cells(body)) == (6, None, (2**33, 512, 7, (0.5, 1.0))), body
+    request_id, error, body = metric_wire.decode_result(memoryview(bytes.fromhex(vectors["metricNumber"])))
+    assert (request_id, error, metric_wire.decode_value(body)) == (7, None, 1.5)
+    assert metric_wire.decode_result(memoryview(bytes.fromhex(vectors["metricCreated"]))) == (5, None, b"")
+    assert metric_wire.decode_result(memoryview(bytes.fromhex(vectors["metricRejected"])))[:2] == (5, "full")
+    assert call_wire.decode_control_result(memoryview(bytes.fromhex(vectors["controlResult"]))) == {"ready": True}
 
 
 def main() -> None:

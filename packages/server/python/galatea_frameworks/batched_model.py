@@ -59,44 +59,44 @@ class BatchedModel:
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Runs the whole batch at once. A model without batching gets its requests one by one."""
         if self.batches:
-            return self._answered(requests)
-        return [response for request in requests for response in self._answered([request])]
+            return self._run_batch(requests)
+        return [response for request in requests for response in self._run_batch([request])]
 
-    def _answered(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+    def _run_batch(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         responses = [None] * len(requests)
-        taken = self._taken(requests, responses)
-        if taken:
+        valid = self._convert_inputs(requests, responses)
+        if valid:
             try:
-                answers = self._answers(taken, [requests[place] for place, _, _ in taken])
+                results = self._run_valid(valid, [requests[index] for index, _, _ in valid])
             except InvalidRequest as error:
-                answers = [_failed(str(error), error.code)] * len(taken)
-            except Exception as error:  # noqa: BLE001 - whatever a program raises is the answer to its requests
-                answers = [_failed(self.failure(error))] * len(taken)
-            for (place, _, _), answer in zip(taken, answers):
-                responses[place] = answer
+                results = [_failed(str(error), error.code)] * len(valid)
+            except Exception as error:  # noqa: BLE001 - whatever a program raises is the response to its requests
+                results = [_failed(self.failure(error))] * len(valid)
+            for (index, _, _), result in zip(valid, results):
+                responses[index] = result
         return responses
 
-    def _taken(
+    def _convert_inputs(
         self, requests: list[InferenceRequest], responses: list[InferenceResponse | None]
     ) -> list[tuple[int, list[Any], int]]:
         """Returns index, values and number of rows of each valid request. Sends an error response to each invalid one."""
-        taken = []
-        for place, request in enumerate(requests):
+        valid = []
+        for index, request in enumerate(requests):
             given = {one.name(): one for one in request.inputs()}
             try:
                 values = [self.to_value(given.get(name), name) for name in self.input_names]
             except InvalidRequest as error:
-                responses[place] = _failed(str(error), error.code)
+                responses[index] = _failed(str(error), error.code)
                 continue
-            taken.append((place, values, given[self.input_names[0]].shape()[0] if self.batches else 1))
-        return taken
+            valid.append((index, values, given[self.input_names[0]].shape()[0] if self.batches else 1))
+        return valid
 
-    def _answers(
-        self, taken: list[tuple[int, list[Any], int]], requests: list[InferenceRequest]
+    def _run_valid(
+        self, valid: list[tuple[int, list[Any], int]], requests: list[InferenceRequest]
     ) -> list[InferenceResponse]:
-        batch = [values for _, values, _ in taken]
+        batch = [values for _, values, _ in valid]
         inputs = batch[0] if len(batch) == 1 else [self.joined(column) for column in zip(*batch)]
-        rows = [count for _, _, count in taken] if self.batches else None
+        rows = [count for _, _, count in valid] if self.batches else None
         return [pb_utils.InferenceResponse(list(row)) for row in zip(*self.columns(inputs, rows, requests))]
 
 

@@ -50,7 +50,7 @@ class AwaitedCalls:
             await self._begin(call, loop)
             self._calls.send(call, request)
             try:
-                await self._answer(call, loop)
+                await self._wait_for_response(call, loop)
             except BaseException:
                 self._calls.drop(call)
                 raise
@@ -63,29 +63,29 @@ class AwaitedCalls:
             with self._reader.changed:
                 if self._calls.begin(call):
                     return
-                vacant, tell = _signal(loop)
-                self._calls.vacancies.append(tell)
+                vacant, notify = _signal(loop)
+                self._calls.vacancies.append(notify)
             try:
                 await vacant
             except BaseException:
                 with self._reader.changed:
-                    self._calls.waits_no_more(tell)
+                    self._calls.remove_vacancy_callback(notify)
                 raise
 
-    async def answer(self, call: _Call) -> None:
+    async def wait_for_response(self, call: _Call) -> None:
         """Waits until `take` would not block: a response or the end of the call has arrived."""
         loop = asyncio.get_running_loop()
         self._enter(loop)
         try:
-            await self._answer(call, loop)
+            await self._wait_for_response(call, loop)
         finally:
             self._leave(loop)
 
-    async def _answer(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
-        there, tell = _signal(loop)
+    async def _wait_for_response(self, call: _Call, loop: asyncio.AbstractEventLoop) -> None:
+        there, notify = _signal(loop)
         with self._reader.changed:
-            call.done = tell
-            if call.answers or call.is_last_there:
+            call.done = notify
+            if call.responses or call.is_last_there:
                 return
         await there
 
@@ -117,11 +117,11 @@ def _signal(loop: asyncio.AbstractEventLoop) -> tuple[asyncio.Future[None], Call
         if not future.done():
             future.set_result(None)
 
-    def tell() -> bool:
+    def notify() -> bool:
         try:
             loop.call_soon_threadsafe(happen)
             return True
         except RuntimeError:
             return False
 
-    return future, tell
+    return future, notify

@@ -53,7 +53,7 @@ def _settled(request: InferenceRequest, response: InferenceResponse | None) -> I
     if request._reply is None:
         if response is not None:
             return response
-        request._reply = Reply(request._place, request.request_id(), request._requested)
+        request._reply = Reply(request._request_key, request.request_id(), request._requested)
     return request._reply.settle(response)
 
 

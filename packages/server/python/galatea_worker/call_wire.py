@@ -23,7 +23,7 @@ CONTROL_HEAD = struct.Struct("<II")  # textBytes, reserved
 
 # Flag of a CALL frame.
 STREAMED = 1
-# Flag of a CALL_ANSWER frame.
+# Flag of a CALL_RESPONSE frame.
 LAST = 1
 
 LOAD = 1
@@ -34,7 +34,7 @@ READY = 3
 def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Sequence[wire.Output]) -> bytes:
     """Encodes a frame that contains a JSON object and tensors:
 
-    [(name_index, datatype, shape, place, offset, data)], as in a RESULT frame.
+    [(name_index, datatype, shape, block, offset, data)], as in a RESULT frame.
     """
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
     padding = wire.pad8(at)
@@ -42,9 +42,9 @@ def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Se
     at += padding
     inline = []
     inline_at = 0
-    for name_index, datatype, shape, place, offset, data in tensors:
+    for name_index, datatype, shape, block, offset, data in tensors:
         size = data
-        if place == wire.INLINE:
+        if block == wire.INLINE:
             padding = -inline_at & 15
             inline.append(bytes(padding))
             offset = inline_at + padding
@@ -52,7 +52,7 @@ def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Se
             inline.append(data)
             inline_at = offset + size
         parts.append(
-            wire.TENSOR.pack(name_index, datatype, len(shape), place, offset, size) + wire.DIMS[len(shape)].pack(*shape)
+            wire.TENSOR.pack(name_index, datatype, len(shape), block, offset, size) + wire.DIMS[len(shape)].pack(*shape)
         )
         at += wire.TENSOR_BYTES + 8 * len(shape)
     padding = -at & 15
@@ -62,16 +62,16 @@ def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Se
 
 
 def decode_loans(view: memoryview) -> list[wire.Loan]:
-    """Decodes the lent blocks in a CALL_ANSWER frame: [(lent_id, flags, offset, size)]."""
+    """Decodes the lent blocks in a CALL_RESPONSE frame: [(lent_id, flags, offset, size)]."""
     loan_count = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)[2]
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size
     return [wire.LENT.unpack_from(view, at + index * wire.LENT_BYTES) for index in range(loan_count)]
 
 
 def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], list[wire.Input], int]:
-    """Decodes a CALL_ANSWER frame to (object, loans, tensors, inline_offset).
+    """Decodes a CALL_RESPONSE frame to (object, loans, tensors, inline_offset).
 
-    Tensors are (name_index, datatype, shape, place, offset, size).
+    Tensors are (name_index, datatype, shape, block, offset, size).
     """
     count = wire.HEADER.unpack_from(view, 0)[2]
     text_bytes, inline_offset, _, _ = MESSAGE_HEAD.unpack_from(view, wire.HEADER_BYTES)
@@ -82,17 +82,17 @@ def decode_message(view: memoryview) -> tuple[dict[str, Any], list[wire.Loan], l
     at += -at & 7
     tensors = []
     for _ in range(count):
-        name_index, datatype, rank, place, offset, size = wire.TENSOR.unpack_from(view, at)
+        name_index, datatype, rank, block, offset, size = wire.TENSOR.unpack_from(view, at)
         at += wire.TENSOR_BYTES
         shape = wire.DIMS[rank].unpack_from(view, at)
         at += 8 * rank
-        tensors.append((name_index, datatype, shape, place, offset, size))
+        tensors.append((name_index, datatype, shape, block, offset, size))
     return text, loans, tensors, inline_offset
 
 
 def encode_space_request(call_id: int, sizes: list[int]) -> bytes:
-    """Encodes a CALL_ASK frame, which requests memory for the inputs of a call."""
-    return wire.frame(wire.CALL_ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
+    """Encodes a CALL_SPACE_REQUEST frame, which requests memory for the inputs of a call."""
+    return wire.frame(wire.CALL_SPACE_REQUEST, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), call_id)
 
 
 def encode_cancel(call_id: int) -> bytes:
@@ -100,9 +100,9 @@ def encode_cancel(call_id: int) -> bytes:
     return wire.frame(wire.CALL_CANCEL, b"", 0, call_id)
 
 
-def encode_taken(call_id: int, count: int) -> bytes:
-    """Encodes a CALL_TAKEN frame, which acknowledges this many responses."""
-    return wire.frame(wire.CALL_TAKEN, b"", 0, call_id, count)
+def encode_credit(call_id: int, count: int) -> bytes:
+    """Encodes a CALL_CREDIT frame, which acknowledges this many responses."""
+    return wire.frame(wire.CALL_CREDIT, b"", 0, call_id, count)
 
 
 def encode_control(control_id: int, verb: int, text: bytes, files: list[bytes]) -> bytes:
@@ -111,6 +111,6 @@ def encode_control(control_id: int, verb: int, text: bytes, files: list[bytes]) 
     return wire.frame(wire.CONTROL, b"".join((head, text, *files)), len(files), control_id, verb)
 
 
-def decode_controlled(view: memoryview) -> dict[str, Any]:
-    """Decodes a CONTROLLED frame to its JSON object."""
+def decode_control_result(view: memoryview) -> dict[str, Any]:
+    """Decodes a CONTROL_RESULT frame to its JSON object."""
     return json.loads(bytes(view[wire.HEADER_BYTES :]))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CALL_ID_MAX = 0xFFFFFFFF
 # Number of read responses after which the server is notified: half of its limit. A message for each response would cost more.
 _TAKEN_STEP = 8
-_GONE = "The server is gone."
+_SERVER_GONE = "The server is gone."
 
 
 class _Call:
@@ -35,7 +35,7 @@ class _Call:
     __slots__ = (
         "id",
         "execution_id",
-        "answers",
+        "responses",
         "is_last_there",
         "is_dropped",
         "is_cancelled",
@@ -49,7 +49,7 @@ class _Call:
         self.id = 0
         self.execution_id = execution_id
         # Frames with responses that are not decoded yet.
-        self.answers = collections.deque()
+        self.responses = collections.deque()
         self.is_last_there = False
         self.is_dropped = False
         # True if the calling model has cancelled the call.
@@ -110,8 +110,8 @@ class Calls:
             if call.space[0] is None:
                 self._close(call)
         else:
-            call.answers.append(bytes(frame))
-            if kind == wire.CONTROLLED or wire.HEADER.unpack_from(frame, 0)[4] & call_wire.LAST:
+            call.responses.append(bytes(frame))
+            if kind == wire.CONTROL_RESULT or wire.HEADER.unpack_from(frame, 0)[4] & call_wire.LAST:
                 call.is_last_there = True
                 self._close(call)
             if call.is_dropped:
@@ -126,19 +126,19 @@ class Calls:
             self._stream_count -= 1
             return
         self._waited_count -= 1
-        self._tell_vacancy()
+        self._notify_vacancy()
 
-    def _tell_vacancy(self) -> None:
+    def _notify_vacancy(self) -> None:
         while self.vacancies:
             if self.vacancies.popleft()():
                 return
 
-    def waits_no_more(self, tell: Callable[[], bool]) -> None:
+    def remove_vacancy_callback(self, notify: Callable[[], bool]) -> None:
         """Removes a callback. If it was already given a slot, the slot passes to the next one. The caller holds `changed`."""
         try:
-            self.vacancies.remove(tell)
+            self.vacancies.remove(notify)
         except ValueError:
-            self._tell_vacancy()
+            self._notify_vacancy()
 
     # Sending of calls.
 
@@ -162,7 +162,7 @@ class Calls:
         self._open[call.id] = call
         return True
 
-    def _begin_in_turn(self, call: _Call) -> _Call:
+    def _wait_and_begin(self, call: _Call) -> _Call:
         """Assigns a number to the call, after waiting for a free slot if necessary."""
         while True:
             with self._reader.changed:
@@ -173,11 +173,11 @@ class Calls:
 
     def _check_server(self) -> None:
         if self._reader.is_over:
-            raise TritonModelException(_GONE)
+            raise TritonModelException(_SERVER_GONE)
 
     def open(self, request: CallRequest, execution_id: int | None, is_stream: bool) -> _Call:
         """Sends a request and returns its call. If the request could not be sent, the call has an error response."""
-        return self.send(self._begin_in_turn(_Call(execution_id, is_stream)), request)
+        return self.send(self._wait_and_begin(_Call(execution_id, is_stream)), request)
 
     def send(self, call: _Call, request: CallRequest) -> _Call:
         """Sends the request of a call that has a number."""
@@ -204,11 +204,11 @@ class Calls:
         text = _text_of_call(call, request)
         tensors, waiting = [], []
         for index, tensor in enumerate(request.inputs):
-            tensors.append(self._placed(index, tensor, waiting))
+            tensors.append(self._encode_tensor(index, tensor, waiting))
         if waiting:
             reason = self._fill(call, tensors, waiting)
             if reason is not None:
-                call.answers.append(("error", reason))
+                call.responses.append(("error", reason))
                 call.is_last_there = True
                 return call
         data = call_wire.encode_message(wire.CALL, call.id, call_wire.STREAMED if call.is_stream else 0, text, tensors)
@@ -217,7 +217,7 @@ class Calls:
         self._channel.send(data)
         return call
 
-    def _placed(self, index: int, tensor: Tensor, waiting: list[tuple[int, np.ndarray]]) -> tuple[Any, ...]:
+    def _encode_tensor(self, index: int, tensor: Tensor, waiting: list[tuple[int, np.ndarray]]) -> tuple[Any, ...]:
         """Returns a tensor in the form of a frame:
 
         small tensors inline, tensors that are in the arena and not writable by reference, others copied to memory of the call.
@@ -244,7 +244,7 @@ class Calls:
         self._channel.send(call_wire.encode_space_request(call.id, [array.nbytes for _, array in waiting]))
         self._reader.wait(lambda: call.space is not None)
         if call.space is None:
-            raise TritonModelException(_GONE)
+            raise TritonModelException(_SERVER_GONE)
         blocks, reason = call.space
         if blocks is None:
             return reason
@@ -257,11 +257,11 @@ class Calls:
 
     def take(self, call: _Call) -> InferenceResponse | None:
         """Waits for the next response and returns it; None after the last one."""
-        self._reader.wait(lambda: call.answers or call.is_last_there)
-        if not call.answers:
+        self._reader.wait(lambda: call.responses or call.is_last_there)
+        if not call.responses:
             self._check_server()
             return None
-        return self.opened(call, call.answers.popleft())
+        return self.opened(call, call.responses.popleft())
 
     def opened(self, call: _Call, frame: bytes | tuple[str, str]) -> InferenceResponse:
         """Decodes a response frame."""
@@ -280,9 +280,9 @@ class Calls:
                 text["names"][name_index],
                 datatype,
                 shape,
-                (inline if place == wire.INLINE else lent[place], offset, size),
+                (inline if block == wire.INLINE else lent[block], offset, size),
             )
-            for name_index, datatype, shape, place, offset, size in tensors
+            for name_index, datatype, shape, block, offset, size in tensors
         ]
         return response
 
@@ -290,10 +290,10 @@ class Calls:
         self._lent[lent_id] = (call.execution_id, flags, offset, size)
         return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
 
-    def taken(self, call: _Call, count: int) -> int:
+    def acknowledge(self, call: _Call, count: int) -> int:
         """Counts the read responses of a stream and acknowledges several together. Returns the number that is not acknowledged."""
         if count >= _TAKEN_STEP and not call.is_last_there:
-            self._channel.send(call_wire.encode_taken(call.id, count))
+            self._channel.send(call_wire.encode_credit(call.id, count))
             return 0
         return count
 
@@ -312,12 +312,12 @@ class Calls:
         self._forget(call)
 
     def _forget(self, call: _Call) -> None:
-        while call.answers:
+        while call.responses:
             try:
-                frame = call.answers.popleft()
+                frame = call.responses.popleft()
             except IndexError:
                 return
-            if type(frame) is bytes and wire.HEADER.unpack_from(frame, 0)[1] == wire.CALL_ANSWER:
+            if type(frame) is bytes and wire.HEADER.unpack_from(frame, 0)[1] == wire.CALL_RESPONSE:
                 for loan in call_wire.decode_loans(frame):
                     self._release(loan[0])
 
@@ -341,14 +341,14 @@ class Calls:
             if owner == execution_id
         ]
 
-    def pin(self, answers: list[wire.EncodedResponse]) -> None:
+    def pin(self, responses: list[wire.EncodedResponse]) -> None:
         """Keeps the blocks that contain outputs of these responses, so that they are released only with the RESULT frame."""
         self._pinned = frozenset(
-            place
-            for kind, _, outputs in answers
+            block
+            for kind, _, outputs in responses
             if kind == "outputs"
-            for _, _, _, place, _, _ in outputs
-            if place in self._lent
+            for _, _, _, block, _, _ in outputs
+            if block in self._lent
         )
 
     def take_released(self) -> list[int]:
@@ -389,12 +389,12 @@ class Calls:
         check_limit("the configuration and the files' names have %d bytes", len(text), wire.TEXT_BYTES_MAX)
         frame_bytes = wire.HEADER_BYTES + call_wire.CONTROL_HEAD.size + len(text) + sum(map(len, files))
         check_limit("the configuration and the files have %d bytes", frame_bytes, wire.FRAME_BYTES_MAX)
-        call = self._begin_in_turn(_Call(None, False))
+        call = self._wait_and_begin(_Call(None, False))
         self._channel.send(call_wire.encode_control(call.id, verb, text, files))
-        self._reader.wait(lambda: call.answers)
-        if not call.answers:
-            raise TritonModelException(_GONE)
-        return call_wire.decode_controlled(call.answers.popleft())
+        self._reader.wait(lambda: call.responses)
+        if not call.responses:
+            raise TritonModelException(_SERVER_GONE)
+        return call_wire.decode_control_result(call.responses.popleft())
 
 
 def _text_of_call(call: _Call, request: CallRequest) -> bytes:
@@ -437,7 +437,7 @@ class ResponseIterator:
     def __init__(self, calls: Calls, call: _Call) -> None:
         self._calls = calls
         self._call = call
-        self._untold = 0
+        self._unacknowledged = 0
 
     def __del__(self) -> None:
         self._calls.drop(self._call)
@@ -469,7 +469,7 @@ class ResponseIterator:
     def _take(self) -> InferenceResponse | None:
         response = self._calls.take(self._call)
         if response is not None:
-            self._untold = self._calls.taken(self._call, self._untold + 1)
+            self._unacknowledged = self._calls.acknowledge(self._call, self._unacknowledged + 1)
         return response
 
     def cancel(self) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
         def calling_execution(self) -> int | None: ...
 
-        def is_request_cancelled(self, execution_id: int, place: int) -> bool: ...
+        def is_request_cancelled(self, execution_id: int, request_index: int) -> bool: ...
 
 
 _MESSAGE_CHARACTERS_MAX = 16384
@@ -117,6 +117,6 @@ def instance_name() -> str:
     return _worker.instance_name
 
 
-def is_request_cancelled(execution_id: int, place: int) -> bool:
+def is_request_cancelled(execution_id: int, request_index: int) -> bool:
     """Returns whether a request of a running execution was cancelled. May be called from any thread."""
-    return _worker.is_request_cancelled(execution_id, place)
+    return _worker.is_request_cancelled(execution_id, request_index)

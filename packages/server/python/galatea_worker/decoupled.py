@@ -31,18 +31,18 @@ _DROPPED = "The response sender went away without having sent the final flag."
 class _State:
     """The state of the responses to one request."""
 
-    __slots__ = ("execution_id", "place", "requested", "credit", "is_closed", "is_gone")
+    __slots__ = ("execution_id", "request_index", "requested", "credit", "is_closed", "is_cancelled")
 
-    def __init__(self, execution_id: int, place: int, requested: Sequence[str], credit: int) -> None:
+    def __init__(self, execution_id: int, request_index: int, requested: Sequence[str], credit: int) -> None:
         self.execution_id = execution_id
-        self.place = place
+        self.request_index = request_index
         self.requested = requested
         # Number of responses that may be sent before the client has read earlier ones.
         self.credit = credit
         # True when no further response follows.
         self.is_closed = False
         # True when the request was cancelled.
-        self.is_gone = False
+        self.is_cancelled = False
 
 
 class PendingResponses:
@@ -65,7 +65,7 @@ class PendingResponses:
 
     def is_cancelled(self) -> bool:
         """Returns whether the request was cancelled."""
-        return self._service.is_gone(self._state)
+        return self._service.is_state_cancelled(self._state)
 
     def make_sender(self) -> DecoupledResponseSender:
         """Returns a new response sender."""
@@ -75,20 +75,20 @@ class PendingResponses:
 class DecoupledResponseSender(InferenceResponseSender):
     """Sends any number of responses of a decoupled model, from any thread, until the final flag."""
 
-    __slots__ = ("_answers",)
+    __slots__ = ("_responses",)
 
-    def __init__(self, answers: PendingResponses) -> None:
-        self._answers = answers
+    def __init__(self, responses: PendingResponses) -> None:
+        self._responses = responses
 
     @checked(SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response in its current state. Waits until the client has read earlier ones."""
         check_sent(response, flags)
-        self._answers.send(response, flags == FLAG_FINAL)
+        self._responses.send(response, flags == FLAG_FINAL)
 
     def is_cancelled(self) -> bool:
         """Returns whether the request was cancelled."""
-        return self._answers.is_cancelled()
+        return self._responses.is_cancelled()
 
 
 class DecoupledService:
@@ -102,18 +102,18 @@ class DecoupledService:
         instance: ModelInstance,
         reader: FrameReader,
         dispatch_call: Callable[[memoryview, int, int], None],
-        answers_max: int,
+        unread_responses_max: int,
     ) -> None:
         self._instance = instance
         self._channel = instance.channel
         self._dispatch_call = dispatch_call
         self.reader = self._reader = reader
         self._frames = ResponseFrames(instance, reader)
-        self._answers_max = answers_max
+        self._unread_max = unread_responses_max
         # Frames for the main thread, in order.
         self._waiting = collections.deque()
         # Indexes of cancelled requests, by the id of an execution that has not begun.
-        self._not_begun = {}
+        self._not_started = {}
         # States of responses by execution id and request index.
         self._open = {}
         # Time spent on encoding responses of the running `execute`, in nanoseconds.
@@ -140,7 +140,7 @@ class DecoupledService:
 
     def _dispatch(self, frame: memoryview) -> None:
         _, kind, count, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
-        if kind in wire.OF_CALLS:
+        if kind in wire.CALL_FRAMES:
             self._dispatch_call(frame, kind, frame_id)
         elif kind == wire.CREDIT:
             state = self._open.get((frame_id, extra))
@@ -151,12 +151,12 @@ class DecoupledService:
         elif kind == wire.CANCEL:
             state = self._open.get((frame_id, extra))
             if state is not None:
-                state.is_gone = True
-            elif frame_id in self._not_begun:
-                self._not_begun[frame_id].add(extra)
+                state.is_cancelled = True
+            elif frame_id in self._not_started:
+                self._not_started[frame_id].add(extra)
         else:
             if kind == wire.EXECUTE:
-                self._not_begun[frame_id] = set()
+                self._not_started[frame_id] = set()
             self._waiting.append(memoryview(bytes(frame)))
 
     def _on_execute(self, frame: memoryview) -> None:
@@ -164,17 +164,17 @@ class DecoupledService:
         count, execution_id = wire.HEADER.unpack_from(frame, 0)[2:4]
         self._reader.poll()
         with self._reader.changed:
-            given_up = self._not_begun.pop(execution_id)
-            if len(given_up) == count:
+            cancelled = self._not_started.pop(execution_id)
+            if len(cancelled) == count:
                 self._skip(execution_id, frame)
                 return
             requests = self._instance.open_requests(execution_id, frame)[0]
             frame = None
-            for place, request in enumerate(requests):
-                state = _State(execution_id, place, request._requested, self._answers_max)
-                state.is_gone = place in given_up
-                self._open[execution_id, place] = state
-                request._answers = PendingResponses(state, self)
+            for request_index, request in enumerate(requests):
+                state = _State(execution_id, request_index, request._requested, self._unread_max)
+                state.is_cancelled = request_index in cancelled
+                self._open[execution_id, request_index] = state
+                request._responses = PendingResponses(state, self)
         opened = _now()
         self._output_ns = 0
         message = None
@@ -194,8 +194,8 @@ class DecoupledService:
             error.__traceback__ = None
             with self._reader.changed:
                 # The result of a failed batch ends all open responses.
-                for place in range(count):
-                    self._close(self._open.get((execution_id, place)))
+                for request_index in range(count):
+                    self._close(self._open.get((execution_id, request_index)))
         self._executing = None
         request = requests = result = None
         ran_ns = _now() - opened
@@ -222,7 +222,7 @@ class DecoupledService:
     def _close(self, state: _State | None) -> None:
         if state is not None and not state.is_closed:
             state.is_closed = True
-            self._open.pop((state.execution_id, state.place), None)
+            self._open.pop((state.execution_id, state.request_index), None)
             self._reader.changed.notify_all()
 
     # Sending of responses.
@@ -233,7 +233,9 @@ class DecoupledService:
         if response is not None and self._takes_credit(state):
             began = _now()
             try:
-                frame = self._frames.frame((state.execution_id, state.place), state.requested, response, is_final)
+                frame = self._frames.frame(
+                    (state.execution_id, state.request_index), state.requested, response, is_final
+                )
                 if state.execution_id == self._executing:
                     self._output_ns += _now() - began
             except BaseException:
@@ -241,7 +243,7 @@ class DecoupledService:
                     state.credit += 1
                 raise
         elif is_final:
-            frame = wire.encode_response(state.execution_id, state.place, True, None, 0)
+            frame = wire.encode_response(state.execution_id, state.request_index, True, None, 0)
         with self._reader.changed:
             if state.is_closed:
                 raise TritonModelException(_CLOSED)
@@ -256,21 +258,21 @@ class DecoupledService:
             with self._reader.changed:
                 if state.is_closed:
                     raise TritonModelException(_CLOSED)
-                if state.is_gone:
+                if state.is_cancelled:
                     return False
                 if state.credit > 0:
                     state.credit -= 1
                     return True
                 if self._reader.is_over:
                     raise TritonModelException("Unable to send response. The server is gone.")
-            self._reader.wait(lambda: state.credit > 0 or state.is_closed or state.is_gone)
+            self._reader.wait(lambda: state.credit > 0 or state.is_closed or state.is_cancelled)
 
     def dropped(self, state: _State) -> None:
         """Reports that a final flag cannot be sent any more. Never waits for a lock."""
         state.is_closed = True
-        self._open.pop((state.execution_id, state.place), None)
+        self._open.pop((state.execution_id, state.request_index), None)
         error = ("error", 1, _DROPPED)
-        self._channel.send_whenever(wire.encode_response(state.execution_id, state.place, True, error, 0))
+        self._channel.send_whenever(wire.encode_response(state.execution_id, state.request_index, True, error, 0))
 
     def calling_execution(self) -> int | None:
         """Returns the execution to which the calling code belongs; None for a thread of the model."""
@@ -278,16 +280,16 @@ class DecoupledService:
             return self._executing
         return None if self._coroutines is None else self._coroutines.execution()
 
-    def is_gone(self, state: _State) -> bool:
+    def is_state_cancelled(self, state: _State) -> bool:
         """Returns whether the request was cancelled."""
         self._reader.poll()
-        return state.is_gone
+        return state.is_cancelled
 
-    def is_request_cancelled(self, execution_id: int, place: int) -> bool:
+    def is_request_cancelled(self, execution_id: int, request_index: int) -> bool:
         """Returns whether the request with this index in the execution was cancelled."""
         self._reader.poll()
-        state = self._open.get((execution_id, place))
-        return state is not None and state.is_gone
+        state = self._open.get((execution_id, request_index))
+        return state is not None and state.is_cancelled
 
     # Running of coroutines.
 
@@ -313,10 +315,10 @@ class DecoupledService:
 
     def _fail(self, execution_id: int, count: int, message: str) -> None:
         """Ends the open responses of an execution with an error."""
-        for place in range(count):
+        for request_index in range(count):
             with self._reader.changed:
-                state = self._open.get((execution_id, place))
+                state = self._open.get((execution_id, request_index))
                 if state is None:
                     continue
                 self._close(state)
-                self._channel.send(wire.encode_response(execution_id, place, True, ("error", 1, message), 0))
+                self._channel.send(wire.encode_response(execution_id, request_index, True, ("error", 1, message), 0))

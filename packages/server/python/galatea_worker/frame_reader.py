@@ -84,8 +84,8 @@ class FrameReader:
                 else:
                     self._read()
             if self.watchers and not self._is_reading and self._channel.has_frame():
-                for tell in list(self.watchers.values()):
-                    tell()
+                for notify in list(self.watchers.values()):
+                    notify()
 
     def _read(self) -> None:
         self._is_reading = True

@@ -126,9 +126,9 @@ class InferenceRequest:
     """One request of a batch, or a request that the model sends to another model."""
 
     # `_wire` is the decoded request (`wire.WireRequest`), because most models use only its tensors. A request that the model has created
-    # has a CallRequest there, and no `_place`.
+    # has a CallRequest there, and no `_request_key`.
     __module__ = MODULE
-    __slots__ = ("_inputs", "_wire", "_requested", "_place", "_reply", "_answers", "_sender")
+    __slots__ = ("_inputs", "_wire", "_requested", "_request_key", "_reply", "_responses", "_sender")
 
     @checked(_REQUEST)
     def __init__(
@@ -167,9 +167,9 @@ class InferenceRequest:
         self._wire = made
         self._inputs = made.inputs
         self._requested = made.requested
-        self._place = None
+        self._request_key = None
         self._reply = None
-        self._answers = None
+        self._responses = None
         self._sender = None
 
     def inputs(self) -> list[Tensor]:
@@ -206,7 +206,7 @@ class InferenceRequest:
 
     def is_cancelled(self) -> bool:
         """Returns whether the request was cancelled. Its response is dropped then, so the model may skip the computation."""
-        return self._place is not None and current_worker.is_request_cancelled(*self._place)
+        return self._request_key is not None and current_worker.is_request_cancelled(*self._request_key)
 
     def trace(self) -> InferenceTrace:
         """Returns the trace of the request. Traces are not implemented, so it has no context."""
@@ -217,14 +217,14 @@ class InferenceRequest:
 
         A decoupled model may send any number of responses.
         """
-        if self._place is None:
+        if self._request_key is None:
             raise TritonModelException("The request was created by the model itself: it has no response sender.")
-        if self._answers is not None:
+        if self._responses is not None:
             if self._sender is None:
-                self._sender = self._answers.make_sender()
+                self._sender = self._responses.make_sender()
             return self._sender
         if self._reply is None:
-            self._reply = Reply(self._place, self._wire.request_id, self._requested)
+            self._reply = Reply(self._request_key, self._wire.request_id, self._requested)
         if self._sender is None:
             self._sender = InferenceResponseSender(self._reply)
         return self._sender
@@ -263,7 +263,7 @@ class InferenceRequest:
         return current_worker.awaited_calls().begin(loop, self._wire, execution_id, decoupled)
 
     def _calls(self) -> Calls:
-        if self._place is not None:
+        if self._request_key is not None:
             raise TritonModelException(
                 "The request is the one that the model received: only requests that the model creates can be executed."
             )
@@ -273,15 +273,15 @@ class InferenceRequest:
 
 
 def decode_request(
-    decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], place: tuple[int, int]
+    decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], request_key: tuple[int, int]
 ) -> InferenceRequest:
-    """Creates an InferenceRequest from decoded parts. `place` is the id of its execution and its index there."""
+    """Creates an InferenceRequest from decoded parts. `request_key` is the id of its execution and its index there."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
     request._wire = decoded
     request._requested = requested
-    request._place = place
+    request._request_key = request_key
     request._reply = None
-    request._answers = None
+    request._responses = None
     request._sender = None
     return request

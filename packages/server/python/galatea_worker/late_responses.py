@@ -29,28 +29,28 @@ class LateResponses:
         # True for cancelled requests; keys are execution ids and request indexes.
         self._open = {}
 
-    def take_over(self, replies: Sequence[Reply], given_up: Container[int]) -> None:
-        """Sends the late responses of an execution from now on. `given_up` are the indexes of cancelled requests."""
+    def take_over(self, replies: Sequence[Reply], cancelled: Container[int]) -> None:
+        """Sends the late responses of an execution from now on. `cancelled` are the indexes of cancelled requests."""
         for reply in replies:
-            self._open[reply.place] = reply.place[1] in given_up
+            self._open[reply.request_key] = reply.request_key[1] in cancelled
             response = reply.hand_over(self)
             if response is not None:
                 self.send(reply, response)
 
     def send(self, reply: Reply, response: InferenceResponse) -> None:
         """Sends the only response to a request."""
-        self._channel.send(self._frames.frame(reply.place, reply.requested, response, True))
-        self._open.pop(reply.place, None)
+        self._channel.send(self._frames.frame(reply.request_key, reply.requested, response, True))
+        self._open.pop(reply.request_key, None)
 
     def dropped(self, reply: Reply) -> None:
         """Reports that a response cannot be sent any more, because its senders were deleted. Never waits for a lock."""
-        self._open.pop(reply.place, None)
+        self._open.pop(reply.request_key, None)
         message = _DROPPED
         if not reply.has_sender:
             refused = ModelError("Expected a list in the execute return, found type '%s'." % type(None))
             message = failed_message(self._instance.name, refused)
             report(self._channel, message, [reply.request_id])
-        self._channel.send_whenever(wire.encode_response(*reply.place, True, ("error", 1, message), 0))
+        self._channel.send_whenever(wire.encode_response(*reply.request_key, True, ("error", 1, message), 0))
 
     def takes(self, frame: memoryview, kind: int, execution_id: int, extra: int) -> bool:
         """Returns whether a frame concerns a late response. The caller holds the reader's `changed`."""
@@ -62,6 +62,6 @@ class LateResponses:
             return True
         return False
 
-    def is_request_cancelled(self, place: tuple[int, int]) -> bool:
+    def is_request_cancelled(self, request_key: tuple[int, int]) -> bool:
         """Returns whether the request was cancelled."""
-        return self._open.get(place, False)
+        return self._open.get(request_key, False)

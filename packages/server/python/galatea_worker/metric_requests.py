@@ -47,7 +47,7 @@ class MetricRequests:
 
     def responded(self, frame: memoryview) -> None:
         """Handles a response. Called by the thread that reads."""
-        request_id, refusal, body = metric_wire.decode_answer(frame)
+        request_id, refusal, body = metric_wire.decode_result(frame)
         self._responses[request_id] = (refusal, body)
 
     def response_to(self, encode: Callable[[int], bytes]) -> tuple[str | None, bytes]:
@@ -57,9 +57,9 @@ class MetricRequests:
         self._wait(lambda: request_id in self._responses)
         return self._responses.pop(request_id, ("The server is gone.", b""))
 
-    def gone(self, family_id: int, metric_ids: list[int]) -> None:
+    def released(self, family_id: int, metric_ids: list[int]) -> None:
         """Reports that a family was deleted. May be called from any thread at any time."""
-        self._channel.send_whenever(metric_wire.encode_gone(family_id))
+        self._channel.send_whenever(metric_wire.encode_released(family_id))
         self.metrics.give_back(metric_ids)
         self.families.give_back([family_id])
 

@@ -54,9 +54,9 @@ class _Cells:
     __slots__ = ("_holder", "_settings", "bounds", "metric_id", "numbers", "shared")
 
     def __init__(
-        self, metric_id: int, arena: Arena, kind: int, places: tuple[int, int, int, tuple[float, ...]]
+        self, metric_id: int, arena: Arena, kind: int, location: tuple[int, int, int, tuple[float, ...]]
     ) -> None:
-        offset, shared_offset, self._holder, self.bounds = places
+        offset, shared_offset, self._holder, self.bounds = location
         self.metric_id = metric_id
         self.numbers = arena.numbers(offset, (1, 3, len(self.bounds) + 2)[kind])
         self.shared = arena.numbers(shared_offset, 1) if kind == _GAUGE else None
@@ -67,7 +67,7 @@ class _Cells:
         return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & ID_MAX)
 
 
-class _Held:
+class _FamilyState:
     """The server's resources for a family and its metrics.
 
     They are released with the family, or when the last running operation on it has ended.
@@ -92,13 +92,13 @@ class _Held:
 
     def __del__(self) -> None:
         if self.family_id != 0 and not metric_requests.is_forked:
-            self.requests.gone(self.family_id, [cells.metric_id for cells in self.cells.values()])
+            self.requests.released(self.family_id, [cells.metric_id for cells in self.cells.values()])
 
 
 class MetricFamily:
     """A family of metrics with one name and kind. Deleting the family ends its metrics, which must not be used afterwards."""
 
-    __slots__ = ("_held", "_kind", "_making")
+    __slots__ = ("_state", "_kind", "_making")
 
     __module__ = MODULE
     COUNTER, GAUGE, HISTOGRAM = MetricKind.__members__.values()
@@ -115,7 +115,7 @@ class MetricFamily:
         self._making = threading.RLock()
         _check_process()
         try:
-            self._held = _Held(current_worker.metric_requests(), kind, *texts)
+            self._state = _FamilyState(current_worker.metric_requests(), kind, *texts)
         except TritonModelException as error:
             raise TritonModelException("Error when creating MetricFamily: %s" % error) from None
 
@@ -127,7 +127,7 @@ class MetricFamily:
         bounds = self._bounds(buckets)
         _check_process()
         try:
-            return Metric._of(self._kind, self._held, self._cells(text, bounds))
+            return Metric._of(self._kind, self._state, self._cells(text, bounds))
         except TritonModelException as error:
             raise TritonModelException("Error when creating Metric: %s" % error) from None
 
@@ -147,24 +147,24 @@ class MetricFamily:
         labels = json.loads(text) or {}
         if not all(isinstance(value, str) for value in labels.values()):
             raise TritonModelException(_refused("attempt to access JSON non-string as string"))
-        held = self._held
+        state = self._state
         key = tuple(sorted(labels.items()))
         with self._making:
-            cells = held.cells.get(key)
+            cells = state.cells.get(key)
             if cells is None:
-                requests = held.requests
+                requests = state.requests
                 metric_id = requests.metrics.take()
                 try:
                     body = _response_to(
                         requests,
                         lambda request_id: metric_wire.encode_metric(
-                            request_id, metric_id, held.family_id, labels, bounds
+                            request_id, metric_id, state.family_id, labels, bounds
                         ),
                     )
                 except BaseException:
                     requests.metrics.give_back([metric_id])
                     raise
-                cells = held.cells[key] = _Cells(
+                cells = state.cells[key] = _Cells(
                     metric_id, requests.arena, self._kind.value, metric_wire.decode_cells(body)
                 )
             return cells
@@ -173,33 +173,33 @@ class MetricFamily:
 class Metric:
     """A metric with one set of labels, created by `MetricFamily.Metric`."""
 
-    __slots__ = ("_cells", "_held", "_kind")
+    __slots__ = ("_cells", "_state", "_kind")
 
     def __new__(cls, *_arguments: object, **_options: object) -> NoReturn:
         raise TypeError("Metric: No constructor defined! MetricFamily.Metric makes one")
 
     @classmethod
-    def _of(cls, kind: Any, held: _Held, cells: _Cells) -> Metric:
+    def _of(cls, kind: Any, state: _FamilyState, cells: _Cells) -> Metric:
         metric = object.__new__(cls)
         metric._kind = kind
-        metric._held = weakref.ref(held)
+        metric._state = weakref.ref(state)
         metric._cells = cells
         return metric
 
-    def _alive(self, action: str) -> _Held:
+    def _open_state(self, action: str) -> _FamilyState:
         """Returns the server's resources; raises when the family was deleted.
 
         The cells may be written while the caller refers to the result.
         """
         _check_process()
-        held = self._held()
-        if held is None:
+        state = self._state()
+        if state is None:
             raise TritonModelException(
                 "Failed to %s metric value: Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The "
                 "'MetricFamily' object should be deleted AFTER its corresponding 'Metric' objects have been deleted."
                 % action
             )
-        return held
+        return state
 
     def _refuse(self, action: str, reason: str) -> NoReturn:
         reason = "TRITONSERVER_METRIC_KIND_%s %s" % (self._kind.name, reason)
@@ -208,7 +208,7 @@ class Metric:
     def increment(self, value: float, /) -> None:
         """Adds to a counter, which rejects negative values, or to a gauge."""
         amount = value if type(value) is float else _double(value, "increment")
-        _held = self._alive("increment")
+        _state = self._open_state("increment")
         cells = self._cells
         if self._kind is MetricFamily.COUNTER:
             if amount < 0:
@@ -229,7 +229,7 @@ class Metric:
     def set(self, value: float, /) -> None:
         """Sets a gauge."""
         amount = value if type(value) is float else _double(value, "set")
-        _held = self._alive("set")
+        _state = self._open_state("set")
         if self._kind is not MetricFamily.GAUGE:
             self._refuse("set", "does not support Set")
         cells = self._cells
@@ -244,7 +244,7 @@ class Metric:
     def observe(self, value: float, /) -> None:
         """Adds an observation to a histogram."""
         amount = value if type(value) is float else _double(value, "observe")
-        _held = self._alive("observe")
+        _state = self._open_state("observe")
         if self._kind is not MetricFamily.HISTOGRAM:
             self._refuse("observe", "does not support Observe")
         cells = self._cells
@@ -256,11 +256,11 @@ class Metric:
 
     def value(self) -> float:
         """Returns the value of a counter or gauge, over all processes that share its labels."""
-        held = self._alive("get")
+        state = self._open_state("get")
         metric_id = self._cells.metric_id
         try:
             return metric_wire.decode_value(
-                _response_to(held.requests, lambda request_id: metric_wire.encode_value(request_id, metric_id))
+                _response_to(state.requests, lambda request_id: metric_wire.encode_value(request_id, metric_id))
             )
         except TritonModelException as error:
             raise TritonModelException("Failed to get metric value: %s" % error) from None

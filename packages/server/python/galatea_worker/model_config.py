@@ -42,14 +42,14 @@ def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]
             % _name(config)
         )
     configured = config.get("model_transaction_policy")
-    asked = policy.get("decoupled", False)
-    if configured is not None and "decoupled" in policy and bool(configured.get("decoupled", False)) != bool(asked):
+    decoupled = policy.get("decoupled", False)
+    if configured is not None and "decoupled" in policy and bool(configured.get("decoupled", False)) != bool(decoupled):
         raise ValueError(
             "trying to change decoupled property in auto-complete-config for model '%s', which is already set to '%s'."
             % (_name(config), configured.get("decoupled", False))
         )
     if configured is None:
-        config["model_transaction_policy"] = {"decoupled": asked}
+        config["model_transaction_policy"] = {"decoupled": decoupled}
 
 
 def add_tensor(config: dict[str, Any], kind: str, tensor: dict[str, Any]) -> None:

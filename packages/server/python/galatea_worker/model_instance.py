@@ -38,9 +38,9 @@ class ModelInstance:
         self._inline_bytes_max = inline_bytes_max
         self._input_names, self._output_names = map(tuple, names)
 
-    def outputs_with(self, ask_space: Callable[[Any, list[int]], list[wire.Block]]) -> Outputs:
-        """Returns an encoder of responses. It calls `ask_space` to request memory for large outputs."""
-        return Outputs(self._output_names, self._inline_bytes_max, self._arena, ask_space)
+    def outputs_with(self, request_space: Callable[[Any, list[int]], list[wire.Block]]) -> Outputs:
+        """Returns an encoder of responses. It calls `request_space` to request memory for large outputs."""
+        return Outputs(self._output_names, self._inline_bytes_max, self._arena, request_space)
 
     def open_requests(
         self, execution_id: int, frame: memoryview

@@ -181,7 +181,7 @@ class Tensor:
                 buffer.is_viewed = True
         return array
 
-    def taken(self) -> Tensor:
+    def _copy(self) -> Tensor:
         """Returns a copy of the tensor."""
         if self._datatype != datatypes.BYTES and self._array is not None:
             return Tensor(self._name, self._array.copy())
@@ -291,10 +291,10 @@ class InferenceResponse:
         """Returns the tensors in a new list."""
         return list(self._outputs)
 
-    def taken(self) -> InferenceResponse:
+    def _copy(self) -> InferenceResponse:
         """Returns a copy of the response. Later changes of the model's arrays do not affect the copy."""
         response = InferenceResponse.__new__(InferenceResponse)
-        response._outputs = [tensor.taken() for tensor in self._outputs]
+        response._outputs = [tensor._copy() for tensor in self._outputs]
         response._error = self._error
         response._parameters = self._parameters and dict(self._parameters)
         return response
@@ -339,27 +339,27 @@ def tensors_from_wire(
 ) -> list[Tensor]:
     """Returns the tensors of a decoded request. Their bytes are in `inline` or in a block of `lent`."""
     tensors = []
-    for name_index, datatype, shape, place, offset, size in inputs:
+    for name_index, datatype, shape, block, offset, size in inputs:
         tensor = _new_tensor(Tensor)
         tensor._name = names[name_index]
         tensor._datatype = datatype
         tensor._shape = shape
         tensor._array = None
-        tensor._buffer = inline if place == wire.INLINE else lent[place][4]
+        tensor._buffer = inline if block == wire.INLINE else lent[block][4]
         tensor._offset = offset
         tensor._size = size
         tensors.append(tensor)
     return tensors
 
 
-def tensor_from_wire(name: str, datatype: int, shape: tuple[int, ...], place: tuple[Any, int, int]) -> Tensor:
-    """Returns a tensor over bytes that another object owns. `place` is (buffer, offset, size)."""
+def tensor_from_wire(name: str, datatype: int, shape: tuple[int, ...], location: tuple[Any, int, int]) -> Tensor:
+    """Returns a tensor over bytes that another object owns. `location` is (buffer, offset, size)."""
     tensor = Tensor.__new__(Tensor)
     tensor._name = name
     tensor._datatype = datatype
     tensor._shape = shape
     tensor._array = None
-    tensor._buffer, tensor._offset, tensor._size = place
+    tensor._buffer, tensor._offset, tensor._size = location
     return tensor
 
 

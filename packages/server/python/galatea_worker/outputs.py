@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Outputs:
     """Converts a model's responses to the input of `wire.encode_result`.
 
-    `ask_space(execution_id, sizes)` requests further blocks for outputs, and returns [(lent_id, offset, size)].
+    `request_space(execution_id, sizes)` requests further blocks for outputs, and returns [(lent_id, offset, size)].
     """
 
     def __init__(
@@ -29,17 +29,17 @@ class Outputs:
         names: tuple[str, ...],
         inline_bytes_max: int,
         arena: Arena,
-        ask_space: Callable[[Any, list[int]], list[wire.Block]],
+        request_space: Callable[[Any, list[int]], list[wire.Block]],
     ) -> None:
         self._names = names
         self._index = {name: index for index, name in enumerate(names)}
         self._inline_bytes_max = inline_bytes_max
         self._arena = arena
-        self._ask_space = ask_space
+        self._request_space = request_space
         # Offsets, by block id, of blocks that contain outputs of the current execution and that the model can still write to.
         self._own = {}
 
-    def answers(
+    def encode(
         self,
         execution_id: Any,
         requests: Sequence[Any],
@@ -53,16 +53,16 @@ class Outputs:
         `settled` before they are sent.
         """
         self._own = {}
-        answers = []
+        encoded = []
         waiting = []
         output_count = parameter_count = 0
         for request, response in zip(requests, responses):
             if response is None:
-                answers.append(wire.LATER)
+                encoded.append(wire.LATER)
                 continue
             error = response._error
             if error is not None:
-                answers.append(("error", error._code.value, error._message[:65536]))
+                encoded.append(("error", error._code.value, error._message[:65536]))
                 continue
             requested = request._requested
             everything = requested is self._names
@@ -77,17 +77,17 @@ class Outputs:
             if response._parameters:
                 parameter_count += len(response._parameters)
                 parameters = json.dumps(response._parameters)
-            answers.append(("outputs", parameters, outputs))
+            encoded.append(("outputs", parameters, outputs))
         if output_count > wire.OUTPUTS_MAX or parameter_count > wire.PARAMETERS_MAX:
             check_limit("the responses have %d outputs", output_count, wire.OUTPUTS_MAX)
             check_limit("the responses have %d parameters", parameter_count, wire.PARAMETERS_MAX)
         if waiting:
             self._place(execution_id, waiting, spaces)
-            answers = _placed(answers)
-        return answers
+            encoded = _placed(encoded)
+        return encoded
 
     def settled(
-        self, execution_id: int, answers: list[wire.EncodedResponse], spaces: list[wire.Block], released: Sequence[int]
+        self, execution_id: int, encoded: list[wire.EncodedResponse], spaces: list[wire.Block], released: Sequence[int]
     ) -> list[wire.EncodedResponse]:
         """Returns the final records, after the model's objects were deleted.
 
@@ -96,7 +96,7 @@ class Outputs:
         """
         kept = self._own and {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
         if not kept:
-            return answers
+            return encoded
         waiting = []
 
         def copied(output: wire.Output) -> wire.Output | _Large:
@@ -106,12 +106,12 @@ class Outputs:
             waiting.append(_Large(index, datatype, shape, self._arena.bytes_at(kept[lent_id] + offset, size), size))
             return waiting[-1]
 
-        answers = [
+        encoded = [
             (kind, first, [copied(one) for one in second] if kind == "outputs" else second)
-            for kind, first, second in answers
+            for kind, first, second in encoded
         ]
         self._place(execution_id, waiting, spaces)
-        return _placed(answers)
+        return _placed(encoded)
 
     def _output(self, index: int, tensor: Tensor, lent: Sequence[Lent], waiting: list[_Large]) -> wire.Output | _Large:
         array = tensor._array
@@ -149,7 +149,7 @@ class Outputs:
                 missing.append(large)
         if not missing:
             return
-        blocks = self._ask_space(execution_id, [large.size for large in missing])
+        blocks = self._request_space(execution_id, [large.size for large in missing])
         for large, (lent_id, offset, _) in zip(missing, blocks):
             self._write(large, lent_id, offset)
 
@@ -159,14 +159,14 @@ class Outputs:
         large.array = None
 
 
-def _placed(answers: list[tuple[Any, ...]]) -> list[wire.EncodedResponse]:
+def _placed(encoded: list[tuple[Any, ...]]) -> list[wire.EncodedResponse]:
     return [
         (
             kind,
             first,
             [one.placed if isinstance(one, _Large) else one for one in second] if kind == "outputs" else second,
         )
-        for kind, first, second in answers
+        for kind, first, second in encoded
     ]
 
 

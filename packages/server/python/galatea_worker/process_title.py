@@ -40,7 +40,7 @@ def show(title: str) -> None:
         ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)
 
 
-def taken() -> tuple[bytes, bytes]:
+def current_title() -> tuple[bytes, bytes]:
     """Returns the current title, for `restore_title`."""
     name = ctypes.create_string_buffer(16)
     _prctl(_PR_GET_NAME, name, 0, 0, 0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .model_instance import ModelInstance
     from .objects import InferenceResponse
 
-_ASK_ID_MAX = 0x3FFFFFFF
+_SPACE_REQUEST_ID_MAX = 0x3FFFFFFF
 
 
 class _Request:
@@ -26,14 +26,14 @@ class _Request:
         self._requested = requested
 
 
-class _Ask:
+class _SpaceRequest:
     """A request for memory in the arena, for one response."""
 
-    __slots__ = ("execution_id", "ask_id", "granted")
+    __slots__ = ("execution_id", "request_id", "granted")
 
     def __init__(self, execution_id: int) -> None:
         self.execution_id = execution_id
-        self.ask_id = 0
+        self.request_id = 0
         self.granted = None
 
 
@@ -43,40 +43,40 @@ class ResponseFrames:
     def __init__(self, instance: ModelInstance, reader: FrameReader) -> None:
         self._channel = instance.channel
         self._reader = reader
-        self._outputs = instance.outputs_with(self._ask_space)
-        self._asks = {}
-        self._last_ask = 0
+        self._outputs = instance.outputs_with(self._request_space)
+        self._space_requests = {}
+        self._last_request = 0
 
     def frame(
-        self, place: tuple[int, int], requested: Sequence[str], response: InferenceResponse, is_final: bool
+        self, request_key: tuple[int, int], requested: Sequence[str], response: InferenceResponse, is_final: bool
     ) -> bytes:
-        """Returns the frame of a response. `place` is the id of the request's execution and its index there."""
-        execution_id, position = place
-        ask = _Ask(execution_id)
-        answer = self._outputs.answers(ask, (_Request(requested),), (response,), [], ())[0]
-        frame = wire.encode_response(execution_id, position, is_final, answer, ask.ask_id)
+        """Returns the frame of a response. `request_key` is the id of the request's execution and its index there."""
+        execution_id, request_index = request_key
+        space_request = _SpaceRequest(execution_id)
+        encoded = self._outputs.encode(space_request, (_Request(requested),), (response,), [], ())[0]
+        frame = wire.encode_response(execution_id, request_index, is_final, encoded, space_request.request_id)
         what = "Unable to send response. Its parameters and small tensors have %d bytes"
         check_limit(what, len(frame), wire.RESPONSE_FRAME_BYTES_MAX)
         return frame
 
     def granted(self, frame: memoryview) -> None:
-        """Handles the SPACE frame that answers a memory request. The caller holds the reader's `changed`."""
-        ask = self._asks.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
-        if ask is not None:
-            ask.granted = wire.decode_space(frame)
+        """Handles the SPACE frame, which is the response to a memory request. The caller holds the reader's `changed`."""
+        space_request = self._space_requests.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
+        if space_request is not None:
+            space_request.granted = wire.decode_space(frame)
 
-    def _ask_space(self, ask: _Ask, sizes: list[int]) -> list[wire.Block]:
+    def _request_space(self, space_request: _SpaceRequest, sizes: list[int]) -> list[wire.Block]:
         """Returns blocks for the outputs of one response: [(lent_id, offset, size)]."""
         with self._reader.changed:
-            self._last_ask = self._last_ask % _ASK_ID_MAX + 1
-            ask.ask_id = self._last_ask
-            self._asks[ask.ask_id] = ask
-        self._channel.send(wire.encode_space_request(ask.execution_id, sizes, ask.ask_id))
-        self._reader.wait(lambda: ask.granted is not None)
-        if ask.granted is None:
+            self._last_request = self._last_request % _SPACE_REQUEST_ID_MAX + 1
+            space_request.request_id = self._last_request
+            self._space_requests[space_request.request_id] = space_request
+        self._channel.send(wire.encode_space_request(space_request.execution_id, sizes, space_request.request_id))
+        self._reader.wait(lambda: space_request.granted is not None)
+        if space_request.granted is None:
             raise TritonModelException("Unable to send response. The server is gone.")
-        blocks, reason = ask.granted
+        blocks, reason = space_request.granted
         if blocks is None:
-            ask.ask_id = 0
+            space_request.request_id = 0
             raise TritonModelException(reason)
         return blocks

@@ -36,10 +36,10 @@ class Reply:
     The request and its response senders hold references to this object. When the last reference is dropped, no response can be sent.
     """
 
-    __slots__ = ("place", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")
+    __slots__ = ("request_key", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")
 
-    def __init__(self, place: tuple[int, int], request_id: str, requested: Sequence[str]) -> None:
-        self.place = place
+    def __init__(self, request_key: tuple[int, int], request_id: str, requested: Sequence[str]) -> None:
+        self.request_key = request_key
         self.request_id = request_id
         self.requested = requested
         self.has_sender = False
@@ -68,7 +68,7 @@ class Reply:
                 )
             late = self._late
             if response is not None:
-                self._response = response.taken() if late is None else _PASSED_ON
+                self._response = response._copy() if late is None else _PASSED_ON
             self._is_closed = is_final
         if response is None or late is None:
             return
@@ -118,7 +118,7 @@ class InferenceResponseSender:
 
     def is_cancelled(self) -> bool:
         """Returns whether the request was cancelled."""
-        return current_worker.is_request_cancelled(*self._reply.place)
+        return current_worker.is_request_cancelled(*self._reply.request_key)
 
 
 def check_sent(response: object, flags: int) -> None:

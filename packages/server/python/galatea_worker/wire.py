@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Block = Tuple[int, int, int]  # lent_id, offset, size
     Loan = Tuple[int, int, int, int]  # lent_id, flags, offset, size
-    Input = Tuple[int, int, Tuple[int, ...], int, int, int]  # name_index, datatype, shape, place, offset, size
+    Input = Tuple[int, int, Tuple[int, ...], int, int, int]  # name_index, datatype, shape, block, offset, size
     Output = Tuple[int, int, Tuple[int, ...], int, int, Union[bytes, int]]  # the same; bytes where they are inline
     EncodedResponse = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
 
@@ -38,12 +38,12 @@ SPACE = 5
 FINALIZE = 6
 CANCEL = 7
 CREDIT = 8
-CALL_ANSWER = 9
+CALL_RESPONSE = 9
 CALL_SPACE = 10
-CONTROLLED = 11
-METRIC_ANSWER = 12
+CONTROL_RESULT = 11
+METRIC_RESULT = 12
 # Kinds of frames from the server that a model's calls and metrics wait for.
-OF_CALLS = frozenset((CALL_ANSWER, CALL_SPACE, CONTROLLED, METRIC_ANSWER))
+CALL_FRAMES = frozenset((CALL_RESPONSE, CALL_SPACE, CONTROL_RESULT, METRIC_RESULT))
 
 # Kinds of frames from a worker to the server.
 HELLO = 65
@@ -51,21 +51,21 @@ LOADED = 66
 COMPLETED = 67
 INITIALIZED = 68
 RESULT = 69
-ASK = 70
+SPACE_REQUEST = 70
 RELEASED = 71
 LOG = 72
 FINALIZED = 73
 FAILED = 74
 RESPONSE_SENT = 75
 CALL = 76
-CALL_ASK = 77
+CALL_SPACE_REQUEST = 77
 CALL_CANCEL = 78
-CALL_TAKEN = 79
+CALL_CREDIT = 79
 CONTROL = 80
 METRIC_FAMILY = 81
 METRIC = 82
 METRIC_VALUE = 83
-METRICS_GONE = 84
+METRICS_RELEASED = 84
 RAISED = 85
 
 # Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
@@ -80,7 +80,7 @@ EXECUTE_HEAD = struct.Struct("<IIII")  # loanCount, spaceCount, inlineOffset, re
 LENT = struct.Struct("<IIQQ")  # lentId, flags (LENT_SHARED), byteOffset, byteLength
 # inputCount, requestedCount, correlationTextBytes, reserved, idBytes, parametersBytes, flags, reserved, correlation, timeoutUs
 REQUEST = struct.Struct("<HHHHIIIIQQ")
-TENSOR = struct.Struct("<HBBIQQ")  # nameIndex, datatype, rank, place, byteOffset, byteLength
+TENSOR = struct.Struct("<HBBIQQ")  # nameIndex, datatype, rank, block, byteOffset, byteLength
 # releasedCount, inlineOffset, messageBytes, reserved, inputNs, inferNs, outputNs
 RESULT_HEAD = struct.Struct("<IIIIQQQ")
 RESPONSE = struct.Struct("<HHII")  # status (0: outputs, 1: error), outputCount or error code, textBytes, reserved
@@ -106,7 +106,7 @@ LENT_SHARED = 1
 
 RESPONSE_FINAL = 1
 
-# Flag of a SPACE frame. The other bits of `extra` are the id of the ASK frame.
+# Flag of a SPACE frame. The other bits of `extra` are the id of the SPACE_REQUEST frame.
 SPACE_REFUSED = 1
 
 STATUS_RESPONSES = 0
@@ -136,7 +136,7 @@ def frame(kind: int, body: bytes = b"", count: int = 0, frame_id: int = 0, extra
 
 
 class WireRequest:
-    """One request of an EXECUTE frame. `inputs` are (name_index, datatype, shape, place, offset, size)."""
+    """One request of an EXECUTE frame. `inputs` are (name_index, datatype, shape, block, offset, size)."""
 
     __slots__ = ("inputs", "requested", "request_id", "correlation", "parameters", "flags", "timeout_us")
 
@@ -199,11 +199,11 @@ def _decode_request(view: memoryview, at: int, request: WireRequest) -> int:
     at += -at & 7
     inputs = []
     for _ in range(input_count):
-        name_index, datatype, rank, place, offset, size = TENSOR.unpack_from(view, at)
+        name_index, datatype, rank, block, offset, size = TENSOR.unpack_from(view, at)
         at += TENSOR_BYTES
         shape = DIMS[rank].unpack_from(view, at)
         at += rank * 8
-        inputs.append((name_index, datatype, shape, place, offset, size))
+        inputs.append((name_index, datatype, shape, block, offset, size))
     request.inputs = inputs
     return at
 
@@ -220,15 +220,15 @@ def encode_result(
 
 
 def encode_response(
-    execution_id: int, place: int, is_final: bool, response: EncodedResponse | None, ask_id: int
+    execution_id: int, request_index: int, is_final: bool, response: EncodedResponse | None, space_request_id: int
 ) -> bytes:
     """Encodes a RESPONSE frame with one response, or None for only the final flag.
 
-    `ask_id` is the id of the ASK frame for its memory; 0 for none.
+    `space_request_id` is the id of the SPACE_REQUEST frame for its memory; 0 for none.
     """
     responses = () if response is None else (response,)
     head = (RESPONSE_SENT, execution_id, RESPONSE_FINAL if is_final else 0)
-    return _encode_responses(head, (), responses, (ask_id, place, 0, 0, 0))
+    return _encode_responses(head, (), responses, (space_request_id, request_index, 0, 0, 0))
 
 
 def _encode_responses(
@@ -236,8 +236,8 @@ def _encode_responses(
 ) -> bytes:
     """Encodes responses.
 
-    Each is LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, place, offset, data)]). `data` is
-    the bytes of an inline tensor, otherwise its size at `offset` in the block `place`.
+    Each is LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, block, offset, data)]). `data` is
+    the bytes of an inline tensor, otherwise its size at `offset` in the block `block`.
     """
     parts = [b""]
     at = _RESULT_START.size
@@ -259,9 +259,9 @@ def _encode_responses(
             )
         parts.append(packed)
         at += len(packed)
-        for name_index, datatype, shape, place, offset, data in outputs:
+        for name_index, datatype, shape, block, offset, data in outputs:
             rank = len(shape)
-            if place == INLINE:
+            if block == INLINE:
                 offset = (inline_at + 15) & -16
                 if offset != inline_at:
                     inline.append(_ZEROS[offset - inline_at])
@@ -270,7 +270,7 @@ def _encode_responses(
                 inline_at = offset + size
             else:
                 size = data
-            parts.append(_TENSOR_DIMS[rank].pack(name_index, datatype, rank, place, offset, size, *shape))
+            parts.append(_TENSOR_DIMS[rank].pack(name_index, datatype, rank, block, offset, size, *shape))
             at += TENSOR_BYTES + rank * 8
     padding = -at & 15
     inline_offset = at + padding
@@ -310,12 +310,12 @@ def encode_released(released: Sequence[int]) -> bytes:
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
-def encode_space_request(execution_id: int, sizes: list[int], ask_id: int = 0) -> bytes:
-    """Encodes an ASK frame, which requests output memory of these sizes:
+def encode_space_request(execution_id: int, sizes: list[int], space_request_id: int = 0) -> bytes:
+    """Encodes a SPACE_REQUEST frame, which requests output memory of these sizes:
 
     for the results of an execution or, with an id, for one separate response.
     """
-    return frame(ASK, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, ask_id)
+    return frame(SPACE_REQUEST, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, space_request_id)
 
 
 def decode_space(view: memoryview) -> tuple[list[Block] | None, str]:

@@ -53,7 +53,7 @@ class Worker:
         self._arena = None
         self._waiting = []
         # Indexes of cancelled requests by execution id, as far as the socket was read.
-        self._given_up = {}
+        self._cancelled = {}
         self._model = None
         # The model after its initialization.
         self._instance = None
@@ -95,7 +95,7 @@ class Worker:
                 channel.flush_released()
                 frame = channel.receive() if self._reader is None else None
                 if self._reader is not None:
-                    frame = self._next_in_turn(frame)
+                    frame = self._next_frame(frame)
                 channel.idle = False
             if frame is None:
                 return
@@ -104,7 +104,7 @@ class Worker:
                 self._on_execute(frame)
             elif kind == wire.CANCEL:
                 # This frame arrives after its execution has ended, so the notice is no longer needed.
-                self._given_up.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
+                self._cancelled.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self.finalize()
                 return
@@ -133,7 +133,7 @@ class Worker:
             if self._reader is not None:
                 self._stop_reading()
 
-    def _next_in_turn(self, frame: memoryview | None) -> memoryview | None:
+    def _next_frame(self, frame: memoryview | None) -> memoryview | None:
         """Returns the next frame for the main thread. `frame` has arrived there while another thread made the model's first call."""
         if frame is not None:
             self._reader.hand_over(frame)
@@ -144,7 +144,7 @@ class Worker:
     def _dispatch(self, frame: memoryview) -> None:
         """Handles a frame in the thread that has read it. The caller holds `changed`."""
         _, kind, _, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
-        if kind in wire.OF_CALLS:
+        if kind in wire.CALL_FRAMES:
             self.dispatch_call(frame, kind, frame_id)
         elif self._late is not None and self._late.takes(frame, kind, frame_id, extra):
             return
@@ -162,7 +162,7 @@ class Worker:
 
     def dispatch_call(self, frame: memoryview, kind: int, call_id: int) -> None:
         """Handles a frame about a call or a metric of this process."""
-        if kind == wire.METRIC_ANSWER:
+        if kind == wire.METRIC_RESULT:
             self._metric_requests.responded(frame)
         elif self._calls is not None:
             self._calls.dispatch(frame, kind, call_id)
@@ -179,7 +179,9 @@ class Worker:
         from .calls import Calls
 
         rest = (self._arena, self._inline_bytes_max, self._calls_max)
-        return Calls(self.channel, self._shared_reader(), *rest, lambda call: self.awaited_calls().answer(call))
+        return Calls(
+            self.channel, self._shared_reader(), *rest, lambda call: self.awaited_calls().wait_for_response(call)
+        )
 
     def _shared_reader(self) -> FrameReader:
         """Lets waiting threads take turns reading from now on.
@@ -279,12 +281,12 @@ class Worker:
         execute = self._model.initialize(body["args"])
         names = (body["inputs"], body["outputs"])
         self._instance = ModelInstance(self._name, execute, self.channel, self._arena, self._inline_bytes_max, names)
-        self._outputs = self._instance.outputs_with(self._ask_space)
+        self._outputs = self._instance.outputs_with(self._request_space)
         if body["decoupled"]:
             from .decoupled import DecoupledService
 
             reader = self._reader or FrameReader(self.channel, self._dispatch)
-            self._decoupled = DecoupledService(self._instance, reader, self.dispatch_call, body["answersMax"])
+            self._decoupled = DecoupledService(self._instance, reader, self.dispatch_call, body["unreadResponsesMax"])
         # Objects created during the load live as long as the model. Excluding them from garbage collection avoids writing to their memory
         # pages.
         gc.collect()
@@ -306,9 +308,9 @@ class Worker:
     # Execution of batches.
 
     def _on_execute(self, frame: memoryview) -> None:
-        began = _now()
+        begin_ns = _now()
         count, execution_id, next_is_near = wire.HEADER.unpack_from(frame, 0)[2:]
-        if self._given_up and len(self._given_up.get(execution_id, ())) == count:
+        if self._cancelled and len(self._cancelled.get(execution_id, ())) == count:
             self._skip(execution_id, frame)
             return
         self.channel.next_is_near = next_is_near != 0
@@ -344,17 +346,17 @@ class Worker:
                 calls = self._calls
                 if calls is not None:
                     lent = lent + calls.loans_of(execution_id)
-                placed = self._outputs.answers(execution_id, requests, responses, spaces, lent)
+                encoded = self._outputs.encode(execution_id, requests, responses, spaces, lent)
                 if calls is not None:
-                    calls.pin(placed)
+                    calls.pin(encoded)
                 # The model's objects are deleted first, so that the RESULT frame also releases their blocks.
                 responses = requests = lent = None
                 released = self.channel.take_released()
                 if calls is not None:
                     released = released + calls.take_released()
-                answers = self._outputs.settled(execution_id, placed, spaces, released)
-                durations = (opened - began, executed - opened, _now() - executed)
-                data = wire.encode_result(execution_id, released, answers, durations)
+                final_records = self._outputs.settled(execution_id, encoded, spaces, released)
+                durations = (opened - begin_ns, executed - opened, _now() - executed)
+                data = wire.encode_result(execution_id, released, final_records, durations)
                 what = "the responses' parameters and small tensors have %d bytes"
                 check_limit(what, len(data), wire.FRAME_BYTES_MAX)
             except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
@@ -367,18 +369,18 @@ class Worker:
             batch_responses.close(late, message)
             responses = requests = lent = late = None
             released = released + self.channel.take_released()
-            durations = (opened - began, executed - opened, 0)
+            durations = (opened - begin_ns, executed - opened, 0)
             data = wire.encode_batch_failure(execution_id, released, message, durations, status)
         self.channel.send(data)
         if self._calls is not None:
             self._calls.settled()
         if late:
-            self._answer_later(execution_id, late)
+            self._respond_later(execution_id, late)
             late = None
         if executed - opened > _SLOW_NS:
-            self._find_given_up()
+            self._find_cancelled()
 
-    def _answer_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
+    def _respond_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
         """Records that the RESULT frame was sent."""
         if self._late is None:
             from .late_responses import LateResponses
@@ -386,16 +388,16 @@ class Worker:
             with self._making_calls:
                 self._late = LateResponses(self._instance, self._shared_reader())
             self._stop_reading()
-        self._find_given_up()
-        self._late.take_over(replies, self._given_up.get(execution_id, ()))
+        self._find_cancelled()
+        self._late.take_over(replies, self._cancelled.get(execution_id, ()))
 
     def _skip(self, execution_id: int, frame: memoryview) -> None:
         """Sends the result of a cancelled execution, whose lent blocks were not used."""
-        del self._given_up[execution_id]
+        del self._cancelled[execution_id]
         released = [lent_id for lent_id, _, _, _ in wire.decode_execute(frame)[0]] + self.channel.take_released()
         self.channel.send(wire.encode_batch_failure(execution_id, released, "cancelled", (0, 0, 0)))
 
-    def _find_given_up(self) -> None:
+    def _find_cancelled(self) -> None:
         """Records which requests of this execution and of later ones were cancelled."""
         if self._reader is None:
             arrived = self.channel.look()
@@ -403,28 +405,28 @@ class Worker:
             self._reader.poll()
             arrived = []
         headers = [wire.HEADER.unpack_from(frame, 0) for frame in list(self._waiting)] + arrived
-        for _, kind, _, execution_id, place in headers:
+        for _, kind, _, execution_id, request_index in headers:
             if kind == wire.CANCEL:
-                self._given_up.setdefault(execution_id, set()).add(place)
+                self._cancelled.setdefault(execution_id, set()).add(request_index)
 
-    def is_request_cancelled(self, execution_id: int, place: int) -> bool:
+    def is_request_cancelled(self, execution_id: int, request_index: int) -> bool:
         """Returns whether a request was cancelled; see `current_worker.is_request_cancelled`.
 
         While no code of the model runs, the socket is not polled.
         """
         if self._decoupled is not None:
-            return self._decoupled.is_request_cancelled(execution_id, place)
+            return self._decoupled.is_request_cancelled(execution_id, request_index)
         if self._reader is not None:
-            self._find_given_up()
+            self._find_cancelled()
         elif self.channel.reading.acquire(False):
             try:
-                self._find_given_up()
+                self._find_cancelled()
             finally:
                 self.channel.reading.release()
             if self._reader is not None:
                 self._reader.hand_over()
-        is_open = self._late is not None and self._late.is_request_cancelled((execution_id, place))
-        return is_open or place in self._given_up.get(execution_id, ())
+        is_open = self._late is not None and self._late.is_request_cancelled((execution_id, request_index))
+        return is_open or request_index in self._cancelled.get(execution_id, ())
 
     def _call(self, requests: list[InferenceRequest]) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
         try:
@@ -443,7 +445,7 @@ class Worker:
             self._coroutines = CoroutineLoop()
         return self._coroutines.result_of(coroutine, self._executing)
 
-    def _ask_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
+    def _request_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
         """Returns blocks for outputs of these sizes: [(lent_id, offset, size)]. Other frames that arrive meanwhile are kept for later."""
         self._space = None
         self.channel.send(wire.encode_space_request(execution_id, sizes))

@@ -33,7 +33,7 @@ _BEFORE = thread_pools.limit()
 import numpy as np  # noqa: E402
 import triton_python_backend_utils  # noqa: E402, F401
 
-from . import fork_hooks, heap, rehearsal, wire, worker  # noqa: E402
+from . import fork_hooks, heap, warm_up, wire, worker  # noqa: E402
 
 # The descriptors are the socket, the lifeline, the output and the arena. The descriptor of the model's file may follow.
 _DESCRIPTORS_PER_FORK = 4
@@ -68,14 +68,14 @@ def _confinement() -> tuple[Confinement | None, str | None]:
         return None, str(error)
 
 
-def _tenancy(asked: str) -> tuple[Tenancy | None, dict[str, object] | None]:
+def _tenancy(options: str) -> tuple[Tenancy | None, dict[str, object] | None]:
     """Returns the tenancy for workers of tenants, and the properties of this machine."""
-    if asked == "":
+    if options == "":
         return None, None
     from . import tenant
 
-    asked = json.loads(asked)
-    return tenant.Tenancy(asked.pop("cgroups")), tenant.facts(**asked)
+    options = json.loads(options)
+    return tenant.Tenancy(options.pop("cgroups")), tenant.facts(**options)
 
 
 class Zygote:
@@ -147,23 +147,23 @@ class Zygote:
         Returns the pid of the worker, whose parent is then the server. Raises OSError when the system rejects the fork. The worker reports
         its pid from its own process group, because the end of the zygote ends the zygote's group.
         """
-        told, tell = os.pipe()
+        reader, writer = os.pipe()
         middle = os.fork()
         if middle == 0:
             try:
                 if os.fork() == 0:
-                    self._begin_worker(descriptors, (told, tell), plan)
+                    self._begin_worker(descriptors, (reader, writer), plan)
             except OSError as error:
-                os.write(tell, _LENGTH.pack(-(error.errno or 1)))
+                os.write(writer, _LENGTH.pack(-(error.errno or 1)))
             finally:
                 os._exit(0)
-        os.close(tell)
-        answer = os.read(told, _LENGTH.size)
-        os.close(told)
+        os.close(writer)
+        packed_pid = os.read(reader, _LENGTH.size)
+        os.close(reader)
         os.waitpid(middle, 0)
-        if len(answer) != _LENGTH.size:
+        if len(packed_pid) != _LENGTH.size:
             raise OSError("the worker died before it began")
-        (pid,) = _LENGTH.unpack(answer)
+        (pid,) = _LENGTH.unpack(packed_pid)
         if pid < 0:
             raise OSError(-pid, os.strerror(-pid))
         return pid
@@ -245,9 +245,9 @@ def main() -> None:
         "unconfined": unconfined,
         "machine": machine,
     }
-    rehearsal.rehearse()
+    warm_up.warm_up()
     gc.collect()
-    _filler = rehearsal.fill_holes()
+    _filler = warm_up.fill_holes()
     gc.freeze()
     heap.fill_holes()
     control.sendall(wire.frame(wire.ZYGOTE_READY, json.dumps(ready).encode("utf-8")))

@@ -8,14 +8,14 @@ const a = { name: "a" };
 const b = { name: "b" };
 const execution = (
   owner: { name: string },
-  { holdsInstance = true, answers = [] as readonly RequestCaller[] } = {},
+  { holdsInstance = true, callers = [] as readonly RequestCaller[] } = {},
 ): CallingExecution => ({
   owner,
   modelName: owner.name,
   depth: 1,
   deadlineNs: Number.POSITIVE_INFINITY,
   executionMsMax: null,
-  answers: new Set(answers),
+  callers: new Set(callers),
   holdsInstance,
 });
 const call = (by: CallingExecution, target: { name: string }, more: Partial<NestedCall> = {}): NestedCall => ({
@@ -36,7 +36,7 @@ test("a model with one instance that calls itself waits for itself", () => {
 
 test("in the circle a calls b calls a, the execution of b waits for itself", () => {
   const first = call(execution(a), b, { isQueued: false });
-  const second = call(execution(b, { answers: [first.caller] }), a);
+  const second = call(execution(b, { callers: [first.caller] }), a);
   assert.deepEqual(findDeadlock([first, second]), [first, second]);
   // The call was sent to b's worker early and waits there for another execution, which it is not part of.
   const other = call(execution(b), a);

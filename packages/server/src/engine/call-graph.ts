@@ -40,7 +40,7 @@ function waitsFor(
   { caller, instanceCount, isQueued, isStreamed }: NestedCall,
   stuck: readonly CallingExecution[],
 ): boolean {
-  if (stuck.some(({ answers }) => answers.has(caller))) return true;
+  if (stuck.some(({ callers }) => callers.has(caller))) return true;
   return stuck.length >= instanceCount && (isQueued || !isStreamed);
 }
 

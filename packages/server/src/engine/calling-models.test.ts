@@ -61,7 +61,7 @@ class CallingBackend implements Backend {
       depth,
       deadlineNs,
       executionMsMax,
-      answers: new Set(caller === null ? [] : [caller]),
+      callers: new Set(caller === null ? [] : [caller]),
       holdsInstance: true,
     };
   }

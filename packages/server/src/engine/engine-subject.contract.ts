@@ -91,18 +91,18 @@ function outcomeOf(request: InferenceRequest, config: ModelConfig, arena: Arena)
 
 /** Sends the responses in a later event loop tick, as a worker process does. */
 function count(batch: readonly InferenceRequest[], config: ModelConfig, arena: Arena) {
-  const outcomes = batch.map(({ inputs, answers }) => new DeferredResponses(send(inputs, answers)));
+  const outcomes = batch.map(({ inputs, responseSink }) => new DeferredResponses(send(inputs, responseSink)));
   return { outcomes };
 
-  async function send(inputs: readonly Tensor[], answers: ResponseSink | undefined): Promise<null> {
+  async function send(inputs: readonly Tensor[], responseSink: ResponseSink | undefined): Promise<null> {
     const values = new Int32Array(inputs[0]!.data.slice().buffer);
     for (const value of values) {
       await new Promise((resolve) => setImmediate(resolve));
       const data = new Uint8Array(Int32Array.of(value).buffer);
       const output: Tensor = { name: "Y", datatype: "INT32", shape: [1], ...placed(arena, data) };
-      answers?.respond(answer(config, [output]), false, () => {});
+      responseSink?.respond(answer(config, [output]), false, () => {});
     }
-    answers?.respond(null, true, () => {});
+    responseSink?.respond(null, true, () => {});
     return null;
   }
 }

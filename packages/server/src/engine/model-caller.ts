@@ -68,7 +68,7 @@ export class ModelCaller implements BlsClient {
     using _held = serving.lease();
     const refused = (error: InferenceError) => callFailure(call, error);
     const record = newRecord(request.receivedNs);
-    if (serving.config.decoupled) return await serving.submit({ ...request, answers: sink }, record, refused);
+    if (serving.config.decoupled) return await serving.submit({ ...request, responseSink: sink }, record, refused);
     const outcome = await serving
       .submit(request, record, refused)
       .catch((error: unknown) => InferenceError.from(error));

@@ -38,7 +38,7 @@ export class ModelLease implements ServedModel {
   }
 
   stream(request: InferenceRequest, sink: ResponseSink): Promise<void> {
-    return this.#serving.submit({ ...request, answers: sink }, newRecord(request.receivedNs));
+    return this.#serving.submit({ ...request, responseSink: sink }, newRecord(request.receivedNs));
   }
 
   [Symbol.dispose](): void {

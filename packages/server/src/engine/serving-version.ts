@@ -109,14 +109,14 @@ export class ServingVersion implements AsyncDisposable {
 
   async #stream(request: StreamedRequest, record: RequestRecord, refused: MapError): Promise<void> {
     const reshape = this.#reshapes ? (response: InferenceResponse) => this.#reshapeOutputs(response) : null;
-    const answers = new ResponseStream(request.answers, reshape);
+    const responses = new ResponseStream(request.responseSink, reshape);
     try {
       const refusal = this.#refusalOf(request, record);
       if (refusal !== null) throw refused(refusal);
-      await this.#schedule({ ...request, answers }, record);
-      answers.end(null);
+      await this.#schedule({ ...request, responseSink: responses }, record);
+      responses.end(null);
     } catch (error) {
-      answers.end(InferenceError.from(error));
+      responses.end(InferenceError.from(error));
     }
   }
 
@@ -126,7 +126,7 @@ export class ServingVersion implements AsyncDisposable {
    */
   #refusalOf(request: InferenceRequest, record: RequestRecord): InferenceError | null {
     try {
-      if (this.config.decoupled && request.answers === undefined) throw this.#isDecoupled();
+      if (this.config.decoupled && request.responseSink === undefined) throw this.#isDecoupled();
       record.batchSize = checkRequest(request, this.facts);
       return null;
     } catch (error) {
@@ -162,7 +162,7 @@ export class ServingVersion implements AsyncDisposable {
       },
       target: this.#owner,
       targetName: this.facts.name,
-      isStreamed: request.answers !== undefined,
+      isStreamed: request.responseSink !== undefined,
       get isQueued() {
         return record.startedNs === 0;
       },
@@ -180,7 +180,7 @@ export class ServingVersion implements AsyncDisposable {
     try {
       const settlement = await this.#scheduler.infer(toBackend, record, () => releaseTensors(request.inputs));
       this.#observer.succeeded(record, this.#clock.monotonicNs(), this.#clock.epochMs());
-      assert(settlement !== "sent" || request.answers !== undefined, "a request without a sink has a response");
+      assert(settlement !== "sent" || request.responseSink !== undefined, "a request without a sink has a response");
       return this.#reshapes && settlement !== "sent" ? this.#reshapeOutputs(settlement) : settlement;
     } catch (thrown) {
       const error = InferenceError.from(thrown);

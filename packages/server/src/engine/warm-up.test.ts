@@ -38,15 +38,15 @@ async function orderFor(
   };
 }
 
-function modelOf(...answers: ((batch: readonly InferenceRequest[]) => Promise<readonly Outcome[]>)[]) {
+function modelOf(...executions: ((batch: readonly InferenceRequest[]) => Promise<readonly Outcome[]>)[]) {
   const givenUp: InferenceRequest[] = [];
-  const instances = answers.map((answer, index): Instance => ({
+  const instances = executions.map((run, index): Instance => ({
     name: `m_${index}`,
     executionsMax: 1,
     supervision: null,
     abandonRequest: (request) => givenUp.push(request),
     execute: async (batch) => ({
-      outcomes: await answer(batch),
+      outcomes: await run(batch),
       computeInputNs: 1,
       computeInferNs: 2,
       computeOutputNs: 3,

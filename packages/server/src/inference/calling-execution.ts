@@ -18,7 +18,7 @@ export interface CallingExecution {
   /** The largest `executionMsMax` of the execution's requests; null when one of them has none. */
   readonly executionMsMax: number | null;
   /** The calls by other models that this execution serves. */
-  readonly answers: ReadonlySet<RequestCaller>;
+  readonly callers: ReadonlySet<RequestCaller>;
   /** False when its instance is already free for another execution. */
   readonly holdsInstance: boolean;
 }

@@ -60,14 +60,14 @@ export interface InferenceRequest extends RequestHead {
   /** Aborts when no caller waits for the response any more. Null for warm-ups and tests, whose caller always waits. */
   readonly signal: AbortSignal | null;
   /** The receiver of a decoupled model's responses; absent for other models, whose only response is the outcome. */
-  readonly answers?: ResponseSink;
+  readonly responseSink?: ResponseSink;
 }
 
 /** A request whose responses go to a sink. */
-export type StreamedRequest = InferenceRequest & { readonly answers: ResponseSink };
+export type StreamedRequest = InferenceRequest & { readonly responseSink: ResponseSink };
 
 export function hasResponseSink(request: InferenceRequest): request is StreamedRequest {
-  return request.answers !== undefined;
+  return request.responseSink !== undefined;
 }
 
 /** Creates a request from the given fields and defaults. The fields are assigned one by one, because spreading `given` takes 0.3 us. */
@@ -91,7 +91,7 @@ export function newInferenceRequest(
     caller: given.caller ?? null,
     signal: given.signal ?? null,
   };
-  return given.answers === undefined ? request : { ...request, answers: given.answers };
+  return given.responseSink === undefined ? request : { ...request, responseSink: given.responseSink };
 }
 
 /**

@@ -109,7 +109,7 @@ export class HandSteps implements StepModels {
         return turn();
       }
       isOver = isFinal;
-      request.answers.respond(outcome, isFinal, taken);
+      request.responseSink.respond(outcome, isFinal, taken);
       return turn();
     };
     const release = () => {

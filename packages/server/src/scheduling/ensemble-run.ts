@@ -187,10 +187,10 @@ export class EnsembleRun implements FrameRun {
   }
 
   async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
-    const answers: ResponseSink = {
+    const responseSink: ResponseSink = {
       respond: (outcome, isFinal, taken) => this.#onAnswer(frame, step, { outcome, isFinal, taken }),
     };
-    const request = Object.assign(this.#stepRequest(frame, step), { answers });
+    const request = Object.assign(this.#stepRequest(frame, step), { responseSink });
     const record = newRecord(request.receivedNs);
     await this.#shared.models.stream(step.index, request, record);
     this.#addTimes(record);
@@ -263,7 +263,7 @@ export class EnsembleRun implements FrameRun {
   #advance(frame: EnsembleFrame): void {
     if (frame.openCount > 0 || this.#state !== "running") return;
     if (frame.level < this.plan.outputLevel) return this.#close(frame);
-    if (this.#request.answers === undefined) return this.#finish(frame);
+    if (this.#request.responseSink === undefined) return this.#finish(frame);
     (this.#completeFrames ??= []).push(frame);
     this.#sendComplete();
   }
@@ -299,7 +299,7 @@ export class EnsembleRun implements FrameRun {
     frame.holdCredit();
     this.#untakenCount++;
     this.#isFinalGiven = isLast(frame);
-    this.#request.answers?.respond(this.#response(frame), this.#isFinalGiven, () => this.#onTaken(frame));
+    this.#request.responseSink?.respond(this.#response(frame), this.#isFinalGiven, () => this.#onTaken(frame));
   }
 
   #onTaken(frame: EnsembleFrame): void {
@@ -314,7 +314,7 @@ export class EnsembleRun implements FrameRun {
    */
   #endResponses(): void {
     this.#state = "answered";
-    if (!this.#isFinalGiven) this.#request.answers?.respond(null, true, () => {});
+    if (!this.#isFinalGiven) this.#request.responseSink?.respond(null, true, () => {});
     this.#endIfIdle();
   }
 

@@ -94,7 +94,7 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
         depth: 1,
         deadlineNs: 1_000_007_000,
         executionMsMax: null,
-        answers: new Set<never>(),
+        callers: new Set<never>(),
         holdsInstance: true,
       },
     },
@@ -316,7 +316,7 @@ test("property: over random graphs, failures and cancellations nothing is leaked
         hand.ignoresSignal = ignoresSignal;
         const controllers = [new AbortController(), new AbortController()];
         let released = 0;
-        const answers: InferenceResponse[] = [];
+        const responses: InferenceResponse[] = [];
         let settledCount = 0;
         for (const [index, { signal }] of controllers.entries()) {
           const block = hand.memory.block();
@@ -326,7 +326,7 @@ test("property: over random graphs, failures and cancellations nothing is leaked
             block.release();
           })
             .then(
-              (answer) => answers.push(answer),
+              (response) => responses.push(response),
               () => {},
             )
             .finally(() => settledCount++);
@@ -346,7 +346,7 @@ test("property: over random graphs, failures and cancellations nothing is leaked
         while (hand.open.size > 0) await [...hand.open.values()][0]?.end();
         await closed;
         await turn();
-        for (const answer of answers) releaseTensors(answer.outputs);
+        for (const response of responses) releaseTensors(response.outputs);
         assert.deepEqual([settledCount, released, hand.memory.live, hand.memory.faults], [2, 2, 0, []]);
         assert.equal(scheduler.pendingCount, 0);
       },

@@ -23,7 +23,7 @@ class Reader {
     this.#names = (outcome) =>
       outcome instanceof InferenceError ? outcome.message : outcome.outputs.map(({ name }) => name).join() || "empty";
     const block = hand.memory.block();
-    const answers = {
+    const responseSink = {
       respond: (outcome: Outcome | null, isFinal: boolean, taken: () => void) => {
         this.seen.push(`${outcome === null ? "nothing" : this.#names(outcome)}${isFinal ? ", final" : ""}`);
         if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
@@ -31,7 +31,7 @@ class Reader {
         else this.untaken.push(taken);
       },
     };
-    const request = { inputs: [tensorOf("I", [1], block)], signal: this.controller.signal, answers, ...more };
+    const request = { inputs: [tensorOf("I", [1], block)], signal: this.controller.signal, responseSink, ...more };
     scheduler
       .infer(requestOf("r", request), this.record, () => {
         this.releaseCount++;
@@ -123,7 +123,7 @@ test("responses that derive from the same response are joined, in whatever order
   const [earlyC, lateC] = running("c");
   await lateB?.end();
   await earlyC?.end();
-  assert.deepEqual(running("d"), [], "halves of two answers were joined");
+  assert.deepEqual(running("d"), [], "halves of two responses were joined");
   await lateC?.end();
   assert.equal(running("d").length, 1);
   await running("d")[0]?.end();

@@ -60,7 +60,7 @@ export class InstancePool {
   #turn = 0;
   #executingCount = 0;
   /** Responses still to come, of requests that their instances have released; null for those that no request receives. */
-  readonly #answering = new Map<DeferredResponses, QueuedRequest | null>();
+  readonly #responding = new Map<DeferredResponses, QueuedRequest | null>();
 
   constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
     this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
@@ -71,12 +71,12 @@ export class InstancePool {
 
   /** True if nothing executes and no responses are pending. */
   get isIdle(): boolean {
-    return this.#executingCount === 0 && this.#answering.size === 0;
+    return this.#executingCount === 0 && this.#responding.size === 0;
   }
 
   /** Number of requests that their instances have released, with responses still to come. */
   get answeringCount(): number {
-    return this.#answering.size;
+    return this.#responding.size;
   }
 
   /** Number of requests that wait at an instance behind its current batch and were not abandoned. */
@@ -145,7 +145,7 @@ export class InstancePool {
   abandon(error: InferenceError): void {
     for (const { batches } of this.#slots)
       for (const batch of batches) for (const request of batch) request.abandon(error);
-    for (const request of this.#answering.values()) request?.abandon(error);
+    for (const request of this.#responding.values()) request?.abandon(error);
   }
 
   #handBack(batch: readonly QueuedRequest[]): void {
@@ -198,17 +198,17 @@ export class InstancePool {
         record.countsExecution = isExecuted && !counted;
         counted ||= isExecuted;
       }
-      if (outcome instanceof DeferredResponses) void this.#answered(outcome, request);
+      if (outcome instanceof DeferredResponses) void this.#waitForResponses(outcome, request);
       else this.#end(request, outcome);
     }
   }
 
   /** Settles the request with the last of its responses; without a request, releases it. */
-  async #answered(answers: DeferredResponses, request: QueuedRequest | null): Promise<void> {
+  async #waitForResponses(responses: DeferredResponses, request: QueuedRequest | null): Promise<void> {
     request?.releaseInputs();
-    this.#answering.set(answers, request);
-    const last = await answers.ended;
-    this.#answering.delete(answers);
+    this.#responding.set(responses, request);
+    const last = await responses.ended;
+    this.#responding.delete(responses);
     if (request !== null) this.#events.settle(request, last ?? "sent");
     else if (last !== null && !(last instanceof InferenceError)) releaseResponse(last);
     if (this.isIdle) this.#events.idle();
@@ -218,7 +218,7 @@ export class InstancePool {
   #wrongCount(execution: Execution, requestCount: number): InferenceError {
     const got = execution.outcomes.length;
     for (const outcome of execution.outcomes) {
-      if (outcome instanceof DeferredResponses) void this.#answered(outcome, null);
+      if (outcome instanceof DeferredResponses) void this.#waitForResponses(outcome, null);
       else if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
     }
     return new InferenceError("INTERNAL", `the backend gave ${got} responses for a batch of ${requestCount} requests`);

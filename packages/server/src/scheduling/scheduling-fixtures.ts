@@ -190,7 +190,7 @@ export async function inferOne(
   ...request: Parameters<Scheduler["infer"]>
 ): Promise<InferenceResponse> {
   const settlement = await scheduler.infer(...request);
-  if (settlement === "sent") throw new Error("the answers went to a sink");
+  if (settlement === "sent") throw new Error("the responses went to a sink");
   return settlement;
 }
 

@@ -36,14 +36,14 @@ class TritonPythonModel:
 
         inputs are its external sources, outputs are identified by their position. Samples of a batch may have different shapes.
         """
-        wanted = config.as_dict()
+        config_dict = config.as_dict()
         directory = pb_utils.get_model_dir()
-        plugins.reject_model_plugins(wanted)
+        plugins.reject_model_plugins(config_dict)
         # The GPU of an instance is not known yet. It does not affect inputs and outputs.
-        on_gpu = any(one.get("kind") == "KIND_GPU" for one in wanted.get("instance_group", ()))
-        definition = files.load(directory, wanted.get("default_model_filename", ""), 0 if on_gpu else None)
+        on_gpu = any(one.get("kind") == "KIND_GPU" for one in config_dict.get("instance_group", ()))
+        definition = files.load(directory, config_dict.get("default_model_filename", ""), 0 if on_gpu else None)
         batched = not configuration.disables_batching(os.path.dirname(directory))
-        configuration.complete(wanted, definition, batched=batched)
+        configuration.complete(config_dict, definition, batched=batched)
         return config
 
     def initialize(self, args: dict[str, str]) -> None:
@@ -66,12 +66,12 @@ class TritonPythonModel:
         if not 1 <= self._batch_size <= _BATCH_SIZE_MAX:
             raise ModelError("a batch size of %d is not from 1 to %d" % (self._batch_size, _BATCH_SIZE_MAX))
         try:
-            self._pipeline = self._built()
+            self._pipeline = self._build_pipeline()
         except _RUN_ERRORS as error:
             raise ModelError("Error while instantiating DALI pipeline: %s" % error) from error
-        self._at_end = None if self._video is None else self._told_without_data()
+        self._at_end = None if self._video is None else self._error_without_data()
 
-    def _built(self) -> Pipeline:
+    def _build_pipeline(self) -> Pipeline:
         """Returns a pipeline that runs one batch at a time, without prefetching."""
         return Pipeline.deserialize(
             self._serialized,
@@ -82,13 +82,13 @@ class TritonPythonModel:
             exec_async=False,
         )
 
-    def _told_without_data(self) -> str:
+    def _error_without_data(self) -> str:
         """Returns the error text of a run without data.
 
         The end of a video is recognized by this text, because a pipeline reports it in no other way.
         """
         try:
-            self._built().run()
+            self._build_pipeline().run()
         except _RUN_ERRORS as error:
             return _encountered(error)
         raise ModelError("the pipeline runs without a video, so it would never end")
@@ -96,12 +96,12 @@ class TritonPythonModel:
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse] | None:
         """Runs the whole batch at once; a model without batching gets its requests one by one."""
         if not self._decoupled:
-            return self._answers(requests)
+            return self._run_batch(requests)
         if self._video is not None:
             for request in requests:
                 self._stream(request)
         else:
-            for request, response in zip(requests, self._answers(requests)):
+            for request, response in zip(requests, self._run_batch(requests)):
                 request.get_response_sender().send(response, flags=_FINAL)
         return None
 
@@ -114,7 +114,7 @@ class TritonPythonModel:
             (column,), count = samples.to_inputs(request, self._input_names)
             if count != 1:
                 raise samples.InvalidRequest("input '%s' is one video, and not %d" % (self._video, count))
-            pipeline = self._built()
+            pipeline = self._build_pipeline()
             pipeline.feed_input(self._video, column)
         except (samples.InvalidRequest, *_RUN_ERRORS) as error:
             return sender.send(_failed("DALI Backend error: %s" % error), flags=_FINAL)
@@ -130,59 +130,59 @@ class TritonPythonModel:
                 samples.to_outputs(name, one, [len(one)], split=name in self._split, keep=False)
                 for name, one in zip(self._output_names, given)
             ]
-            sender.send(_answer(self._output_names, columns, 0))
+            sender.send(_response(self._output_names, columns, 0))
             has_begun = True
         return sender.send(flags=_FINAL)
 
-    def _answers(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
+    def _run_batch(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         responses = [None] * len(requests)
-        taken = []
-        for place, request in enumerate(requests):
+        valid = []
+        for index, request in enumerate(requests):
             try:
-                taken.append((place, *samples.to_inputs(request, self._input_names)))
+                valid.append((index, *samples.to_inputs(request, self._input_names)))
             except samples.InvalidRequest as error:
-                responses[place] = _failed("DALI Backend error: %s" % error)
-        if self._batched and len(taken) > 1:
+                responses[index] = _failed("DALI Backend error: %s" % error)
+        if self._batched and len(valid) > 1:
             try:
-                self._run(taken, responses, keep=False)
+                self._run(valid, responses, keep=False)
             except _RUN_ERRORS as error:
                 # A sample that cannot be decoded fails the run of all requests. Each request is then run alone, so that only the invalid
                 # one fails.
                 pb_utils.Logger.log_verbose(
-                    "a batch of %d requests failed, and is run one by one: %s" % (len(taken), error)
+                    "a batch of %d requests failed, and is run one by one: %s" % (len(valid), error)
                 )
             else:
                 return responses
-        for one in taken:
+        for one in valid:
             try:
-                self._run([one], responses, keep=len(taken) > 1)
+                self._run([one], responses, keep=len(valid) > 1)
             except _RUN_ERRORS as error:
                 responses[one[0]] = _failed("Runtime error: %s" % error)
         return responses
 
-    def _run(self, taken: Sequence[tuple[int, Any, int]], responses: list[Any], *, keep: bool) -> None:
+    def _run(self, valid: Sequence[tuple[int, Any, int]], responses: list[Any], *, keep: bool) -> None:
         """Runs the requests and sends their responses.
 
         After an exception of DALI the pipeline is unusable, so it is built again before the exception is raised.
         """
-        rows = [count for _, _, count in taken]
+        rows = [count for _, _, count in valid]
         try:
-            for place, name in enumerate(self._input_names):
-                self._pipeline.feed_input(name, samples.joined([columns[place] for _, columns, _ in taken]))
+            for position, name in enumerate(self._input_names):
+                self._pipeline.feed_input(name, samples.joined([columns[position] for _, columns, _ in valid]))
             # Outputs on a GPU are copied to main memory; other outputs are not copied.
             given = [one.as_cpu() for one in self._pipeline.run()]
         except _RUN_ERRORS:
-            self._pipeline = self._built()
+            self._pipeline = self._build_pipeline()
             raise
         columns = [
             samples.to_outputs(name, one, rows, split=name in self._split, keep=keep) if len(one) == sum(rows) else None
             for name, one in zip(self._output_names, given)
         ]
-        for index, (place, _, _) in enumerate(taken):
-            responses[place] = _answer(self._output_names, columns, index)
+        for row, (index, _, _) in enumerate(valid):
+            responses[index] = _response(self._output_names, columns, row)
 
 
-def _answer(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index: int) -> InferenceResponse:
+def _response(names: Sequence[str], columns: Sequence[Sequence[Any] | None], index: int) -> InferenceResponse:
     tensors = []
     for name, column in zip(names, columns):
         if column is None:

@@ -38,7 +38,7 @@ def load_into_session(
     loader = _Loader(directory, message)
     graph = loader.get_meta_graph_def_from_tags(tags).graph_def
     # XLA does not support moved constants.
-    constants = None if stay_in_graph or _asks_for_xla(graph) else Constants(graph)
+    constants = None if stay_in_graph or _requests_xla(graph) else Constants(graph)
     with session.graph.as_default():
         saver, _ = loader.load_graph(session.graph, tags, clear_devices=True)
         loader.restore_variables(session, saver)
@@ -46,7 +46,7 @@ def load_into_session(
     return constants
 
 
-def _asks_for_xla(graph: GraphDef) -> bool:
+def _requests_xla(graph: GraphDef) -> bool:
     """Returns whether the graph requires XLA for a part of it, regardless of the session."""
     parts = (*graph.library.function, *all_nodes(graph))
     return any(name.startswith("_Xla") and value.b for part in parts for name, value in part.attr.items())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import examples, json_answer, predict
+from . import examples, json_response, predict
 from .errors import ServingError
 
 if TYPE_CHECKING:
@@ -56,43 +56,43 @@ class Call:
 
     def run(self) -> bytes:
         """Runs the call alone and returns its JSON response. Raises ServingError."""
-        return self.answer(self.servable.run(self.signature_name, self.feeds))
+        return self.encode(self.servable.run(self.signature_name, self.feeds))
 
-    def answer(self, outputs: dict[str, np.ndarray]) -> bytes:
+    def encode(self, outputs: dict[str, np.ndarray]) -> bytes:
         """Returns the JSON response for the results. Raises ServingError."""
         if self._method == "classify":
-            return json_answer.classes(examples.classification_results(outputs, len(self.feeds[0])))
+            return json_response.classes(examples.classification_results(outputs, len(self.feeds[0])))
         if self._method == "regress":
-            return json_answer.regressions(examples.regression_results(outputs, len(self.feeds[0])))
-        return json_answer.rows(outputs) if self._in_rows else json_answer.columns(outputs)
+            return json_response.regressions(examples.regression_results(outputs, len(self.feeds[0])))
+        return json_response.rows(outputs) if self._in_rows else json_response.columns(outputs)
 
 
 def run_together(calls: Sequence[Call], rows_max: int) -> list[bytes | ServingError]:
     """Returns the response to each call. Calls with equal `kind` run together, with up to `rows_max` rows at a time."""
-    answers = [None] * len(calls)
+    results = [None] * len(calls)
     waiting = {}
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         rows = call.row_count
         if rows is None:
-            answers[place] = ServingError(
+            results[index] = ServingError(
                 "Batching Run() input tensors must have at least one dimension, and equal 0th-dimension size"
             )
             continue
         if rows > rows_max:
-            answers[place] = ServingError("Task size %d is larger than maximum input batch size %d" % (rows, rows_max))
+            results[index] = ServingError("Task size %d is larger than maximum input batch size %d" % (rows, rows_max))
             continue
         group = waiting.setdefault(call.kind(), [])
         if sum(calls[one].row_count for one in group) + rows > rows_max:
-            _run_group(calls, group, answers)
+            _run_group(calls, group, results)
             group.clear()
-        group.append(place)
+        group.append(index)
     for group in waiting.values():
-        _run_group(calls, group, answers)
-    return answers
+        _run_group(calls, group, results)
+    return results
 
 
-def _run_group(calls: Sequence[Call], group: Sequence[int], answers: list[bytes | ServingError | None]) -> None:
-    members = [calls[place] for place in group]
+def _run_group(calls: Sequence[Call], group: Sequence[int], results: list[bytes | ServingError | None]) -> None:
+    members = [calls[index] for index in group]
     if len(members) > 1:
         try:
             parts = _run_joined(members)
@@ -101,11 +101,11 @@ def _run_group(calls: Sequence[Call], group: Sequence[int], answers: list[bytes 
             parts = None
     else:
         parts = None
-    for index, place in enumerate(group):
+    for member, index in enumerate(group):
         try:
-            answers[place] = members[index].run() if parts is None else members[index].answer(parts[index])
+            results[index] = members[member].run() if parts is None else members[member].encode(parts[member])
         except ServingError as error:
-            answers[place] = error
+            results[index] = error
 
 
 def _run_joined(members: Sequence[Call]) -> list[dict[str, np.ndarray]]:

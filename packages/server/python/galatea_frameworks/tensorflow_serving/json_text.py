@@ -137,12 +137,12 @@ def _is_in_object(text: str, end: int) -> bool:
 
 def shown(value: Any) -> str:
     """Returns a value as an error quotes it. A long value is truncated."""
-    pieces = _Pieces()
-    _show(value, 0, pieces)
-    return "".join(pieces.texts)
+    parts = _LimitedText()
+    _show(value, 0, parts)
+    return "".join(parts.texts)
 
 
-class _Pieces:
+class _LimitedText:
     def __init__(self) -> None:
         self.texts = []
         self._length = 0
@@ -156,27 +156,27 @@ class _Pieces:
         return True
 
 
-def _show(value: Any, depth: int, pieces: _Pieces) -> bool:
+def _show(value: Any, depth: int, parts: _LimitedText) -> bool:
     if isinstance(value, list):
-        if not pieces.add("["):
+        if not parts.add("["):
             return False
         for index, one in enumerate(value):
-            if index > 0 and not pieces.add(", "):
+            if index > 0 and not parts.add(", "):
                 return False
-            if not _show(one, depth, pieces):
+            if not _show(one, depth, parts):
                 return False
-        return pieces.add("]")
+        return parts.add("]")
     if isinstance(value, dict):
-        if not pieces.add("{"):
+        if not parts.add("{"):
             return False
         inner = "\n" + _INDENT * (depth + 1)
         for index, (name, one) in enumerate(value.items()):
-            if not pieces.add(("," if index > 0 else "") + inner + json.dumps(name, ensure_ascii=False) + ": "):
+            if not parts.add(("," if index > 0 else "") + inner + json.dumps(name, ensure_ascii=False) + ": "):
                 return False
-            if not _show(one, depth + 1, pieces):
+            if not _show(one, depth + 1, parts):
                 return False
-        return pieces.add("\n" + _INDENT * depth + "}" if value else "}")
-    return pieces.add(json.dumps(value, ensure_ascii=False))
+        return parts.add("\n" + _INDENT * depth + "}" if value else "}")
+    return parts.add(json.dumps(value, ensure_ascii=False))
 
 
 def type_name(value: Any) -> str:

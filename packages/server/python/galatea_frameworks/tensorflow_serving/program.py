@@ -19,7 +19,7 @@ from .serving_request import RequestBody, ScriptedRequest, ServingRequest
 if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse
 
-    from .answer import ServingResponse
+    from .serving_response import ServingResponse
 
 # Tensor names, the same as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
@@ -38,48 +38,50 @@ class ServingProgram:
     def initialize(self, args: dict[str, str]) -> None:
         """Loads all models and versions of the archive."""
         root = args["model_repository"]
-        said = {key: value["string_value"] for key, value in json.loads(args["model_config"])["parameters"].items()}
-        self._rows_max = int(said["rows_max"])
+        parameters = {
+            key: value["string_value"] for key, value in json.loads(args["model_config"])["parameters"].items()
+        }
+        self._rows_max = int(parameters["rows_max"])
         script = os.path.join(root, "code", "inference.py")
         has_script = os.path.isfile(script)
         if not has_script:
             # Before TensorFlow starts a thread, because the rules apply to the calling thread and its later ones.
             reading_only.enter(root)
-        threads = int(said["intra_threads"]), int(said["inter_threads"])
-        served_name = args["model_name"] if said["is_multi_model"] == "true" else None
-        self._models = Models(root, said["default_model"], served_name, threads)
+        threads = int(parameters["intra_threads"]), int(parameters["inter_threads"])
+        served_name = args["model_name"] if parameters["is_multi_model"] == "true" else None
+        self._models = Models(root, parameters["default_model"], served_name, threads)
         self._runs_to_trim = _RUNS_TO_TRIM
         self._script = None
         if has_script:
-            Context.timeout = int(said["wait_seconds"])
+            Context.timeout = int(parameters["wait_seconds"])
             self._rest = _listen(self._models)
-            self._script = Script(script, said["packages_dir"])
+            self._script = Script(script, parameters["packages_dir"])
         heap.trim()
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Executes requests. If batching is enabled, compatible ones run together."""
-        asked = [self._asked(request) for request in requests]
+        pending = [self._parse(request) for request in requests]
         if self._rows_max > 0:
-            waiting = [one for one in asked if one.call is not None]
-            answers = run_together([one.call for one in waiting], self._rows_max)
-            for one, answer in zip(waiting, answers):
-                one.settle(answer)
+            waiting = [one for one in pending if one.call is not None]
+            results = run_together([one.call for one in waiting], self._rows_max)
+            for one, response in zip(waiting, results):
+                one.set_result(response)
         else:
-            for one in asked:
+            for one in pending:
                 one.run()
         if self._runs_to_trim > 0:
             self._runs_to_trim -= 1
             if self._runs_to_trim == 0:
                 heap.trim()
-        return [_response(one.answer) for one in asked]
+        return [_response(one.response) for one in pending]
 
-    def _asked(self, request: InferenceRequest) -> ServingRequest:
+    def _parse(self, request: InferenceRequest) -> ServingRequest:
         given = json.loads(request.parameters())
         body = request.inputs()[0].as_numpy().reshape(-1)[0]
-        said = RequestBody(body, *(given.get(name, "") for name in (_CONTENT_TYPE, _ACCEPT, _ATTRIBUTES)))
+        request_body = RequestBody(body, *(given.get(name, "") for name in (_CONTENT_TYPE, _ACCEPT, _ATTRIBUTES)))
         if self._script is None:
-            return ServingRequest(said, self._models)
-        return ScriptedRequest(said, self._models, self._script, self._rest)
+            return ServingRequest(request_body, self._models)
+        return ScriptedRequest(request_body, self._models, self._script, self._rest)
 
 
 def _listen(models: Models) -> str:
@@ -94,8 +96,8 @@ def _listen(models: Models) -> str:
         return "http://localhost:0"
 
 
-def _response(answer: ServingResponse) -> InferenceResponse:
+def _response(response: ServingResponse) -> InferenceResponse:
     body = np.empty((1,), np.object_)
-    body[0] = answer.body
-    parameters = {_STATUS: answer.status, _CONTENT_TYPE: answer.content_type}
+    body[0] = response.body
+    parameters = {_STATUS: response.status, _CONTENT_TYPE: response.content_type}
     return pb_utils.InferenceResponse([pb_utils.Tensor(_OUTPUT, body)], parameters=parameters)

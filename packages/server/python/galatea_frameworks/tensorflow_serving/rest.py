@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from galatea_worker import tenant
 from google.protobuf import json_format
 
-from . import json_answer, json_text
+from . import json_response, json_text
 from .calls import Call
 from .errors import ServingError
 
@@ -111,11 +111,11 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             document = json_text.first_value(json_text.text_of(body))
             servable = self.server.models.find(unquote(name), None if version is None else int(version))
-            answer = Call(servable, method.lower(), document).run()
+            result = Call(servable, method.lower(), document).run()
         except ServingError as error:
             self._refuse(error.status, str(error))
             return
-        self._send(200, answer)
+        self._send(200, result)
 
     def do_GET(self) -> None:
         """Handles requests for model versions and signatures."""
@@ -143,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
 
     def _refuse(self, status: int, message: str) -> None:
-        self._send(status, json_answer.error(message))
+        self._send(status, json_response.error(message))
 
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from .answer import ServingResponse
+from .serving_response import ServingResponse
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -59,17 +59,17 @@ class Script:
             raise
 
     @property
-    def asks_itself(self) -> bool:
+    def calls_models(self) -> bool:
         """True if the script calls the models itself, through the REST API."""
         return self._handler is not None
 
     def handle(self, body: bytes, context: Context) -> ServingResponse:
         """Returns the response of a script that calls the models itself."""
         try:
-            return _answer_of(self._handler(io.BytesIO(body), context))
+            return _response_of(self._handler(io.BytesIO(body), context))
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
+        except Exception as error:  # noqa: BLE001 - whatever a script raises is the response to its request
             return _failed(error)
 
     def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, ServingResponse | None]:
@@ -99,7 +99,7 @@ class Script:
         response._content = body
         response._content_consumed = True
         try:
-            return _answer_of(self._output_handler(response, context))
+            return _response_of(self._output_handler(response, context))
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - as above
@@ -114,7 +114,7 @@ def _imported(path: str) -> ModuleType:
     return module
 
 
-def _answer_of(result: Any) -> ServingResponse:
+def _response_of(result: Any) -> ServingResponse:
     body, content_type = result
     if isinstance(body, str):
         body = body.encode("utf-8")

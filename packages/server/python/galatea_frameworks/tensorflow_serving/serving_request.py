@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import bodies, json_answer, json_text
-from .answer import ServingResponse
+from . import bodies, json_response, json_text
 from .calls import Call
 from .errors import ServingError
 from .script import Context
+from .serving_response import ServingResponse
 from .target import METHODS, parse_target
 
 if TYPE_CHECKING:
@@ -32,24 +32,24 @@ class RequestBody(NamedTuple):
 
 
 class ServingRequest:
-    """A request to an archive without a script. `answer` is the response; while it is None, `call` must be run."""
+    """A request to an archive without a script. While `response` is None, `call` must be run."""
 
-    def __init__(self, said: RequestBody, models: Models) -> None:
-        self._said = said
+    def __init__(self, request: RequestBody, models: Models) -> None:
+        self._request = request
         self._models = models
-        self.call = self.answer = None
+        self.call = self.response = None
         try:
-            target = parse_target(said.attributes)
+            target = parse_target(request.attributes)
         except ServingError as error:
-            self.answer = self._own(error.status, json_answer.error(str(error)))
+            self.response = self._json_response(error.status, json_response.error(str(error)))
             return
         self._begin(target)
 
     def _begin(self, target: Target) -> None:
         try:
-            self._call(target, bodies.parse_document(self._said.body, self._said.content_type))
+            self._call(target, bodies.parse_document(self._request.body, self._request.content_type))
         except ServingError as error:
-            self.settle(error)
+            self.set_result(error)
 
     def _call(self, target: Target, document: Any) -> None:
         servable = self._models.find(target.model or self._models.default, target.version)
@@ -60,23 +60,23 @@ class ServingRequest:
         if self.call is None:
             return
         try:
-            self.settle(self.call.run())
+            self.set_result(self.call.run())
         except ServingError as error:
-            self.settle(error)
+            self.set_result(error)
 
-    def settle(self, result: bytes | ServingError) -> None:
+    def set_result(self, result: bytes | ServingError) -> None:
         """Sets the response from the result of the call."""
         if isinstance(result, ServingError):
-            self.answer = self._answer(result.status, json_answer.error(str(result)))
+            self.response = self._to_response(result.status, json_response.error(str(result)))
         else:
-            self.answer = self._answer(200, result)
+            self.response = self._to_response(200, result)
 
-    def _answer(self, status: int, body: bytes) -> ServingResponse:
-        return self._own(status, body)
+    def _to_response(self, status: int, body: bytes) -> ServingResponse:
+        return self._json_response(status, body)
 
-    def _own(self, status: int, body: bytes) -> ServingResponse:
+    def _json_response(self, status: int, body: bytes) -> ServingResponse:
         """Prints JSON on one line, if the client accepts JSON."""
-        if any(one.strip() in _ONE_LINE for one in self._said.accept.split(",")):
+        if any(one.strip() in _ONE_LINE for one in self._request.accept.split(",")):
             body = body.replace(b"\n", b"")
         return ServingResponse(status, _JSON, body)
 
@@ -84,14 +84,14 @@ class ServingRequest:
 class ScriptedRequest(ServingRequest):
     """A request to an archive with a script, which runs before and after the model."""
 
-    def __init__(self, said: RequestBody, models: Models, script: Script, base: str) -> None:
+    def __init__(self, request: RequestBody, models: Models, script: Script, base: str) -> None:
         """Runs the script's part before the model. `base` is the URL of the REST API."""
         self._script = script
         self._base = base
-        super().__init__(said, models)
+        super().__init__(request, models)
 
     def _begin(self, target: Target) -> None:
-        body, content_type, accept, attributes = self._said
+        body, content_type, accept, attributes = self._request
         models = self._models
         # In a container with one archive, the request names the model; with several archives, the archive is the model.
         name = models.default if models.is_one_of_many else target.model
@@ -100,16 +100,16 @@ class ScriptedRequest(ServingRequest):
         self._context = Context(
             name, version, target.method, uri, None, None, attributes or None, content_type or _JSON, accept or _JSON, len(body)
         )  # fmt: skip
-        if self._script.asks_itself:
-            self.answer = self._script.handle(body, self._context)
+        if self._script.calls_models:
+            self.response = self._script.handle(body, self._context)
             return
-        request, self.answer = self._script.request_of(body, self._context)
-        if self.answer is not None:
+        model_request, self.response = self._script.request_of(body, self._context)
+        if self.response is not None:
             return
         try:
-            self._call(target, json_text.first_value(json_text.text_of(request)))
+            self._call(target, json_text.first_value(json_text.text_of(model_request)))
         except ServingError as error:
-            self.settle(error)
+            self.set_result(error)
 
-    def _answer(self, status: int, body: bytes) -> ServingResponse:
+    def _to_response(self, status: int, body: bytes) -> ServingResponse:
         return self._script.to_response(status, body, self._context)

@@ -8,7 +8,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from . import content_types
-from .answer import ScriptResponse, body_bytes
+from .script_response import ScriptResponse, body_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ _OF_CONTAINERS = {
 _REFUSED = 503
 
 
-def named(value: str | None) -> str | None:
+def service_name(value: str | None) -> str | None:
     """Returns the handler service that the variable names; None when it is one of SageMaker's containers."""
     return None if not value or value in _OF_CONTAINERS else value
 
@@ -40,19 +40,19 @@ class HandlerService:
 
     def __init__(self, name: str, context: Context) -> None:
         """Imports the service. `name` is `module`, `module:function` or the path of a file, of which only the last part is used."""
-        place, _, function = name.partition(":")
-        if place.endswith(".py"):
-            place = place[:-3]
+        module_name, _, function = name.partition(":")
+        if module_name.endswith(".py"):
+            module_name = module_name[:-3]
         self._context = context
-        self._handle = _entry_point(importlib.import_module(place.split("/")[-1]), function or "handle", context)
+        self._handle = _entry_point(importlib.import_module(module_name.split("/")[-1]), function or "handle", context)
 
-    def answer(self, bodies: list[bytes]) -> list[ScriptResponse]:
+    def handle(self, bodies: list[bytes]) -> list[ScriptResponse]:
         """Returns the response to each body. The context describes these requests."""
         try:
             found = self._handle([{_BODY: bytearray(body)} for body in bodies], self._context)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it raises is the answer to its requests
+        except Exception as error:  # noqa: BLE001 - whatever it raises is the response to its requests
             traceback.print_exc()
             if type(error).__name__ == "PredictionException" and hasattr(error, "error_code"):
                 return [_refusal(int(error.error_code), str(error.message)) for _ in bodies]
@@ -61,11 +61,11 @@ class HandlerService:
             return [_refusal(_REFUSED, "Invalid model predict output") for _ in bodies]
         if len(found) != len(bodies):
             return [_refusal(_REFUSED, "number of batch response mismatched") for _ in bodies]
-        return [self._answer(index, body) for index, body in enumerate(found)]
+        return [self._to_response(index, body) for index, body in enumerate(found)]
 
-    def _answer(self, index: int, body: Any) -> ScriptResponse:
-        said = self._context.request_processor[index]
-        status, headers = said.get_response_status_code(), said.get_response_headers()
+    def _to_response(self, index: int, body: Any) -> ScriptResponse:
+        response_context = self._context.request_processor[index]
+        status, headers = response_context.get_response_status_code(), response_context.get_response_headers()
         try:
             return ScriptResponse(body_bytes(body), headers.get("content-type"), status, headers)
         except (TypeError, ValueError) as error:

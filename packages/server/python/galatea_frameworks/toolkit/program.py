@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from . import content_types, handler_service, joined_rows, places, streams
-from .answer import ScriptResponse, error_response, to_response
+from . import content_types, handler_service, import_paths, joined_rows, streams
 from .context import Context
 from .script import DEFAULT_PROGRAM, Script
+from .script_response import ScriptResponse, error_response, to_response
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +31,7 @@ _ATTRIBUTES = "custom_attributes"
 _SESSION = "session_id"
 _STATUS = "status"
 _HEADERS = "headers"
-_ASKS = "asks"
+_REQUESTED = "asks"
 _EXECUTION_PARAMETERS = "execution_parameters"
 
 _NOT_FOUND = 404
@@ -50,23 +50,23 @@ class ScriptProgram:
             key: value["string_value"] for key, value in json.loads(args["model_config"]).get("parameters", {}).items()
         }
         model_dir = os.path.join(args["model_repository"])
-        places.enter(model_dir, parameters)
+        import_paths.enter(model_dir, parameters)
         self._default_accept = os.environ.get("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", content_types.JSON)
         self._context = Context(args["model_name"], model_dir, int(parameters.get("batch_size", "1")))
         self._handler = self._script = None
         policy = json.loads(args["model_config"]).get("model_transaction_policy", {})
-        self._sends_parts = bool(policy.get("decoupled", False))
-        self._has_noted = False
+        self._streams_chunks = bool(policy.get("decoupled", False))
+        self._has_warned = False
         try:
             self._load(model_dir)
         except BaseException as error:
-            places.explain(error)
+            import_paths.explain(error)
             # The load fails with this error. The full traceback is printed to the container's log.
             traceback.print_exc()
             raise
 
     def _load(self, model_dir: str) -> None:
-        handler = handler_service.named(os.environ.get("SAGEMAKER_HANDLER"))
+        handler = handler_service.service_name(os.environ.get("SAGEMAKER_HANDLER"))
         if handler is not None:
             self._handler = handler_service.HandlerService(handler, self._context)
             return
@@ -76,161 +76,161 @@ class ScriptProgram:
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
         """Handles requests one by one, except that predictions are made together when the script supports it (`joins_rows`)."""
-        asked = [_Asked(request) for request in requests]
-        if self._sends_parts:
-            for one in asked:
+        pending = [_PendingRequest(request) for request in requests]
+        if self._streams_chunks:
+            for one in pending:
                 self._send(one)
             return None
         if self._handler is not None:
-            return self._handled(asked)
-        if len(asked) > 1 and self._script.joins_rows:
-            self._predict_together(asked)
-        return [_response(one.answer or self._answer(one)) for one in asked]
+            return self._handled(pending)
+        if len(pending) > 1 and self._script.joins_rows:
+            self._predict_together(pending)
+        return [_response(one.response or self._respond(one)) for one in pending]
 
-    def _handle(self, asked: _Asked) -> ScriptResponse:
-        self._handled([asked])
-        return asked.answer or ScriptResponse(b"", None, _NOT_FOUND)
+    def _handle(self, request: _PendingRequest) -> ScriptResponse:
+        self._handled([request])
+        return request.response or ScriptResponse(b"", None, _NOT_FOUND)
 
-    def _handled(self, asked: list[_Asked]) -> list[InferenceResponse]:
+    def _handled(self, pending: list[_PendingRequest]) -> list[InferenceResponse]:
         """Calls a handler service with all requests at once. A handler service has no execution parameters."""
-        given = [one for one in asked if not one.asks_execution_parameters]
+        given = [one for one in pending if not one.requests_execution_parameters]
         if given:
             self._context.begin(*(one.headers for one in given))
-            for one, answer in zip(given, self._handler.answer([one.body() for one in given])):
-                one.answer = answer
-        return [_response(one.answer or ScriptResponse(b"", None, _NOT_FOUND)) for one in asked]
+            for one, response in zip(given, self._handler.handle([one.body() for one in given])):
+                one.response = response
+        return [_response(one.response or ScriptResponse(b"", None, _NOT_FOUND)) for one in pending]
 
     def _execution_parameters(self) -> ScriptResponse:
         if not self._script.has_execution_parameters:
             return ScriptResponse(b"", None, _NOT_FOUND)
         return to_response(self._script.execution_parameters(), content_types.JSON, 200)
 
-    def _answer(self, asked: _Asked) -> ScriptResponse:
-        said = None
+    def _respond(self, request: _PendingRequest) -> ScriptResponse:
+        response_context = None
         try:
-            if asked.asks_execution_parameters:
+            if request.requests_execution_parameters:
                 self._context.begin({})
                 return self._execution_parameters()
-            self._begin(asked)
-            said = self._context.request_processor[0]
-            result = self._result(asked)
-            parts = streams.to_chunks(result, asked.accept)
-            if parts is None:
-                answer = to_response(result, asked.accept, said.get_response_status_code())
+            self._begin(request)
+            response_context = self._context.request_processor[0]
+            result = self._result(request)
+            chunks = streams.to_chunks(result, request.accept)
+            if chunks is None:
+                response = to_response(result, request.accept, response_context.get_response_status_code())
             else:
-                self._note()
-                answer = streams.joined(parts, said.get_response_status_code())
+                self._warn_about_iterator()
+                response = streams.joined(chunks, response_context.get_response_status_code())
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer to its request
-            answer = _failed(error)
-        if said is not None:
-            answer.headers = said.get_response_headers()
-        return answer
+        except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
+            response = _failed(error)
+        if response_context is not None:
+            response.headers = response_context.get_response_headers()
+        return response
 
-    def _result(self, asked: _Asked) -> Any:
-        if asked.has_prediction:
-            return self._script.call(self._script.output_fn, asked.prediction, asked.accept)
-        return self._script.transform(self._model, asked.data, asked.content_type, asked.accept)
+    def _result(self, request: _PendingRequest) -> Any:
+        if request.has_prediction:
+            return self._script.call(self._script.output_fn, request.prediction, request.accept)
+        return self._script.transform(self._model, request.data, request.content_type, request.accept)
 
-    def _note(self) -> None:
+    def _warn_about_iterator(self) -> None:
         """Warns once about a script that returns an iterator but does not declare it. Its responses are sent as a whole."""
-        if not self._has_noted:
-            self._has_noted = True
+        if not self._has_warned:
+            self._has_warned = True
             print(
                 "the script returned an iterator, which is sent as a whole: with `streams = True` in the script, "
                 "its chunks are sent as they are produced",
                 flush=True,
             )
 
-    def _send(self, asked: _Asked) -> None:
+    def _send(self, request: _PendingRequest) -> None:
         """Sends a response of a decoupled model.
 
         If the script returns an iterator, the response is sent in chunks, of which the first has status and headers.
         """
-        sender = asked.sender()
-        parts = None
+        sender = request.sender()
+        chunks = None
         try:
-            answer, parts = self._first(asked)
-            sender.send(_response(answer))
-            for part in parts or ():
+            response, chunks = self._first(request)
+            sender.send(_response(response))
+            for chunk in chunks or ():
                 if sender.is_cancelled():
                     break
-                sender.send(_response(ScriptResponse(part, None, 200)))
+                sender.send(_response(ScriptResponse(chunk, None, 200)))
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - what is raised behind the first part ends the answer
+        except Exception as error:  # noqa: BLE001 - an error after the first chunk ends the response
             sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError(_failed(error).body.decode("utf-8"))))
         finally:
-            _close(parts)
+            _close(chunks)
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
-    def _first(self, asked: _Asked) -> tuple[ScriptResponse, streams.Chunks | None]:
+    def _first(self, request: _PendingRequest) -> tuple[ScriptResponse, streams.Chunks | None]:
         """Returns the response; for an iterator, the first chunk and the iterator of the others."""
-        if self._handler is not None or asked.asks_execution_parameters:
-            return (self._answer(asked) if self._handler is None else self._handle(asked)), None
-        said = parts = None
+        if self._handler is not None or request.requests_execution_parameters:
+            return (self._respond(request) if self._handler is None else self._handle(request)), None
+        response_context = chunks = None
         try:
-            self._begin(asked)
-            said = self._context.request_processor[0]
-            result = self._result(asked)
-            parts = streams.to_chunks(result, asked.accept)
-            if parts is None:
-                answer = to_response(result, asked.accept, said.get_response_status_code())
+            self._begin(request)
+            response_context = self._context.request_processor[0]
+            result = self._result(request)
+            chunks = streams.to_chunks(result, request.accept)
+            if chunks is None:
+                response = to_response(result, request.accept, response_context.get_response_status_code())
             else:
-                body = next(parts, b"")
-                answer = ScriptResponse(body, parts.content_type, said.get_response_status_code())
+                body = next(chunks, b"")
+                response = ScriptResponse(body, chunks.content_type, response_context.get_response_status_code())
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            _close(parts)
-            answer, parts = _failed(error), None
-        if said is not None:
-            answer.headers = said.get_response_headers()
-        return answer, parts
+            _close(chunks)
+            response, chunks = _failed(error), None
+        if response_context is not None:
+            response.headers = response_context.get_response_headers()
+        return response, chunks
 
-    def _begin(self, asked: _Asked) -> None:
+    def _begin(self, request: _PendingRequest) -> None:
         """Sets the context for this request. Raises errors of the request's body."""
-        self._context.begin(asked.headers)
-        asked.read(self.default_content_type, self._default_accept)
+        self._context.begin(request.headers)
+        request.read(self.default_content_type, self._default_accept)
 
-    def _predict_together(self, asked: list[_Asked]) -> None:
+    def _predict_together(self, pending: list[_PendingRequest]) -> None:
         """Makes one prediction for all requests whose data can be concatenated.
 
         If it fails, each request is run alone, so that only the faulty one fails.
         """
         batch = []
-        for one in asked:
-            if one.asks_execution_parameters:
+        for one in pending:
+            if one.requests_execution_parameters:
                 continue
             try:
                 self._begin(one)
                 batch.append((one, self._script.call(self._script.input_fn, one.data, one.content_type)))
             except Exception as error:  # noqa: BLE001 - as above
-                one.answer = _failed(error)
+                one.response = _failed(error)
         given = [data for _, data in batch]
         whole = joined_rows.joined(given) if len(batch) > 1 else None
         if whole is None:
             return
         try:
             predicted = self._script.call(self._script.predict_fn, whole, self._model)
-        except Exception:  # noqa: BLE001 - told when it happens again
+        except Exception:  # noqa: BLE001 - the error is reported when it happens again
             return
-        parts = joined_rows.split(predicted, [len(data) for data in given])
-        for (one, _), part in zip(batch, parts or ()):
+        chunks = joined_rows.split(predicted, [len(data) for data in given])
+        for (one, _), part in zip(batch, chunks or ()):
             one.prediction, one.has_prediction = part, True
 
 
-class _Asked:
+class _PendingRequest:
     """A request and the progress of its response."""
 
     def __init__(self, request: InferenceRequest) -> None:
         self._request = request
-        self._said = json.loads(request.parameters())
-        self.headers = _headers(self._said)
-        self.content_type = self.accept = self.data = self.prediction = self.answer = None
+        self._parameters = json.loads(request.parameters())
+        self.headers = _headers(self._parameters)
+        self.content_type = self.accept = self.data = self.prediction = self.response = None
         self.has_prediction = False
-        self.asks_execution_parameters = self._said.get(_ASKS) == _EXECUTION_PARAMETERS
+        self.requests_execution_parameters = self._parameters.get(_REQUESTED) == _EXECUTION_PARAMETERS
 
     def sender(self) -> Any:
         """Returns the response sender of a decoupled model."""
@@ -242,31 +242,31 @@ class _Asked:
 
     def read(self, default_content_type: str | None, default_accept: str) -> None:
         """Decodes the body for the script: text for text types, otherwise bytes."""
-        self.content_type = self._said.get(_CONTENT_TYPE, default_content_type)
-        self.accept = self._said.get(_ACCEPT)
+        self.content_type = self._parameters.get(_CONTENT_TYPE, default_content_type)
+        self.accept = self._parameters.get(_ACCEPT)
         if not self.accept or self.accept == content_types.ANY:
             self.accept = default_accept
         data = self.body()
         self.data = data.decode("utf-8") if self.content_type in content_types.UTF8_TYPES else data
 
 
-def _close(parts: streams.Chunks | None) -> None:
-    if parts is None:
+def _close(chunks: streams.Chunks | None) -> None:
+    if chunks is None:
         return
     try:
-        parts.close()
-    except Exception as error:  # noqa: BLE001 - nobody waits for what a generator says at its end
+        chunks.close()
+    except Exception as error:  # noqa: BLE001 - a closed generator cannot change the response
         traceback.print_exception(type(error), error, error.__traceback__)
 
 
 def _failed(error: BaseException) -> ScriptResponse:
     """Returns the toolkit's error response. The full traceback is printed to the container's log."""
-    places.explain(error)
+    import_paths.explain(error)
     traceback.print_exception(type(error), error, error.__traceback__)
     return error_response(error)
 
 
-def _headers(said: dict[str, str]) -> dict[str, str]:
+def _headers(parameters: dict[str, str]) -> dict[str, str]:
     """Returns the headers of the request, with the toolkit's spelling of their names."""
     names = {
         _CONTENT_TYPE: "Content-Type",
@@ -274,18 +274,18 @@ def _headers(said: dict[str, str]) -> dict[str, str]:
         _ATTRIBUTES: "X-Amzn-SageMaker-Custom-Attributes",
         _SESSION: "X-Amzn-SageMaker-Session-Id",
     }
-    return {name: said[key] for key, name in names.items() if key in said}
+    return {name: parameters[key] for key, name in names.items() if key in parameters}
 
 
-def _response(answer: ScriptResponse) -> InferenceResponse:
+def _response(response: ScriptResponse) -> InferenceResponse:
     body = np.empty((1,), np.object_)
-    body[0] = answer.body
-    parameters = {_STATUS: answer.status}
-    if answer.content_type is not None:
-        parameters[_CONTENT_TYPE] = answer.content_type
-    if answer.headers:
+    body[0] = response.body
+    parameters = {_STATUS: response.status}
+    if response.content_type is not None:
+        parameters[_CONTENT_TYPE] = response.content_type
+    if response.headers:
         try:
-            parameters[_HEADERS] = json.dumps({str(name): str(value) for name, value in answer.headers.items()})
+            parameters[_HEADERS] = json.dumps({str(name): str(value) for name, value in response.headers.items()})
         except Exception as error:  # noqa: BLE001 - they are the script's objects
             return _response(_failed(error))
     return pb_utils.InferenceResponse([pb_utils.Tensor(_OUTPUT, body)], parameters=parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .answer import ScriptResponse, body_bytes
+from .script_response import ScriptResponse, body_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

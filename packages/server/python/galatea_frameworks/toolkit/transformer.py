@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from . import content_types
-from .answer import error_response
 from .defaults import DefaultInferenceHandler
 from .script import DEFAULT_PROGRAM, Script
+from .script_response import error_response
 
 if TYPE_CHECKING:
     from typing import Any

@@ -38,7 +38,7 @@ export interface WireCall {
   /** Names of the requested outputs; null selects all. */
   readonly requested: readonly string[] | null;
   readonly parametersJson: string;
-  /** `nameIndex` is an index into `names`. `place` is the id of a lent block, which may have been lent for this call. */
+  /** `nameIndex` is an index into `names`. `blockRef` is the id of a lent block, which may have been lent for this call. */
   readonly names: readonly string[];
   readonly inputs: readonly WireTensor[];
 }
@@ -47,17 +47,17 @@ export interface WireCallResponse {
   readonly callId: number;
   readonly isLast: boolean;
   readonly loans: readonly WireLent[];
-  readonly answer:
+  readonly response:
     | {
         readonly kind: "outputs";
         readonly names: readonly string[];
         readonly parametersJson: string;
-        /** `place` is an index into `loans`. */
+        /** `blockRef` is an index into `loans`. */
         readonly outputs: readonly WireTensor[];
       }
     | { readonly kind: "error"; readonly code: number; readonly message: string }
     /** No response: the call ends without another one. */
-    | { readonly kind: "nothing" };
+    | { readonly kind: "none" };
 }
 
 export const controlVerbs = { load: 1, unload: 2, ready: 3 } as const;
@@ -80,7 +80,7 @@ export function decodeCall(frame: Buffer): WireCall {
   const head = reader.take(headBytes);
   const inlineOffset = reader.u32(head + 4);
   if (reader.u32(head + 8) !== 0) throw new MalformedRecord("a call that lends blocks");
-  const said = readText(reader, frame, reader.u32(head));
+  const fields = readText(reader, frame, reader.u32(head));
   reader.align8();
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes are not where its head says");
@@ -89,21 +89,21 @@ export function decodeCall(frame: Buffer): WireCall {
   const inputs: WireTensor[] = [];
   for (let index = 0; index < count; index++) inputs.push(readTensor(reader, inline));
   if (reader.at > inlineOffset) throw new MalformedRecord("its tensors run into its inline bytes");
-  const names = textsOf(said["names"]);
+  const names = textsOf(fields["names"]);
   for (const { nameIndex } of inputs)
     if (nameIndex >= names.length) throw new MalformedRecord(`input ${nameIndex} of ${names.length}`);
   return {
     callId: id,
     isStreamed: extra === streamed,
-    executionId: said["execution"] === null ? null : naturalOf(said["execution"], 0xffff_ffff),
-    modelName: textOf(said["model"]),
-    modelVersion: textOf(said["version"]),
-    requestId: textOf(said["id"]),
-    correlation: correlationOf(said["correlation"]),
-    flags: naturalOf(said["flags"], 0xffff_ffff),
-    timeoutUs: naturalOf(said["timeout"], Number.MAX_SAFE_INTEGER),
-    requested: said["outputs"] === null ? null : textsOf(said["outputs"]),
-    parametersJson: textOf(said["parameters"]),
+    executionId: fields["execution"] === null ? null : naturalOf(fields["execution"], 0xffff_ffff),
+    modelName: textOf(fields["model"]),
+    modelVersion: textOf(fields["version"]),
+    requestId: textOf(fields["id"]),
+    correlation: correlationOf(fields["correlation"]),
+    flags: naturalOf(fields["flags"], 0xffff_ffff),
+    timeoutUs: naturalOf(fields["timeout"], Number.MAX_SAFE_INTEGER),
+    requested: fields["outputs"] === null ? null : textsOf(fields["outputs"]),
+    parametersJson: textOf(fields["parameters"]),
     names,
     inputs,
   };
@@ -113,9 +113,9 @@ export function decodeCall(frame: Buffer): WireCall {
 export function decodeControl(frame: Buffer): WireControl {
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
-  const said = readText(reader, frame, reader.u32(reader.take(8)));
-  const paths = textsOf(said["files"]);
-  const lengths = said["lengths"];
+  const fields = readText(reader, frame, reader.u32(reader.take(8)));
+  const paths = textsOf(fields["files"]);
+  const lengths = fields["lengths"];
   if (!Array.isArray(lengths) || lengths.length !== count || paths.length !== count)
     throw new MalformedRecord("files without their lengths");
   const files = new Map<string, Uint8Array>();
@@ -126,10 +126,10 @@ export function decodeControl(frame: Buffer): WireControl {
   return {
     controlId: id,
     verb: extra,
-    modelName: textOf(said["model"]),
-    modelVersion: textOf(said["version"]),
-    configJson: said["config"] === null ? null : textOf(said["config"]),
-    unloadDependents: said["dependents"] === true,
+    modelName: textOf(fields["model"]),
+    modelVersion: textOf(fields["version"]),
+    configJson: fields["config"] === null ? null : textOf(fields["config"]),
+    unloadDependents: fields["dependents"] === true,
     files,
   };
 }
@@ -140,18 +140,18 @@ export function encodeCallSpace(callId: number, blocks: readonly WireLent[] | st
   return encodeFrame(kinds.callSpace, encodeLentBlocks(blocks), { id: callId, count: blocks.length });
 }
 
-/** Encodes a CONTROLLED frame: the result of a CONTROL frame. */
+/** Encodes a CONTROL_RESULT frame: the result of a CONTROL frame. */
 export function encodeControlResponse(
   controlId: number,
-  said: { readonly ready: boolean } | { readonly code: number; readonly message: string },
+  fields: { readonly ready: boolean } | { readonly code: number; readonly message: string },
 ): Buffer {
-  return encodeFrame(kinds.controlled, Buffer.from(JSON.stringify(said)), { id: controlId });
+  return encodeFrame(kinds.controlResult, Buffer.from(JSON.stringify(fields)), { id: controlId });
 }
 
-/** Encodes a CALL_ANSWER frame. */
-export function encodeCallResponse({ callId, isLast, loans, answer }: WireCallResponse): Buffer {
-  const { outputs, said } = partsOf(answer);
-  const text = Buffer.from(JSON.stringify(said));
+/** Encodes a CALL_RESPONSE frame. */
+export function encodeCallResponse({ callId, isLast, loans, response }: WireCallResponse): Buffer {
+  const { outputs, fields } = contentOf(response);
+  const text = Buffer.from(JSON.stringify(fields));
   const loansAt = headerBytes + headBytes;
   const textAt = loansAt + loans.length * lentBytes;
   const tensorsAt = (textAt + text.byteLength + 7) & ~7;
@@ -163,7 +163,7 @@ export function encodeCallResponse({ callId, isLast, loans, answer }: WireCallRe
   const frame = Buffer.alloc(end);
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
   view.setUint32(0, end, true);
-  view.setUint16(4, kinds.callAnswer, true);
+  view.setUint16(4, kinds.callResponse, true);
   view.setUint16(6, outputs.length, true);
   view.setUint32(8, callId, true);
   view.setUint32(12, isLast ? 1 : 0, true);
@@ -187,11 +187,11 @@ export function encodeCallResponse({ callId, isLast, loans, answer }: WireCallRe
   return frame;
 }
 
-function partsOf(answer: WireCallResponse["answer"]): { outputs: readonly WireTensor[]; said: object } {
-  if (answer.kind === "outputs")
-    return { outputs: answer.outputs, said: { names: answer.names, parameters: answer.parametersJson } };
-  if (answer.kind === "error") return { outputs: [], said: { code: answer.code, message: answer.message } };
-  return { outputs: [], said: {} };
+function contentOf(response: WireCallResponse["response"]): { outputs: readonly WireTensor[]; fields: object } {
+  if (response.kind === "outputs")
+    return { outputs: response.outputs, fields: { names: response.names, parameters: response.parametersJson } };
+  if (response.kind === "error") return { outputs: [], fields: { code: response.code, message: response.message } };
+  return { outputs: [], fields: {} };
 }
 
 function readText(reader: FrameReader, frame: Buffer, byteLength: number): Record<string, unknown> {

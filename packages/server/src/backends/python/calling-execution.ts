@@ -7,10 +7,10 @@ export class PythonCallingExecution implements CallingExecution {
   readonly depth: number;
   readonly deadlineNs: number;
   readonly executionMsMax: number | null;
-  readonly answers: ReadonlySet<RequestCaller>;
+  readonly callers: ReadonlySet<RequestCaller>;
   holdsInstance = true;
   readonly #requests: ReadonlySet<InferenceRequest>;
-  readonly #givenUp = new Set<InferenceRequest>();
+  readonly #cancelled = new Set<InferenceRequest>();
   readonly #calls = new Set<AbortController>();
 
   constructor(owner: object, modelName: string, batch: readonly InferenceRequest[]) {
@@ -19,20 +19,20 @@ export class PythonCallingExecution implements CallingExecution {
     this.depth = 1 + Math.max(0, ...batch.map(({ caller }) => caller?.execution.depth ?? 0));
     this.deadlineNs = Math.max(...batch.map(({ deadlineNs }) => deadlineNs));
     this.executionMsMax = executionLimitMs(batch);
-    this.answers = new Set(batch.flatMap(({ caller }) => (caller === null ? [] : [caller])));
+    this.callers = new Set(batch.flatMap(({ caller }) => (caller === null ? [] : [caller])));
     this.#requests = new Set(batch);
-    for (const request of batch) if (request.signal?.aborted) this.givenUp(request);
+    for (const request of batch) if (request.signal?.aborted) this.cancelRequest(request);
   }
 
   /** Marks a request as cancelled if it belongs to this execution. */
-  givenUp(request: InferenceRequest): void {
+  cancelRequest(request: InferenceRequest): void {
     if (!this.#requests.has(request)) return;
-    this.#givenUp.add(request);
-    if (this.#isGivenUp) for (const call of this.#calls) call.abort();
+    this.#cancelled.add(request);
+    if (this.#isCancelled) for (const call of this.#calls) call.abort();
   }
 
-  get #isGivenUp(): boolean {
-    return this.#givenUp.size === this.#requests.size;
+  get #isCancelled(): boolean {
+    return this.#cancelled.size === this.#requests.size;
   }
 
   /** True while the execution waits for a call to another model. */
@@ -40,13 +40,13 @@ export class PythonCallingExecution implements CallingExecution {
     return this.#calls.size > 0;
   }
 
-  /** Aborts the call when the execution is cancelled, until `left` is called. */
+  /** Aborts the call when the execution is cancelled, until `leave` is called. */
   join(call: AbortController): void {
     this.#calls.add(call);
-    if (this.#isGivenUp) call.abort();
+    if (this.#isCancelled) call.abort();
   }
 
-  left(call: AbortController): void {
+  leave(call: AbortController): void {
     this.#calls.delete(call);
   }
 }

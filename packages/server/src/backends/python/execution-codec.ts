@@ -40,7 +40,7 @@ export interface FrameContext {
 export class LoanCollector {
   readonly loans: LentBlock[] = [];
   /** Index of each block in `loans`; created with the first one, because most executions lend no blocks. */
-  #places: Map<Block, number> | null = null;
+  #indexes: Map<Block, number> | null = null;
   readonly #context: FrameContext;
   readonly #lent: LentBlocks;
   readonly #executionId: number;
@@ -81,28 +81,28 @@ export class LoanCollector {
     const datatype = datatypes[tensor.datatype].configNumber;
     const { shape } = tensor;
     if (byteLength <= this.#context.inlineBytesMax)
-      return { nameIndex, datatype, shape, place: null, byteOffset: 0, byteLength, data: tensor.data };
+      return { nameIndex, datatype, shape, blockRef: null, byteOffset: 0, byteLength, data: tensor.data };
     const { block } = tensor;
     if (block !== null && block.arenaId === this.#context.arena.id) {
       const byteOffset = tensor.data.byteOffset - block.bytes.byteOffset;
-      return { nameIndex, datatype, shape, place: this.#placeOf(block), byteOffset, byteLength, data: null };
+      return { nameIndex, datatype, shape, blockRef: this.#indexOf(block), byteOffset, byteLength, data: null };
     }
     const copy = this.#context.arena.allocate(byteLength);
     copy.bytes.set(tensor.data);
-    const place = this.loans.push(this.#lent.lend(copy, this.#executionId, "input")) - 1;
-    return { nameIndex, datatype, shape, place, byteOffset: 0, byteLength, data: null };
+    const index = this.loans.push(this.#lent.lend(copy, this.#executionId, "input")) - 1;
+    return { nameIndex, datatype, shape, blockRef: index, byteOffset: 0, byteLength, data: null };
   }
 
-  #placeOf(block: Block): number {
-    const known = this.#places?.get(block);
+  #indexOf(block: Block): number {
+    const known = this.#indexes?.get(block);
     if (known !== undefined) return known;
     // Each tensor has its own reference, so a block with two tensors of this batch counts as shared.
     const isShared = block.referenceCount > 1;
     block.retain();
-    const place = this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
-    this.#places ??= new Map();
-    this.#places.set(block, place);
-    return place;
+    const index = this.loans.push(this.#lent.lend(block, this.#executionId, "input", isShared)) - 1;
+    this.#indexes ??= new Map();
+    this.#indexes.set(block, index);
+    return index;
   }
 }
 
@@ -191,7 +191,7 @@ function outputOf(wire: WireTensor, context: FrameContext, reading: ResultDecode
   let data = wire.data;
   let block: Block | null = null;
   if (data === null) {
-    const lent = reading.find(wire.place!);
+    const lent = reading.find(wire.blockRef!);
     block = lent.block;
     if (wire.byteOffset + wire.byteLength > lent.byteLength) throw new MalformedRecord("a tensor outside its block");
     data = block.bytes.subarray(wire.byteOffset, wire.byteOffset + wire.byteLength);

@@ -7,14 +7,14 @@ import type { PythonWorker } from "./python-worker.ts";
 import { spaceRequestIdMax, encodeCredit, MalformedRecord, type WireDecoupledResponse } from "./wire.ts";
 
 /** The responses to one request of an execution. */
-interface Answers {
+interface RequestResponses {
   readonly request: InferenceRequest;
   readonly end: PromiseWithResolvers<Outcome | null>;
   isOpen: boolean;
   /** True when the request was cancelled: its later responses are dropped and not acknowledged. */
-  isGivenUp: boolean;
-  untakenCount: number;
-  /** Acknowledged responses that the worker has not been told about. */
+  isCancelled: boolean;
+  unreadCount: number;
+  /** Acknowledged responses that the worker has not been notified of. */
   creditCount: number;
 }
 
@@ -26,7 +26,7 @@ export interface ExecutionResponsesOptions {
 }
 
 /** Number of acknowledgements that are sent to the worker together, because a message for each would cost more. */
-const creditStep = frameLimits.answersMax / 2;
+const creditStep = frameLimits.unreadResponsesMax / 2;
 
 /**
  * The responses to the requests of one execution that are sent separately, until each request has had its final one. For a decoupled model
@@ -39,30 +39,30 @@ export class ExecutionResponses {
   readonly sent: readonly DeferredResponses[];
   readonly #frameContext: FrameContext;
   readonly #worker: PythonWorker;
-  readonly #answers: readonly Answers[];
-  /** Memory that was lent for responses that have not arrived, by the id of the ASK frame that requested it. */
-  readonly #asked = new Map<number, readonly LentBlock[]>();
+  readonly #requests: readonly RequestResponses[];
+  /** Memory that was lent for responses that have not arrived, by the id of the SPACE_REQUEST frame that requested it. */
+  readonly #spaces = new Map<number, readonly LentBlock[]>();
   #openCount: number;
   #isReleased = false;
 
   constructor(
     { executionId, batch, frameContext, worker }: ExecutionResponsesOptions,
-    isOpen = (_place: number) => true,
+    isOpen = (_requestIndex: number) => true,
   ) {
     this.executionId = executionId;
     this.batch = batch;
     this.#frameContext = frameContext;
     this.#worker = worker;
-    this.#answers = batch.map((request, place) => ({
+    this.#requests = batch.map((request, requestIndex) => ({
       request,
       end: Promise.withResolvers<Outcome | null>(),
-      isOpen: isOpen(place),
-      isGivenUp: false,
-      untakenCount: 0,
+      isOpen: isOpen(requestIndex),
+      isCancelled: false,
+      unreadCount: 0,
       creditCount: 0,
     }));
-    this.#openCount = this.#answers.filter((answers) => answers.isOpen).length;
-    this.sent = this.#answers.map(({ end }) => new DeferredResponses(end.promise));
+    this.#openCount = this.#requests.filter((responses) => responses.isOpen).length;
+    this.sent = this.#requests.map(({ end }) => new DeferredResponses(end.promise));
   }
 
   /** True when no more responses can arrive: `execute` has returned, and each request has had its final response. */
@@ -71,8 +71,8 @@ export class ExecutionResponses {
   }
 
   /** True if the model waits for a client that does not read its responses. */
-  get isHeldUp(): boolean {
-    return this.#answers.some(({ isOpen, untakenCount }) => isOpen && untakenCount >= frameLimits.answersMax);
+  get isBlocked(): boolean {
+    return this.#requests.some(({ isOpen, unreadCount }) => isOpen && unreadCount >= frameLimits.unreadResponsesMax);
   }
 
   /** Records that `execute` has returned. */
@@ -82,36 +82,36 @@ export class ExecutionResponses {
   }
 
   /** Records memory that was lent for one response. A worker may request only as much as it has credit for. */
-  lent(askId: number, blocks: readonly LentBlock[]): void {
+  lent(spaceRequestId: number, blocks: readonly LentBlock[]): void {
     if (
-      askId > spaceRequestIdMax ||
-      this.#asked.has(askId) ||
-      this.#asked.size >= frameLimits.answersMax * this.#answers.length
+      spaceRequestId > spaceRequestIdMax ||
+      this.#spaces.has(spaceRequestId) ||
+      this.#spaces.size >= frameLimits.unreadResponsesMax * this.#requests.length
     )
       throw new MalformedRecord(`execution ${this.executionId} requests space too often`);
-    this.#asked.set(askId, blocks);
+    this.#spaces.set(spaceRequestId, blocks);
   }
 
-  answered({ place, isFinal, askId, response }: WireDecoupledResponse): void {
-    const answers = this.#answers[place];
-    if (answers?.isOpen !== true)
-      throw new MalformedRecord(`a response to request ${place}, which has already had its final response`);
+  received({ requestIndex, isFinal, spaceRequestId, response }: WireDecoupledResponse): void {
+    const responses = this.#requests[requestIndex];
+    if (responses?.isOpen !== true)
+      throw new MalformedRecord(`a response to request ${requestIndex}, which has already had its final response`);
     // An error with the final flag needs no credit, because the model cannot continue after it.
-    if (response !== null && !isFinal && answers.untakenCount >= frameLimits.answersMax)
+    if (response !== null && !isFinal && responses.unreadCount >= frameLimits.unreadResponsesMax)
       throw new MalformedRecord("more responses than the worker has credit for");
     if (!this.#frameContext.isDecoupled && (response === null || !isFinal))
       throw new MalformedRecord("a response of a model that is not decoupled that is not its only one");
-    const spaces = this.#asked.get(askId) ?? [];
+    const spaces = this.#spaces.get(spaceRequestId) ?? [];
     const outcome = response === null ? null : this.#toOutcome(response, spaces);
-    this.#asked.delete(askId);
+    this.#spaces.delete(spaceRequestId);
     this.#worker.lent.endSpaces(spaces);
     if (!this.#frameContext.isDecoupled) {
-      this.#close(answers, outcome);
+      this.#close(responses, outcome);
       return this.#endSpaces();
     }
-    if (outcome !== null) answers.untakenCount++;
-    if (isFinal) this.#close(answers, null);
-    this.#pass(answers, place, outcome, isFinal);
+    if (outcome !== null) responses.unreadCount++;
+    if (isFinal) this.#close(responses, null);
+    this.#forward(responses, requestIndex, outcome, isFinal);
     this.#endSpaces();
   }
 
@@ -124,45 +124,46 @@ export class ExecutionResponses {
     return toOutcome(response, this.#frameContext, new ResultDecoder([], find));
   }
 
-  #pass(answers: Answers, place: number, outcome: Outcome | null, isFinal: boolean): void {
-    const { request, isGivenUp } = answers;
-    const sink = request.answers;
-    if (sink !== undefined && !isGivenUp) return sink.respond(outcome, isFinal, () => this.#taken(answers, place));
+  #forward(responses: RequestResponses, requestIndex: number, outcome: Outcome | null, isFinal: boolean): void {
+    const { request, isCancelled } = responses;
+    const sink = request.responseSink;
+    if (sink !== undefined && !isCancelled)
+      return sink.respond(outcome, isFinal, () => this.#acknowledge(responses, requestIndex));
     if (outcome === null) return;
     if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
-    this.#taken(answers, place);
+    this.#acknowledge(responses, requestIndex);
   }
 
-  #taken(answers: Answers, place: number): void {
-    answers.untakenCount--;
-    if (!answers.isOpen || answers.isGivenUp || ++answers.creditCount < creditStep) return;
-    this.#worker.sendSoon(encodeCredit(this.executionId, place, answers.creditCount));
-    answers.creditCount = 0;
+  #acknowledge(responses: RequestResponses, requestIndex: number): void {
+    responses.unreadCount--;
+    if (!responses.isOpen || responses.isCancelled || ++responses.creditCount < creditStep) return;
+    this.#worker.sendSoon(encodeCredit(this.executionId, requestIndex, responses.creditCount));
+    responses.creditCount = 0;
   }
 
   /** Cancels a request. Returns its index if it waits for responses; otherwise -1. */
-  givenUp(request: InferenceRequest): number {
-    const place = this.#answers.findIndex((answers) => answers.request === request && answers.isOpen);
-    if (place !== -1) this.#answers[place]!.isGivenUp = true;
-    return place;
+  cancelRequest(request: InferenceRequest): number {
+    const requestIndex = this.#requests.findIndex((responses) => responses.request === request && responses.isOpen);
+    if (requestIndex !== -1) this.#requests[requestIndex]!.isCancelled = true;
+    return requestIndex;
   }
 
   /** Ends all requests that wait for responses with the error: the worker has reported it, or has ended. */
   fail(error: InferenceError): void {
-    for (const answers of this.#answers) if (answers.isOpen) this.#close(answers, error);
+    for (const responses of this.#requests) if (responses.isOpen) this.#close(responses, error);
     this.released();
   }
 
-  #close(answers: Answers, last: Outcome | null): void {
-    answers.isOpen = false;
+  #close(responses: RequestResponses, last: Outcome | null): void {
+    responses.isOpen = false;
     this.#openCount--;
-    answers.end.resolve(last);
+    responses.end.resolve(last);
   }
 
   /** Releases the lent memory that was not used, when no more responses can arrive. */
   #endSpaces(): void {
     if (!this.isOver) return;
-    for (const blocks of this.#asked.values()) this.#worker.lent.endSpaces(blocks);
-    this.#asked.clear();
+    for (const blocks of this.#spaces.values()) this.#worker.lent.endSpaces(blocks);
+    this.#spaces.clear();
   }
 }

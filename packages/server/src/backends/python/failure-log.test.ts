@@ -83,7 +83,7 @@ for (const [kind, keyword] of [
     const body = model(`requests[0].get_response_sender().send(flags=1)\nraise ValueError("after the final flag")`);
     await using loaded = await fixture.load(name, body.replace("def execute", `${keyword}def execute`), decoupled);
     errors.length = 0;
-    await only(loaded).execute([{ ...asked("late"), answers: sink() }]);
+    await only(loaded).execute([{ ...asked("late"), responseSink: sink() }]);
     await until(() => errors.length > 0);
     assert.equal(errors.length, 1);
     assert.match(errors[0]!.message, /^Failed to process .* ValueError: after the final flag\n\nAt:\n.*: execute\n$/s);

@@ -57,8 +57,8 @@ def in_child():
 
 test("the zygote's warm-up is visible neither to a model nor in the process list", async () => {
   const facts = [
-    'any("rehearsed" in path for path in sys.path)',
-    'any("rehearsed" in str(getattr(module, "__file__", "")) for module in list(sys.modules.values()))',
+    'any("warm_up_model" in path for path in sys.path)',
+    'any("warm_up_model" in str(getattr(module, "__file__", "")) for module in list(sys.modules.values()))',
     "sys.dont_write_bytecode",
     "len([cls for cls in object.__subclasses__() if cls.__name__ == 'TritonPythonModel'])",
   ];
@@ -67,7 +67,7 @@ test("the zygote's warm-up is visible neither to a model nor in the process list
   assert.ok(existsSync(join(fixture.directory, "apart/1/__pycache__")));
   const lines = commandLinesBeside(pidOf(loaded));
   assert.ok(lines.some((line) => line.includes("galatea_zygote.py\0")));
-  assert.ok(!lines.some((line) => line.includes("rehearsed (")));
+  assert.ok(!lines.some((line) => line.includes("warm-up (")));
   assert.ok(only(loaded).name.startsWith("apart_0"));
 });
 

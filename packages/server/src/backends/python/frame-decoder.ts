@@ -102,18 +102,18 @@ export function decodeResult(frame: Buffer): WireResult {
 
 /** Decodes a RESPONSE frame. The bytes of inline tensors are copied, as for a RESULT. */
 export function decodeResponse(frame: Buffer): WireDecoupledResponse {
-  atMost(frame.byteLength, responseFrameBytesMax, "bytes of an answer");
+  atMost(frame.byteLength, responseFrameBytesMax, "bytes of a response");
   const { count, id, extra } = readHeader(frame);
   const reader = new FrameReader(frame);
   const head = reader.take(resultHeadBytes);
   if (reader.u32(head) !== 0) throw new MalformedRecord("a response that releases blocks");
-  const askId = atMost(reader.u32(head + 8), spaceRequestIdMax, "as the id of an ASK");
-  const place = reader.u32(head + 12);
+  const spaceRequestId = atMost(reader.u32(head + 8), spaceRequestIdMax, "as the id of a SPACE_REQUEST");
+  const requestIndex = reader.u32(head + 12);
   if (extra > 1 || count > 1 || (count === 0 && extra === 0))
     throw new MalformedRecord(`a response frame of ${count} responses with flags ${extra}`);
   const [response] = readResponses(reader, frame, { head, count });
   if (response?.kind === "later") throw new MalformedRecord("a response marked as deferred");
-  return { executionId: id, place, isFinal: extra === 1, askId, response: response ?? null };
+  return { executionId: id, requestIndex, isFinal: extra === 1, spaceRequestId, response: response ?? null };
 }
 
 function readResponses(
@@ -172,14 +172,14 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
   const at = reader.take(tensorBytes);
   const rank = reader.u8(at + 3);
   if (rank > rankMax) throw new MalformedRecord(`a tensor of ${rank} dimensions`);
-  const place = reader.u32(at + 4);
+  const blockRef = reader.u32(at + 4);
   const byteOffset = reader.natural(at + 8);
   const byteLength = reader.natural(at + 16);
   const dims = reader.take(rank * 8);
   const shape: number[] = [];
   for (let axis = 0; axis < rank; axis++) shape.push(reader.natural(dims + axis * 8));
   let data: Uint8Array | null = null;
-  if (place === inlineMarker) {
+  if (blockRef === inlineMarker) {
     if (byteOffset + byteLength > inline.byteLength) throw new MalformedRecord("an inline tensor outside the frame");
     data = new Uint8Array(inline.buffer, inline.byteOffset + byteOffset, byteLength);
   }
@@ -187,14 +187,14 @@ export function readTensor(reader: FrameReader, inline: Uint8Array): WireTensor 
     nameIndex: reader.u16(at),
     datatype: reader.u8(at + 2),
     shape,
-    place: place === inlineMarker ? null : place,
+    blockRef: blockRef === inlineMarker ? null : blockRef,
     byteOffset,
     byteLength,
     data,
   };
 }
 
-/** Decodes an ASK or CALL_ASK frame: the sizes of the output blocks that the worker needs. */
+/** Decodes a SPACE_REQUEST or CALL_SPACE_REQUEST frame: the sizes of the output blocks that the worker needs. */
 export function decodeSpaceRequest(frame: Buffer): number[] {
   const reader = new FrameReader(frame);
   const { count } = readHeader(frame);

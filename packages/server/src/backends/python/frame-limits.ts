@@ -21,9 +21,9 @@ export const frameLimits = {
   /** Maximum duration of a phase of an execution: eleven days. */
   phaseNsMax: 1e15,
   /** Maximum number of requests for output memory by one execution. */
-  asksMax: 16,
+  spaceRequestsMax: 16,
   /** Maximum number of responses to one request of a decoupled model that the client has not read. At the limit, the model waits. */
-  answersMax: 16,
+  unreadResponsesMax: 16,
   /**
    * Maximum number of concurrent calls of one worker to other models, loads and unloads included. Workers use up to half of it for calls
    * that wait for a response, and the other half for streams with unread responses.

@@ -1,9 +1,9 @@
 /** Generates, for tests, frames that a malicious worker could send. */
 import * as fc from "fast-check";
 import {
-  encodeAskFrame,
+  encodeSpaceRequest,
   encodeCall,
-  encodeCallAskFrame,
+  encodeCallSpaceRequest,
   encodeReleased,
   encodeResult,
   output,
@@ -21,7 +21,7 @@ const outputs = fc.record({
   datatype: fc.constantFrom(2, 11, 13, 14, 0, 255),
   rank: fc.constantFrom(0, 1, 2, 33, 255),
   shape: fc.array(numbers, { maxLength: 3 }),
-  place: fc.oneof(fc.constant(inlineMarker), ids),
+  blockRef: fc.oneof(fc.constant(inlineMarker), ids),
   byteOffset: numbers,
   byteLength: numbers,
 });
@@ -83,7 +83,7 @@ const calls = fc
         nameIndex: fc.constantFrom(0, 0, 1, 7),
         datatype: fc.constantFrom(7, 7, 11, 13, 99),
         shape: fc.array(fc.oneof(fc.constant(4n), numbers), { maxLength: 2 }),
-        place: fc.oneof(ids, fc.constantFrom(1, 2, inlineMarker)),
+        blockRef: fc.oneof(ids, fc.constantFrom(1, 2, inlineMarker)),
         byteOffset: fc.oneof(fc.constant(0n), numbers),
         byteLength: fc.oneof(fc.constant(4n), fc.constant(4096n), numbers),
       }),
@@ -137,7 +137,7 @@ const metrics = fc
     return encodeFrame(kinds.metric, body, { id, extra, count: bounds.length + surplus });
   });
 const aboutMetrics = fc
-  .record({ kind: fc.constantFrom(kinds.metricValue, kinds.metricsGone), extra: smallIds })
+  .record({ kind: fc.constantFrom(kinds.metricValue, kinds.metricsReleased), extra: smallIds })
   .map(({ kind, extra }) => encodeFrame(kind, new Uint8Array(), { id: 1, extra }));
 /** Several metric frames after one another, because most single ones refer to metrics that do not exist. */
 const metricFrames = fc
@@ -151,7 +151,7 @@ export const hostileFrames = fc.oneof(
     weight: 3,
     arbitrary: fc
       .record({ id: ids, sizes: fc.array(numbers, { maxLength: 3 }) })
-      .map(({ id, sizes }) => encodeAskFrame(id, sizes)),
+      .map(({ id, sizes }) => encodeSpaceRequest(id, sizes)),
   },
   { weight: 2, arbitrary: fc.array(ids, { maxLength: 3 }).map(encodeReleased) },
   { weight: 3, arbitrary: calls },
@@ -160,7 +160,7 @@ export const hostileFrames = fc.oneof(
     weight: 1,
     arbitrary: fc
       .record({ id: ids, sizes: fc.array(fc.oneof(fc.constant(4096n), numbers), { maxLength: 3 }) })
-      .map(({ id, sizes }) => encodeCallAskFrame(id, ...sizes)),
+      .map(({ id, sizes }) => encodeCallSpaceRequest(id, ...sizes)),
   },
   { weight: 3, arbitrary: arbitraryFrames },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)) },

@@ -8,7 +8,7 @@ import { noBlsClient } from "../no-bls-client.ts";
 import type { ModelCall, BlsClient } from "../bls-client.ts";
 import {
   encodeCall,
-  encodeCallAskFrame as ask,
+  encodeCallSpaceRequest as ask,
   encodeResult,
   execute,
   outputResponse,
@@ -84,15 +84,15 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ["parameters that nest", () => [encodeCall(1, { ...said, parameters: '{"a":{}}' })], /not a JSON object of strings/],
   ["an input without a name", () => [encodeCall(1, { ...said, names: [] }, { inputs: [{}] })], /input 0 of 0/],
   ["an input of no datatype", () => [encodeCall(1, said, { inputs: [{ datatype: 200 }] })], /datatype 200/],
-  ["an input in a block that it was not lent", () => [encodeCall(1, said, { inputs: [{ place: 9 }] })], /block 9/],
+  ["an input in a block that it was not lent", () => [encodeCall(1, said, { inputs: [{ blockRef: 9 }] })], /block 9/],
   [
     "an input outside its block",
-    () => [encodeCall(1, said, { inputs: [{ place: 1, byteOffset: 4090n, byteLength: 100n }] })],
+    () => [encodeCall(1, said, { inputs: [{ blockRef: 1, byteOffset: 4090n, byteLength: 100n }] })],
     /outside its block/,
   ],
   [
     "an input of 2^63 bytes",
-    () => [encodeCall(1, said, { inputs: [{ place: 1, byteLength: 2n ** 63n }] })],
+    () => [encodeCall(1, said, { inputs: [{ blockRef: 1, byteLength: 2n ** 63n }] })],
     /beyond 2\^53/,
   ],
   ["an input of negative size", () => [encodeCall(1, said, { inputs: [{ shape: [-1n] }] })], /beyond 2\^53/],
@@ -118,7 +118,7 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ],
   [
     "responses acknowledged that were never sent",
-    () => [encodeCall(1, said, { extra: 1 }), frameOf(kinds.callTaken, 1, { extra: 9 })],
+    () => [encodeCall(1, said, { extra: 1 }), frameOf(kinds.callCredit, 1, { extra: 9 })],
     /never sent/,
   ],
   ["a control without its files", () => [frameOf(kinds.control, 1, { extra: 1, count: 3 })], /ends before|no JSON/],
@@ -128,7 +128,7 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
       ask(1, 64n),
       encodeResult(1, [
         outputResponse("", [
-          { nameIndex: 0, datatype: 11, rank: 1, shape: [16n], place: 2, byteOffset: 0n, byteLength: 64n },
+          { nameIndex: 0, datatype: 11, rank: 1, shape: [16n], blockRef: 2, byteOffset: 0n, byteLength: 64n },
         ]),
       ]),
     ],
@@ -168,12 +168,12 @@ const textOf = (frame: Buffer) =>
 test("frames about ended or unknown calls are ignored", async () => {
   await using hostile = await openHostileInstance();
   const { settled } = execute(hostile, 1);
-  const answered = received(hostile, kinds.callAnswer);
+  const answered = received(hostile, kinds.callResponse);
   await send(
     hostile,
     Buffer.concat([
       frameOf(kinds.callCancel, 7),
-      frameOf(kinds.callTaken, 7, { extra: 100 }),
+      frameOf(kinds.callCredit, 7, { extra: 100 }),
       ask(8, 64n),
       frameOf(kinds.callCancel, 8),
       encodeCall(9, { ...said, execution: 4_000_000_000 }),
@@ -203,7 +203,7 @@ test("calls are cancelled when their execution is cancelled, and later ones at o
   await using hostile = await openHostileInstance({ others });
   const asked = request([]);
   const execution = hostile.instance.execute([asked]);
-  const answered = received(hostile, kinds.callAnswer);
+  const answered = received(hostile, kinds.callResponse);
   await send(hostile, encodeCall(1, { ...said, names: [] }));
   while (others.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(others.calls[0]!.caller?.depth, 1);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import {
-  encodeAskFrame,
+  encodeSpaceRequest,
   encodeReleased,
   encodeResult,
   execute,
@@ -46,9 +46,13 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["a LOG that is no JSON", () => logOf("{"), /not a JSON object of strings/],
   ["a RAISED without its requests", () => raisedOf('{"message":"why"}'), /without its text or its requests/],
   ["a RAISED of 60 MB", () => raisedOf(`{"message":"${"x".repeat(60_000_000)}"}`), /bytes of a text/],
-  ["an ASK of 2^63 bytes", () => encodeAskFrame(1, [2n ** 63n]), /beyond 2\^53/],
-  ["an ASK for an execution that is not running", () => encodeAskFrame(7, [8n]), /not running/],
-  ["an ASK that ends before its sizes", () => encodeFrame(kinds.ask, new Uint8Array(8), { id: 1, count: 9 }), /ends/],
+  ["a SPACE_REQUEST of 2^63 bytes", () => encodeSpaceRequest(1, [2n ** 63n]), /beyond 2\^53/],
+  ["a SPACE_REQUEST for an execution that is not running", () => encodeSpaceRequest(7, [8n]), /not running/],
+  [
+    "a SPACE_REQUEST that ends before its sizes",
+    () => encodeFrame(kinds.spaceRequest, new Uint8Array(8), { id: 1, count: 9 }),
+    /ends/,
+  ],
   ["a RESULT of an execution that is not running", () => encodeResult(9, [outputResponse("")]), /not running/],
   [
     "a RESULT of more responses than requests",
@@ -96,20 +100,24 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ],
   [
     "a tensor in a block that was not lent",
-    () => encodeResult(1, [outputResponse("", [output({ place: 99, shape: [1n], byteLength: 4n })])]),
+    () => encodeResult(1, [outputResponse("", [output({ blockRef: 99, shape: [1n], byteLength: 4n })])]),
     /not lent/,
   ],
   [
     "a tensor outside its block",
     () =>
-      encodeResult(1, [outputResponse("", [output({ place: 1, shape: [1024n], byteOffset: 1n, byteLength: 4096n })])], {
-        released: [1],
-      }),
+      encodeResult(
+        1,
+        [outputResponse("", [output({ blockRef: 1, shape: [1024n], byteOffset: 1n, byteLength: 4096n })])],
+        {
+          released: [1],
+        },
+      ),
     /outside its block/,
   ],
   [
     "a tensor in an input that is not given back",
-    () => encodeResult(1, [outputResponse("", [output({ place: 1, shape: [1024n], byteLength: 4096n })])]),
+    () => encodeResult(1, [outputResponse("", [output({ blockRef: 1, shape: [1024n], byteLength: 4096n })])]),
     /not released/,
   ],
   [
@@ -167,11 +175,11 @@ test("an output too large for the arena is rejected and the worker survives; one
   const running = execute(hostile, 1);
   const received: Buffer[] = [];
   hostile.socket.on("data", (chunk: Buffer) => received.push(chunk));
-  await send(hostile, encodeAskFrame(1, [2n ** 52n]));
+  await send(hostile, encodeSpaceRequest(1, [2n ** 52n]));
   const refused = "shared memory arena is full: 4503599627370496 bytes requested, ";
   while (!Buffer.concat(received).includes(refused)) await new Promise((resolve) => setImmediate(resolve));
   assert.ok(hostile.worker.alive);
-  for (let count = 0; count < 16; count++) await send(hostile, encodeAskFrame(1, [65_536n]));
+  for (let count = 0; count < 16; count++) await send(hostile, encodeSpaceRequest(1, [65_536n]));
   const { outcomes } = await running.settled;
   assert.match((outcomes[0] as InferenceError).message, /requests space too often/);
   assert.equal(hostile.arena.usedBytes, 0);
@@ -180,9 +188,9 @@ test("an output too large for the arena is rejected and the worker survives; one
 test("too many outputs over the same elements fail the execution quickly", async () => {
   await using hostile = await openHostileInstance();
   const running = execute(hostile, 1);
-  await send(hostile, encodeAskFrame(1, [32n * 2n ** 20n]));
+  await send(hostile, encodeSpaceRequest(1, [32n * 2n ** 20n]));
   // Its loans are the input, 1, and the space, 2, which is full of empty elements.
-  const text = output({ nameIndex: 1, datatype: 13, place: 2, shape: [2n ** 23n], byteLength: 2n ** 25n });
+  const text = output({ nameIndex: 1, datatype: 13, blockRef: 2, shape: [2n ** 23n], byteLength: 2n ** 25n });
   const execution = await withinTime(async () => {
     await send(
       hostile,

@@ -43,7 +43,7 @@ function metric(
 }
 
 const value = (id: number) => encodeFrame(kinds.metricValue, new Uint8Array(), { id: 3, extra: id });
-const gone = (id: number) => encodeFrame(kinds.metricsGone, new Uint8Array(), { extra: id });
+const gone = (id: number) => encodeFrame(kinds.metricsReleased, new Uint8Array(), { extra: id });
 const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, ""]));
 
 const attacks: readonly [what: string, frames: () => readonly Buffer[], told: RegExp][] = [

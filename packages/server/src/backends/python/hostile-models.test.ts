@@ -56,7 +56,7 @@ class TritonPythonModel:
         attack("initialize")
 
     def execute(self, requests):
-        attack("execute", requests[0]._place[0])
+        attack("execute", requests[0]._request_key[0])
         ${echo}
 
     def finalize(self):
@@ -68,7 +68,7 @@ const frames: readonly [what: string, frame: string][] = [
   ["a LOG whose message is an object", `frame(72, b'{"message":{"toString":1}}')`],
   ["a LOG a million deep", `frame(72, b'{"message":' + b"[" * 1000000 + b"]" * 1000000 + b"}")`],
   ["a failure that is not a string", `frame(74, b'{"message":{}}')`],
-  ["an ASK of 2^52 bytes, without end", `frame(70, struct.pack("<Q", 2**52), 1, execution) * 50`],
+  ["a SPACE_REQUEST of 2^52 bytes, without end", `frame(70, struct.pack("<Q", 2**52), 1, execution) * 50`],
   [
     "a result whose parameters are null",
     `frame(69, struct.pack("<IIIIQQQ", 0, 80, 0, 0, 1, 1, 1) + struct.pack("<HHII", 0, 0, 4, 0) + b"null" + bytes(8), 1, execution)`,

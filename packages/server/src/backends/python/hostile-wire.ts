@@ -22,12 +22,12 @@ interface WireOutput {
   readonly datatype: number;
   readonly rank: number;
   readonly shape: readonly bigint[];
-  readonly place: number;
+  readonly blockRef: number;
   readonly byteOffset: bigint;
   readonly byteLength: bigint;
 }
 
-interface WireDecoupledResponse {
+interface HostileResponse {
   readonly status: number;
   readonly count: number | null;
   readonly text: string;
@@ -39,7 +39,7 @@ function encodeOutput(one: WireOutput): Buffer {
   record.writeUInt16LE(one.nameIndex, 0);
   record.writeUInt8(one.datatype, 2);
   record.writeUInt8(one.rank, 3);
-  record.writeUInt32LE(one.place, 4);
+  record.writeUInt32LE(one.blockRef, 4);
   record.writeBigUInt64LE(BigInt.asUintN(64, one.byteOffset), 8);
   record.writeBigUInt64LE(BigInt.asUintN(64, one.byteLength), 16);
   one.shape.forEach((dim, axis) => record.writeBigUInt64LE(BigInt.asUintN(64, dim), tensorBytes + 8 * axis));
@@ -49,34 +49,34 @@ function encodeOutput(one: WireOutput): Buffer {
 /** Encodes a RESULT frame with any content, valid or not. */
 export function encodeResult(
   executionId: number,
-  answers: readonly WireDecoupledResponse[],
+  responses: readonly HostileResponse[],
   more: { released?: readonly number[]; inline?: Uint8Array; durations?: readonly bigint[]; count?: number } = {},
 ): Buffer {
-  return encodeAnswers(answers, more, { kind: kinds.result, id: executionId });
+  return encodeResponses(responses, more, { kind: kinds.result, id: executionId });
 }
 
 /** Encodes a RESPONSE frame for a request of execution 1 with any content, valid or not. */
-export function encodeDecoupledResponse(said: {
-  readonly answer: WireDecoupledResponse | null;
+export function encodeDecoupledResponse(options: {
+  readonly response: HostileResponse | null;
   readonly isFinal: boolean;
   readonly executionId?: number;
-  readonly place?: number;
-  readonly askId?: number;
+  readonly requestIndex?: number;
+  readonly spaceRequestId?: number;
 }): Buffer {
-  const { answer, isFinal, executionId = 1, place = 0, askId = 0 } = said;
+  const { response, isFinal, executionId = 1, requestIndex = 0, spaceRequestId = 0 } = options;
   const header = { kind: kinds.response, id: executionId, extra: isFinal ? 1 : 0 };
-  const frame = encodeAnswers(answer === null ? [] : [answer], { durations: [0n, 0n, 0n] }, header);
-  frame.writeUInt32LE(askId, 16 + 8);
-  frame.writeUInt32LE(place, 16 + 12);
+  const frame = encodeResponses(response === null ? [] : [response], { durations: [0n, 0n, 0n] }, header);
+  frame.writeUInt32LE(spaceRequestId, 16 + 8);
+  frame.writeUInt32LE(requestIndex, 16 + 12);
   return frame;
 }
 
-function encodeAnswers(
-  answers: readonly WireDecoupledResponse[],
+function encodeResponses(
+  responses: readonly HostileResponse[],
   more: { released?: readonly number[]; inline?: Uint8Array; durations?: readonly bigint[]; count?: number },
   { kind, ...header }: { readonly kind: number; readonly id: number; readonly extra?: number },
 ): Buffer {
-  const { released = [], inline = new Uint8Array(), durations = [1n, 1n, 1n], count = answers.length } = more;
+  const { released = [], inline = new Uint8Array(), durations = [1n, 1n, 1n], count = responses.length } = more;
   const head = Buffer.alloc(40);
   const ids = Buffer.alloc((released.length * 4 + 7) & ~7);
   released.forEach((id, index) => ids.writeUInt32LE(id, index * 4));
@@ -86,7 +86,7 @@ function encodeAnswers(
     parts.push(part);
     at += part.byteLength;
   };
-  for (const { status, count: announced, text, outputs } of answers) {
+  for (const { status, count: announced, text, outputs } of responses) {
     const bytes = Buffer.from(text);
     const record = Buffer.alloc(12);
     record.writeUInt16LE(status, 0);
@@ -104,10 +104,10 @@ function encodeAnswers(
   return encodeFrame(kind, Buffer.concat([...parts, inline]), { ...header, count });
 }
 
-export function encodeAskFrame(executionId: number, sizes: readonly bigint[], extra = 0): Buffer {
+export function encodeSpaceRequest(executionId: number, sizes: readonly bigint[], extra = 0): Buffer {
   const body = Buffer.alloc(sizes.length * 8);
   sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
-  return encodeFrame(kinds.ask, body, { id: executionId, count: sizes.length, extra });
+  return encodeFrame(kinds.spaceRequest, body, { id: executionId, count: sizes.length, extra });
 }
 
 export function encodeReleased(ids: readonly number[]): Buffer {
@@ -116,7 +116,7 @@ export function encodeReleased(ids: readonly number[]): Buffer {
   return encodeFrame(kinds.released, body, { extra: ids.length });
 }
 
-export const outputResponse = (text: string, outputs: readonly WireOutput[] = []): WireDecoupledResponse => ({
+export const outputResponse = (text: string, outputs: readonly WireOutput[] = []): HostileResponse => ({
   status: 0,
   count: null,
   text,
@@ -127,7 +127,7 @@ export const output = (more: Partial<WireOutput> = {}): WireOutput => ({
   datatype: 11,
   rank: 1,
   shape: [0n],
-  place: inlineMarker,
+  blockRef: inlineMarker,
   byteOffset: 0n,
   byteLength: 0n,
   ...more,
@@ -138,7 +138,7 @@ export interface WireInput {
   readonly nameIndex?: number;
   readonly datatype?: number;
   readonly shape?: readonly bigint[];
-  readonly place?: number;
+  readonly blockRef?: number;
   readonly byteOffset?: bigint;
   readonly byteLength?: bigint;
 }
@@ -151,12 +151,19 @@ export function encodeCall(
 ): Buffer {
   const json = Buffer.from(typeof text === "string" ? text : JSON.stringify(text));
   const records = inputs.map((input) => {
-    const { nameIndex = 0, datatype = 7, shape = [4n], place = inlineMarker, byteOffset = 0n, byteLength = 4n } = input;
+    const {
+      nameIndex = 0,
+      datatype = 7,
+      shape = [4n],
+      blockRef = inlineMarker,
+      byteOffset = 0n,
+      byteLength = 4n,
+    } = input;
     const record = Buffer.alloc(tensorBytes + 8 * shape.length);
     record.writeUInt16LE(nameIndex, 0);
     record.writeUInt8(datatype, 2);
     record.writeUInt8(shape.length, 3);
-    record.writeUInt32LE(place, 4);
+    record.writeUInt32LE(blockRef, 4);
     record.writeBigUInt64LE(BigInt.asUintN(64, byteOffset), 8);
     record.writeBigUInt64LE(BigInt.asUintN(64, byteLength), 16);
     shape.forEach((dim, axis) => record.writeBigUInt64LE(BigInt.asUintN(64, dim), tensorBytes + 8 * axis));
@@ -171,10 +178,10 @@ export function encodeCall(
   return encodeFrame(kinds.call, Buffer.concat([body, Buffer.alloc(4)]), { id, extra, count: inputs.length });
 }
 
-export function encodeCallAskFrame(id: number, ...sizes: bigint[]): Buffer {
+export function encodeCallSpaceRequest(id: number, ...sizes: bigint[]): Buffer {
   const body = Buffer.alloc(sizes.length * 8);
   sizes.forEach((size, index) => body.writeBigUInt64LE(BigInt.asUintN(64, size), index * 8));
-  return encodeFrame(kinds.callAsk, body, { id, count: sizes.length });
+  return encodeFrame(kinds.callSpaceRequest, body, { id, count: sizes.length });
 }
 
 /** Returns the outcome of an execution that was not started. */

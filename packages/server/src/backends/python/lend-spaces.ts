@@ -9,15 +9,15 @@ export function lendSpaces(
   executionId: number,
   sizes: readonly number[],
 ): readonly LentBlock[] | InferenceError {
-  const asked: LentBlock[] = [];
+  const spaces: LentBlock[] = [];
   try {
     for (const byteLength of sizes) {
       if (byteLength > arena.capacityBytes) throw beyondArena(byteLength, arena);
-      asked.push(lent.lend(arena.allocate(byteLength), executionId, "space"));
+      spaces.push(lent.lend(arena.allocate(byteLength), executionId, "space"));
     }
-    return asked;
+    return spaces;
   } catch (error) {
-    lent.takeBack(asked);
+    lent.takeBack(spaces);
     if (error instanceof InferenceError) return error;
     throw error;
   }

@@ -11,7 +11,7 @@ import { encodeFrame, kinds, MalformedRecord, writeNatural } from "./wire.ts";
 const metricKinds: readonly MetricKind[] = ["counter", "gauge", "histogram"];
 
 export interface WireMetricFamily {
-  readonly question: number;
+  readonly requestId: number;
   readonly familyId: number;
   readonly kind: MetricKind;
   readonly name: string;
@@ -19,7 +19,7 @@ export interface WireMetricFamily {
 }
 
 export interface WireMetric {
-  readonly question: number;
+  readonly requestId: number;
   readonly metricId: number;
   readonly familyId: number;
   readonly bounds: readonly number[];
@@ -27,20 +27,20 @@ export interface WireMetric {
 }
 
 export function decodeMetricFamily(frame: Buffer): WireMetricFamily {
-  const { id: question, count, extra: familyId } = readHeader(frame);
+  const { id: requestId, count, extra: familyId } = readHeader(frame);
   const kind = metricKinds[count];
   if (kind === undefined) throw new MalformedRecord(`a family of metrics of kind ${count}`);
   const body = decodeFields(frame);
   const [name, description] = [body.get("name"), body.get("description")];
   if (typeof name !== "string" || typeof description !== "string" || body.size !== 2)
     throw new MalformedRecord("a family of metrics without its name and description");
-  return { question, familyId, kind, name, description };
+  return { requestId, familyId, kind, name, description };
 }
 
 const metricHeadBytes = 8;
 
 export function decodeMetric(frame: Buffer): WireMetric {
-  const { id: question, count, extra: metricId } = readHeader(frame);
+  const { id: requestId, count, extra: metricId } = readHeader(frame);
   if (frame.byteLength > frameLimits.textFrameBytesMax)
     throw new MalformedRecord(`${frame.byteLength} bytes of a metric`);
   const reader = new FrameReader(frame);
@@ -53,17 +53,17 @@ export function decodeMetric(frame: Buffer): WireMetric {
     if (typeof value !== "string") throw new MalformedRecord("a label that is not a string");
     labels.set(name, value);
   }
-  return { question, metricId, familyId, bounds, labels };
+  return { requestId, metricId, familyId, bounds, labels };
 }
 
 /** Encodes the response to a METRIC_FAMILY frame. */
-export function encodeFamilyResponse(question: number): Buffer {
-  return encodeFrame(kinds.metricAnswer, new Uint8Array(), { id: question });
+export function encodeFamilyResponse(requestId: number): Buffer {
+  return encodeFrame(kinds.metricResult, new Uint8Array(), { id: requestId });
 }
 
 /** Encodes the response to a METRIC frame: the offset of its cells, and the bounds of its buckets. */
 export function encodeMetricResponse(
-  question: number,
+  requestId: number,
   part: Pick<MetricHolderCells, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
 ): Buffer {
   const body = new DataView(new ArrayBuffer(24 + 8 * part.bounds.length));
@@ -71,17 +71,17 @@ export function encodeMetricResponse(
   writeNatural(body, 8, part.sharedByteOffset);
   writeNatural(body, 16, part.id);
   part.bounds.forEach((bound, index) => body.setFloat64(24 + 8 * index, bound, true));
-  return encodeFrame(kinds.metricAnswer, new Uint8Array(body.buffer), { id: question });
+  return encodeFrame(kinds.metricResult, new Uint8Array(body.buffer), { id: requestId });
 }
 
 /** Encodes the response to a METRIC_VALUE frame. */
-export function encodeMetricValueResponse(question: number, value: number): Buffer {
+export function encodeMetricValueResponse(requestId: number, value: number): Buffer {
   const body = Buffer.alloc(8);
   body.writeDoubleLE(value);
-  return encodeFrame(kinds.metricAnswer, body, { id: question });
+  return encodeFrame(kinds.metricResult, body, { id: requestId });
 }
 
 /** Encodes an error response to any of these frames. */
-export function encodeMetricError(question: number, reason: string): Buffer {
-  return encodeFrame(kinds.metricAnswer, Buffer.from(reason), { id: question, extra: 1 });
+export function encodeMetricError(requestId: number, reason: string): Buffer {
+  return encodeFrame(kinds.metricResult, Buffer.from(reason), { id: requestId, extra: 1 });
 }

@@ -184,14 +184,14 @@ class TritonPythonModel:
   await using loaded = await fixture.load("decoupled", body, decoupled);
   const answered = () =>
     new Promise<number>((resolve, reject) => {
-      const answers: ResponseSink = {
+      const responseSink: ResponseSink = {
         respond(outcome, _isFinal, taken) {
           taken();
           if (outcome === null || outcome instanceof InferenceError) reject(outcome ?? new Error("no answer"));
           else resolve(floatsOf(outcome.outputs[0]!)[0]!);
         },
       };
-      void only(loaded).execute([request([floats("IN", [1])], { answers })]);
+      void only(loaded).execute([request([floats("IN", [1])], { responseSink })]);
     });
   assert.equal(await answered(), 2);
   assert.equal(await answered(), 2 + 6);

@@ -66,7 +66,7 @@ interface Pending {
   /** Number of the EXECUTE frame. */
   readonly frameNumber: number;
   readonly spaces: LentBlock[];
-  askCount: number;
+  spaceRequestCount: number;
   /** The reason why the worker's last request for output memory was rejected; null when it was not. */
   refusal: InferenceError | null;
   readonly resolve: (execution: Execution) => void;
@@ -83,7 +83,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly #room: FrameCapacity;
   readonly #pending = new RecyclingMap<Pending>();
   /** Executions with responses that are sent separately, as long as some are missing. */
-  readonly #answers = new RecyclingMap<ExecutionResponses>();
+  readonly #responses = new RecyclingMap<ExecutionResponses>();
   /** Executions that have called other models, by id, until their last response. */
   readonly #callers = new RecyclingMap<PythonCallingExecution>();
   readonly #supervised: SupervisedWorker<PythonWorker>;
@@ -153,20 +153,20 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   /** The worker skips a batch whose requests were all cancelled before it began. A running model can query `is_cancelled()`. */
   abandonRequest(request: InferenceRequest): void {
-    for (const caller of this.#callers.values()) caller.givenUp(request);
+    for (const caller of this.#callers.values()) caller.cancelRequest(request);
     const worker = this.#supervised.up;
     if (worker === null) return;
     for (const { executionId, batch } of this.#pending.values()) {
-      const place = batch.indexOf(request);
-      if (place === -1) continue;
-      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: place });
-      this.#answers.get(executionId)?.givenUp(request);
+      const index = batch.indexOf(request);
+      if (index === -1) continue;
+      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: executionId, extra: index });
+      this.#responses.get(executionId)?.cancelRequest(request);
       return void worker.sendSoon(frame);
     }
-    for (const answers of this.#answers.values()) {
-      const place = answers.givenUp(request);
-      if (place === -1) continue;
-      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: answers.executionId, extra: place });
+    for (const responses of this.#responses.values()) {
+      const index = responses.cancelRequest(request);
+      if (index === -1) continue;
+      const frame = encodeFrame(kinds.cancel, new Uint8Array(), { id: responses.executionId, extra: index });
       return void worker.sendSoon(frame);
     }
   }
@@ -191,12 +191,12 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Executes a batch in several frames, one after another, because one is too small. Only a request too large for any frame fails. */
   async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
     const outcomes: Released[] = [];
-    for (const [place, error] of refused) outcomes[place] = error;
+    for (const [index, error] of refused) outcomes[index] = error;
     let [computeInputNs, computeInferNs, computeOutputNs] = [0, 0, 0];
     for (const part of parts) {
-      const execution = await this.#executePart(part.map((place) => batch[place]!));
-      part.forEach((place, index) => {
-        outcomes[place] = execution.outcomes[index]!;
+      const execution = await this.#executePart(part.map((index) => batch[index]!));
+      part.forEach((index, partIndex) => {
+        outcomes[index] = execution.outcomes[partIndex]!;
       });
       computeInputNs += execution.computeInputNs;
       computeInferNs += execution.computeInferNs;
@@ -232,14 +232,14 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
     if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
     if (this.#options.frameContext.isDecoupled)
-      this.#answers.set(
+      this.#responses.set(
         executionId,
         new ExecutionResponses({ executionId, batch, frameContext: this.#options.frameContext, worker }),
       );
     const frameNumber = isLone ? worker.send(frame) : worker.sendSoon(frame);
     return new Promise((resolve, reject) => {
       const sent = { executionId, batch, brief, limitMs, frameNumber, spaces };
-      this.#pending.set(executionId, { ...sent, askCount: 0, refusal: null, resolve, reject });
+      this.#pending.set(executionId, { ...sent, spaceRequestCount: 0, refusal: null, resolve, reject });
     });
   }
 
@@ -259,54 +259,55 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const { kind, id, extra } = readHeader(frame);
     if (kind === kinds.released) return worker.lent.giveBack(decodeReleased(frame));
     if (kind === kinds.raised) return this.#options.failures.report(this.name, () => decodeRaised(frame));
-    if (kind === kinds.response || (kind === kinds.ask && extra !== 0)) return this.#onAnswerFrame(worker, frame);
+    if (kind === kinds.response || (kind === kinds.spaceRequest && extra !== 0))
+      return this.#onResponseFrame(worker, frame);
     const pending = this.#pending.get(id);
     if (pending === undefined) throw new MalformedRecord(`execution ${id}, which is not running`);
-    if (kind === kinds.ask) return this.#giveSpace(worker, pending, decodeSpaceRequest(frame));
+    if (kind === kinds.spaceRequest) return this.#giveSpace(worker, pending, decodeSpaceRequest(frame));
     const result = decodeResult(frame);
     if (this.#options.frameContext.isDecoupled) this.#onReleased(worker, pending, result);
     else this.#onResult(worker, pending, result);
   }
 
   /** Handles a response that is sent separately, or a request for output memory. */
-  #onAnswerFrame(worker: PythonWorker, frame: Buffer): void {
-    const { kind, id, extra: askId } = readHeader(frame);
-    const answers = this.#answers.get(id);
-    if (answers === undefined)
+  #onResponseFrame(worker: PythonWorker, frame: Buffer): void {
+    const { kind, id, extra: spaceRequestId } = readHeader(frame);
+    const responses = this.#responses.get(id);
+    if (responses === undefined)
       throw new MalformedRecord(`a result of execution ${id}, which has had all of its responses`);
     if (kind === kinds.response) {
-      answers.answered(decodeResponse(frame));
+      responses.received(decodeResponse(frame));
       // A model that continues to send responses does not hang.
       if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
-      if (answers.isOver) this.#over(id);
+      if (responses.isOver) this.#over(id);
       return;
     }
-    const asked = lendSpaces(worker.lent, this.#options.frameContext.arena, id, decodeSpaceRequest(frame));
-    if (asked instanceof InferenceError) return void worker.send(encodeSpace(id, asked.message, askId));
-    answers.lent(askId, asked);
-    worker.send(encodeSpace(id, asked, askId));
+    const lent = lendSpaces(worker.lent, this.#options.frameContext.arena, id, decodeSpaceRequest(frame));
+    if (lent instanceof InferenceError) return void worker.send(encodeSpace(id, lent.message, spaceRequestId));
+    responses.lent(spaceRequestId, lent);
+    worker.send(encodeSpace(id, lent, spaceRequestId));
   }
 
   /** Handles the end of `execute` of a decoupled model: the instance is free again. */
   #onReleased(worker: PythonWorker, pending: Pending, result: WireResult): void {
-    const answers = this.#answers.get(pending.executionId);
-    assert(answers !== undefined, "an execution that was not released has pending responses");
+    const responses = this.#responses.get(pending.executionId);
+    assert(responses !== undefined, "an execution that was not released has pending responses");
     if (result.responses !== null && result.responses.length > 0)
       throw new MalformedRecord(`${result.responses.length} responses in the result of a decoupled model`);
     worker.lent.giveBack(result.released);
     const failure = result.responses === null ? this.#batchFailure(pending, result) : null;
-    if (failure === null) answers.released();
-    else answers.fail(failure);
+    if (failure === null) responses.released();
+    else responses.fail(failure);
     const caller = this.#callers.get(pending.executionId);
     if (caller !== undefined) caller.holdsInstance = false;
-    if (answers.isOver) this.#over(pending.executionId);
-    const outcomes = failure === null ? answers.sent : repeated(pending.batch.length, failure);
+    if (responses.isOver) this.#over(pending.executionId);
+    const outcomes = failure === null ? responses.sent : repeated(pending.batch.length, failure);
     this.#ran(pending, result, executionOf(result, outcomes));
   }
 
   /** Removes an execution of which nothing more can arrive. */
   #over(executionId: number): void {
-    this.#answers.delete(executionId);
+    this.#responses.delete(executionId);
     this.#callers.delete(executionId);
   }
 
@@ -316,7 +317,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     pipelineDepth.calls = true;
     const known = this.#callers.get(executionId);
     if (known !== undefined) return known;
-    const batch = this.#pending.get(executionId)?.batch ?? this.#answers.get(executionId)?.batch;
+    const batch = this.#pending.get(executionId)?.batch ?? this.#responses.get(executionId)?.batch;
     if (batch === undefined) return null;
     const caller = new PythonCallingExecution(owner, frameContext.modelName, batch);
     caller.holdsInstance = this.#pending.has(executionId);
@@ -326,15 +327,15 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
     // A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate.
-    if (++pending.askCount > frameLimits.asksMax)
+    if (++pending.spaceRequestCount > frameLimits.spaceRequestsMax)
       throw new MalformedRecord(`execution ${pending.executionId} requests space too often`);
-    const asked = lendSpaces(worker.lent, this.#options.frameContext.arena, pending.executionId, sizes);
-    if (asked instanceof InferenceError) {
-      pending.refusal = asked;
-      return void worker.send(encodeSpace(pending.executionId, asked.message));
+    const lent = lendSpaces(worker.lent, this.#options.frameContext.arena, pending.executionId, sizes);
+    if (lent instanceof InferenceError) {
+      pending.refusal = lent;
+      return void worker.send(encodeSpace(pending.executionId, lent.message));
     }
-    pending.spaces.push(...asked);
-    worker.send(encodeSpace(pending.executionId, asked));
+    pending.spaces.push(...lent);
+    worker.send(encodeSpace(pending.executionId, lent));
   }
 
   #onResult(worker: PythonWorker, pending: Pending, result: WireResult): void {
@@ -367,7 +368,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     try {
       for (const response of result.responses) {
         if (response.kind === "later") {
-          later ??= this.#answersLater(worker, pending, result.responses);
+          later ??= this.#waitForLateResponses(worker, pending, result.responses);
           outcomes.push(later.sent[outcomes.length]!);
         } else outcomes.push(toOutcome(response, this.#options.frameContext, reading));
       }
@@ -384,15 +385,19 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /** Keeps the requests of a model that is not decoupled whose responses are sent after `execute` has returned. */
-  #answersLater(worker: PythonWorker, pending: Pending, responses: readonly WireResultResponse[]): ExecutionResponses {
+  #waitForLateResponses(
+    worker: PythonWorker,
+    pending: Pending,
+    results: readonly WireResultResponse[],
+  ): ExecutionResponses {
     const { executionId, batch } = pending;
     const options = { executionId, batch, frameContext: this.#options.frameContext, worker };
-    const answers = new ExecutionResponses(options, (place) => responses[place]!.kind === "later");
-    answers.released();
-    this.#answers.set(executionId, answers);
+    const responses = new ExecutionResponses(options, (index) => results[index]!.kind === "later");
+    responses.released();
+    this.#responses.set(executionId, responses);
     const caller = this.#callers.get(executionId);
     if (caller !== undefined) caller.holdsInstance = false;
-    return answers;
+    return responses;
   }
 
   #batchFailure(pending: Pending, result: WireResult): InferenceError {
@@ -408,7 +413,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #settle(pending: Pending, execution: Execution): void {
     this.#pending.delete(pending.executionId);
-    if (this.#callers.size > 0 && !this.#answers.has(pending.executionId)) this.#callers.delete(pending.executionId);
+    if (this.#callers.size > 0 && !this.#responses.has(pending.executionId)) this.#callers.delete(pending.executionId);
     this.#options.busyPolling.ended(pending.brief);
     const next = this.#pending.first;
     if (next !== undefined) this.#becomesOldest(this.#options.clock.monotonicNs(), next.limitMs);
@@ -433,8 +438,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#pending.clear();
     const died = new InferenceError("INTERNAL", reason);
     // Executions that were not started will be executed again, and their responses come from there.
-    for (const answers of this.#answers.values()) answers.fail(died);
-    this.#answers.clear();
+    for (const responses of this.#responses.values()) responses.fail(died);
+    this.#responses.clear();
     this.#callers.clear();
     if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
     for (const { reject } of notBegun) {
@@ -453,7 +458,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (head === undefined || this.#supervised.up === null) return null;
     const { executionId, limitMs } = head;
     // A model that waits for its clients to read responses does not hang.
-    if (this.#answers.get(executionId)?.isHeldUp === true) this.#headSinceNs = this.#options.clock.monotonicNs();
+    if (this.#responses.get(executionId)?.isBlocked === true) this.#headSinceNs = this.#options.clock.monotonicNs();
     const isCalling = this.#callers.get(executionId)?.isCalling === true;
     return { executionId, sinceNs: this.#headSinceNs, limitMs, isCalling };
   }

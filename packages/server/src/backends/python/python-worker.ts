@@ -20,7 +20,7 @@ import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
-  /** Receives RESULT, ASK, RELEASED, RESPONSE and RAISED frames, which are valid during the call. May throw MalformedRecord. */
+  /** Receives RESULT, SPACE_REQUEST, RELEASED, RESPONSE and RAISED frames, which are valid during the call. May throw MalformedRecord. */
   onExecutionFrame(frame: Buffer): void;
   /** Returns the calling execution of a call to another model; null when it has ended. */
   callingExecution(executionId: number): PythonCallingExecution | null;
@@ -280,7 +280,7 @@ export class PythonWorker {
 
 const executionKinds: ReadonlySet<number> = new Set([
   kinds.result,
-  kinds.ask,
+  kinds.spaceRequest,
   kinds.released,
   kinds.response,
   kinds.raised,
@@ -288,9 +288,9 @@ const executionKinds: ReadonlySet<number> = new Set([
 
 const callKinds: ReadonlySet<number> = new Set([
   kinds.call,
-  kinds.callAsk,
+  kinds.callSpaceRequest,
   kinds.callCancel,
-  kinds.callTaken,
+  kinds.callCredit,
   kinds.control,
 ]);
 
@@ -298,7 +298,7 @@ const metricKinds: ReadonlySet<number> = new Set([
   kinds.metricFamily,
   kinds.metric,
   kinds.metricValue,
-  kinds.metricsGone,
+  kinds.metricsReleased,
 ]);
 
 const failureTextMax = 65_536;

@@ -20,8 +20,10 @@ for r in requests:
     sender.send(flags=1)`);
   const decoupled = oneInOneOut("TYPE_FP32", "model_transaction_policy { decoupled: true }");
   await using loaded = await fixture.load("times", body, decoupled);
-  const answers: ResponseSink = { respond: (_outcome, _isFinal, taken) => taken() };
-  const { computeInferNs, computeOutputNs } = await only(loaded).execute([request([floats("IN", [1])], { answers })]);
+  const responseSink: ResponseSink = { respond: (_outcome, _isFinal, taken) => taken() };
+  const { computeInferNs, computeOutputNs } = await only(loaded).execute([
+    request([floats("IN", [1])], { responseSink }),
+  ]);
   assert.ok(computeOutputNs > 0);
   assert.ok(computeInferNs > 50e6);
 });

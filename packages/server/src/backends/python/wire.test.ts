@@ -47,33 +47,33 @@ const vectors = JSON.parse(await readFile(vectorsPath, "utf8")) as Record<
   | "space"
   | "result"
   | "failure"
-  | "ask"
+  | "spaceRequest"
   | "released"
   | "response"
   | "finalResponse"
-  | "askOfResponse"
+  | "spaceRequestOfResponse"
   | "spaceOfResponse"
   | "noSpaceOfResponse"
   | "credit"
   | "call"
-  | "callAsk"
+  | "callSpaceRequest"
   | "callCancel"
-  | "callTaken"
-  | "callAnswer"
+  | "callCredit"
+  | "callResponse"
   | "callFailed"
   | "callSpace"
   | "noCallSpace"
   | "control"
-  | "controlled"
+  | "controlResult"
   | "limits"
   | "metricFamily"
   | "metric"
   | "metricValue"
-  | "metricsGone"
-  | "metricMade"
-  | "metricPlaces"
+  | "metricsReleased"
+  | "metricCreated"
+  | "metricCells"
   | "metricNumber"
-  | "metricRefused"
+  | "metricRejected"
   | "kinds",
   string
 >;
@@ -96,12 +96,12 @@ const golden: WireExecute = {
           nameIndex: 0,
           datatype: 11,
           shape: [1, 2],
-          place: null,
+          blockRef: null,
           byteOffset: 0,
           byteLength: 8,
           data: Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]),
         },
-        { nameIndex: 1, datatype: 11, shape: [1], place: 0, byteOffset: 64, byteLength: 4, data: null },
+        { nameIndex: 1, datatype: 11, shape: [1], blockRef: 0, byteOffset: 64, byteLength: 4, data: null },
       ],
     },
     {
@@ -116,7 +116,7 @@ const golden: WireExecute = {
           nameIndex: 0,
           datatype: 13,
           shape: [],
-          place: null,
+          blockRef: null,
           byteOffset: 0,
           byteLength: 3,
           data: Uint8Array.from([9, 8, 7]),
@@ -158,25 +158,25 @@ test("a worker's golden bytes are decoded to their values", () => {
             nameIndex: 0,
             datatype: 11,
             shape: [2],
-            place: null,
+            blockRef: null,
             byteOffset: 0,
             byteLength: 8,
             data: new Uint8Array(Buffer.from("12345678")),
           },
-          { nameIndex: 1, datatype: 1, shape: [1, 3], place: 4, byteOffset: 64, byteLength: 3, data: null },
+          { nameIndex: 1, datatype: 1, shape: [1, 3], blockRef: 4, byteOffset: 64, byteLength: 3, data: null },
         ],
       },
     ],
   });
   const failure = decodeResult(Buffer.from(vectors.failure, "hex"));
   assert.deepEqual([failure.responses, failure.message, failure.released], [null, "ValueError: x", []]);
-  assert.deepEqual(decodeSpaceRequest(Buffer.from(vectors.ask, "hex")), [4096, 2 ** 34]);
+  assert.deepEqual(decodeSpaceRequest(Buffer.from(vectors.spaceRequest, "hex")), [4096, 2 ** 34]);
   assert.deepEqual(decodeReleased(Buffer.from(vectors.released, "hex")), [1, 2, 3]);
 });
 
 test("golden bytes of a decoupled model's worker are decoded to their values", () => {
   const { response, ...said } = decodeResponse(Buffer.from(vectors.response, "hex"));
-  assert.deepEqual(said, { executionId: 7, place: 1, isFinal: false, askId: 9 });
+  assert.deepEqual(said, { executionId: 7, requestIndex: 1, isFinal: false, spaceRequestId: 9 });
   assert.deepEqual(
     response,
     decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1] && {
@@ -186,57 +186,57 @@ test("golden bytes of a decoupled model's worker are decoded to their values", (
   );
   assert.deepEqual(decodeResponse(Buffer.from(vectors.finalResponse, "hex")), {
     executionId: 7,
-    place: 1,
+    requestIndex: 1,
     isFinal: true,
-    askId: 0,
+    spaceRequestId: 0,
     response: null,
   });
-  const ask = Buffer.from(vectors.askOfResponse, "hex");
+  const ask = Buffer.from(vectors.spaceRequestOfResponse, "hex");
   assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).extra], [[4096], 9]);
 });
 
-const callAnswer: WireCallResponse = {
+const callResponse: WireCallResponse = {
   callId: 5,
   isLast: false,
   loans: golden.loans,
-  answer: {
+  response: {
     kind: "outputs",
     names: ["OUT", "LARGE"],
     parametersJson: "",
     outputs: [
       golden.requests[0]!.inputs[0]!,
-      { nameIndex: 1, datatype: 1, shape: [3], place: 0, byteOffset: 64, byteLength: 3, data: null },
+      { nameIndex: 1, datatype: 1, shape: [3], blockRef: 0, byteOffset: 64, byteLength: 3, data: null },
     ],
   },
 };
 
 test("the server's responses to a call equal the golden bytes", () => {
-  assert.equal(encodeCallResponse(callAnswer).toString("hex"), vectors.callAnswer);
+  assert.equal(encodeCallResponse(callResponse).toString("hex"), vectors.callResponse);
   const failed = { kind: "error", code: 4, message: "full" } as const;
   assert.equal(
-    encodeCallResponse({ callId: 5, isLast: true, loans: [], answer: failed }).toString("hex"),
+    encodeCallResponse({ callId: 5, isLast: true, loans: [], response: failed }).toString("hex"),
     vectors.callFailed,
   );
   assert.equal(encodeCallSpace(5, golden.spaces).toString("hex"), vectors.callSpace);
   assert.equal(encodeCallSpace(5, "full").toString("hex"), vectors.noCallSpace);
-  assert.equal(encodeControlResponse(6, { ready: true }).toString("hex"), vectors.controlled);
+  assert.equal(encodeControlResponse(6, { ready: true }).toString("hex"), vectors.controlResult);
 });
 
 test("metric frames equal the golden bytes, encoded and decoded", () => {
   const places = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
-  assert.equal(encodeFamilyResponse(5).toString("hex"), vectors.metricMade);
-  assert.equal(encodeMetricResponse(6, places).toString("hex"), vectors.metricPlaces);
+  assert.equal(encodeFamilyResponse(5).toString("hex"), vectors.metricCreated);
+  assert.equal(encodeMetricResponse(6, places).toString("hex"), vectors.metricCells);
   assert.equal(encodeMetricValueResponse(7, 1.5).toString("hex"), vectors.metricNumber);
-  assert.equal(encodeMetricError(5, "full").toString("hex"), vectors.metricRefused);
+  assert.equal(encodeMetricError(5, "full").toString("hex"), vectors.metricRejected);
   assert.deepEqual(decodeMetricFamily(Buffer.from(vectors.metricFamily, "hex")), {
-    question: 5,
+    requestId: 5,
     familyId: 9,
     kind: "histogram",
     name: "m",
     description: "ü",
   });
   assert.deepEqual(decodeMetric(Buffer.from(vectors.metric, "hex")), {
-    question: 6,
+    requestId: 6,
     metricId: 3,
     familyId: 9,
     bounds: [0.5, 1],
@@ -246,7 +246,7 @@ test("metric frames equal the golden bytes, encoded and decoded", () => {
     ]),
   });
   assert.deepEqual(readHeader(Buffer.from(vectors.metricValue, "hex")), { kind: 83, count: 0, id: 7, extra: 3 });
-  assert.deepEqual(readHeader(Buffer.from(vectors.metricsGone, "hex")), { kind: 84, count: 0, id: 0, extra: 9 });
+  assert.deepEqual(readHeader(Buffer.from(vectors.metricsReleased, "hex")), { kind: 84, count: 0, id: 0, extra: 9 });
 });
 
 test("golden bytes of a model that calls others are decoded to their values", () => {
@@ -267,9 +267,9 @@ test("golden bytes of a model that calls others are decoded to their values", ()
   });
   const response = decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1];
   assert.deepEqual(inputs, response?.kind === "outputs" ? response.outputs : null);
-  const ask = Buffer.from(vectors.callAsk, "hex");
+  const ask = Buffer.from(vectors.callSpaceRequest, "hex");
   assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).id], [[4096, 2 ** 34], 5]);
-  const [cancel, taken] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callTaken, "hex")];
+  const [cancel, taken] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callCredit, "hex")];
   assert.deepEqual([readHeader(cancel).id, readHeader(taken).id, readHeader(taken).extra], [5, 5, 8]);
   assert.deepEqual(decodeControl(Buffer.from(vectors.control, "hex")), {
     controlId: 6,
@@ -310,7 +310,7 @@ test("property: decoding any bytes of a worker gives a value or MalformedRecord"
   const seeds = [
     vectors.result,
     vectors.failure,
-    vectors.ask,
+    vectors.spaceRequest,
     vectors.released,
     vectors.response,
     vectors.call,

@@ -12,30 +12,30 @@ export const kinds = {
   finalize: 6,
   cancel: 7,
   credit: 8,
-  callAnswer: 9,
+  callResponse: 9,
   callSpace: 10,
-  controlled: 11,
-  metricAnswer: 12,
+  controlResult: 11,
+  metricResult: 12,
   hello: 65,
   loaded: 66,
   completed: 67,
   initialized: 68,
   result: 69,
-  ask: 70,
+  spaceRequest: 70,
   released: 71,
   log: 72,
   finalized: 73,
   failed: 74,
   response: 75,
   call: 76,
-  callAsk: 77,
+  callSpaceRequest: 77,
   callCancel: 78,
-  callTaken: 79,
+  callCredit: 79,
   control: 80,
   metricFamily: 81,
   metric: 82,
   metricValue: 83,
-  metricsGone: 84,
+  metricsReleased: 84,
   raised: 85,
   zygoteFork: 129,
   zygoteReady: 193,
@@ -107,7 +107,7 @@ export interface WireTensor {
    * Location of the bytes: null for inline bytes in `data`; otherwise an index into the lent blocks (EXECUTE) or the id of a lent block
    * (RESULT).
    */
-  readonly place: number | null;
+  readonly blockRef: number | null;
   readonly byteOffset: number;
   readonly byteLength: number;
   readonly data: Uint8Array | null;
@@ -134,11 +134,11 @@ export type WireResultResponse = WireResponse | { readonly kind: "later" };
 /** A response that is sent separately. */
 export interface WireDecoupledResponse {
   readonly executionId: number;
-  readonly place: number;
+  readonly requestIndex: number;
   /** True if no further response follows. */
   readonly isFinal: boolean;
-  /** Id of the ASK frame that requested the memory for this response; 0 for none. */
-  readonly askId: number;
+  /** Id of the SPACE_REQUEST frame that requested the memory for this response; 0 for none. */
+  readonly spaceRequestId: number;
   /** Null when the frame only has the final flag. */
   readonly response: WireResponse | null;
 }
@@ -171,17 +171,17 @@ export function encodeJson(kind: number, body: unknown): Buffer {
   return encodeFrame(kind, Buffer.from(JSON.stringify(body)));
 }
 
-/** Encodes a SPACE frame: the requested blocks, or the reason why there are none. `askId` is that of the ASK frame. */
-export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string, askId = 0): Buffer {
-  const extra = askId * 2;
+/** Encodes a SPACE frame: the requested blocks, or the reason why there are none. `spaceRequestId` is that of the SPACE_REQUEST frame. */
+export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string, spaceRequestId = 0): Buffer {
+  const extra = spaceRequestId * 2;
   if (typeof blocks === "string")
     return encodeFrame(kinds.space, Buffer.from(blocks), { id: executionId, extra: extra + 1 });
   return encodeFrame(kinds.space, encodeLentBlocks(blocks), { id: executionId, count: blocks.length, extra });
 }
 
-/** Encodes a CREDIT frame: the client has read this many responses to the request at index `place`. */
-export function encodeCredit(executionId: number, place: number, count: number): Buffer {
-  return encodeFrame(kinds.credit, new Uint8Array(), { id: executionId, extra: place, count });
+/** Encodes a CREDIT frame: the client has read this many responses to the request at index `requestIndex`. */
+export function encodeCredit(executionId: number, requestIndex: number, count: number): Buffer {
+  return encodeFrame(kinds.credit, new Uint8Array(), { id: executionId, extra: requestIndex, count });
 }
 
 /** Encodes consecutive block records for SPACE and CALL_SPACE frames. */
@@ -199,7 +199,7 @@ export function writeLent(view: DataView, at: number, lent: WireLent): void {
   writeNatural(view, at + 16, lent.byteLength);
 }
 
-/** Maximum id of an ASK frame. In SPACE, the id shares a field with a flag. */
+/** Maximum id of a SPACE_REQUEST frame. In SPACE, the id shares a field with a flag. */
 export const spaceRequestIdMax = 0x3fff_ffff;
 
 /** Writes a natural number as 64 bits. BigInt is avoided, because this runs several times for each tensor. */
@@ -213,11 +213,11 @@ export function writeNatural(view: DataView, at: number, value: number): void {
  * record.
  */
 export function writeTensor(view: DataView, at: number, tensor: WireTensor, byteOffset: number): number {
-  const { nameIndex, datatype, shape, place, byteLength } = tensor;
+  const { nameIndex, datatype, shape, blockRef, byteLength } = tensor;
   view.setUint16(at, nameIndex, true);
   view.setUint8(at + 2, datatype);
   view.setUint8(at + 3, shape.length);
-  view.setUint32(at + 4, place ?? inlineMarker, true);
+  view.setUint32(at + 4, blockRef ?? inlineMarker, true);
   writeNatural(view, at + 8, byteOffset);
   writeNatural(view, at + 16, byteLength);
   let end = at + tensorBytes;

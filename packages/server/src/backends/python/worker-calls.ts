@@ -54,7 +54,7 @@ interface OpenCall {
   isCalled: boolean;
   readonly spaces: readonly LentBlock[];
   /** Callbacks that acknowledge responses which were sent but not read. */
-  readonly untaken: (() => void)[];
+  readonly unread: (() => void)[];
 }
 
 const noExecution = -1;
@@ -72,12 +72,12 @@ export class WorkerCalls {
   onFrame(frame: Buffer): void {
     const { kind, id, extra } = readHeader(frame);
     if (kind === kinds.call) return this.#call(decodeCall(frame));
-    if (kind === kinds.callAsk) return this.#giveSpace(id, decodeSpaceRequest(frame));
+    if (kind === kinds.callSpaceRequest) return this.#giveSpace(id, decodeSpaceRequest(frame));
     if (kind === kinds.control) return this.#control(decodeControl(frame));
     // Frames about a completed call are ignored: the worker sent them before it received the last response.
     const call = this.#open.get(id);
     if (call === undefined) return;
-    if (kind === kinds.callTaken) this.#taken(call, extra);
+    if (kind === kinds.callCredit) this.#acknowledge(call, extra);
     else this.#cancel(call);
   }
 
@@ -86,7 +86,7 @@ export class WorkerCalls {
     this.#isOver = true;
     for (const call of this.#open.values()) {
       call.controller.abort();
-      for (const taken of call.untaken.splice(0)) taken();
+      for (const acknowledge of call.unread.splice(0)) acknowledge();
     }
     this.#open.clear();
   }
@@ -94,7 +94,7 @@ export class WorkerCalls {
   #begin(id: number, executionId: number, spaces: readonly LentBlock[]): OpenCall {
     if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is already running`);
     if (this.#open.size >= frameLimits.callsMax) throw new MalformedRecord("too many concurrent calls of a worker");
-    const call = { id, executionId, controller: new AbortController(), isCalled: false, spaces, untaken: [] };
+    const call = { id, executionId, controller: new AbortController(), isCalled: false, spaces, unread: [] };
     this.#open.set(id, call);
     return call;
   }
@@ -115,11 +115,11 @@ export class WorkerCalls {
 
   #call(wire: WireCall): void {
     const { others, executionOf, worker } = this.#options;
-    const asked = this.#open.get(wire.callId);
-    if (asked?.isCalled === true) throw new MalformedRecord(`call ${wire.callId}, which is already running`);
-    if (asked !== undefined) this.#open.delete(wire.callId);
+    const requested = this.#open.get(wire.callId);
+    if (requested?.isCalled === true) throw new MalformedRecord(`call ${wire.callId}, which is already running`);
+    if (requested !== undefined) this.#open.delete(wire.callId);
     const executionId = wire.executionId ?? noExecution;
-    const call = this.#begin(wire.callId, executionId, asked?.spaces ?? []);
+    const call = this.#begin(wire.callId, executionId, requested?.spaces ?? []);
     call.isCalled = true;
     const caller = wire.executionId === null ? null : executionOf(wire.executionId);
     const parameters = parametersOf(wire);
@@ -139,22 +139,22 @@ export class WorkerCalls {
       sequence: sequenceOf(wire),
       signal: call.controller.signal,
     };
-    const left = () => caller?.left(call.controller);
+    const leave = () => caller?.leave(call.controller);
     if (!wire.isStreamed)
       void others()
         .infer(request)
         .catch((error: unknown) => InferenceError.from(error))
-        .then((outcome) => this.#answer(call, outcome, true))
-        .finally(left);
+        .then((outcome) => this.#respond(call, outcome, true))
+        .finally(leave);
     else
       void others()
         .stream(request, {
           respond: (outcome, isFinal, taken) => {
-            if (outcome !== null) call.untaken.push(taken);
-            this.#answer(call, outcome, isFinal);
+            if (outcome !== null) call.unread.push(taken);
+            this.#respond(call, outcome, isFinal);
           },
         })
-        .finally(left);
+        .finally(leave);
   }
 
   /**
@@ -166,19 +166,23 @@ export class WorkerCalls {
     return inputs;
   }
 
-  #input({ datatype: number, shape, place, byteOffset, byteLength, data }: WireTensor, name: string, call: OpenCall) {
+  #input(
+    { datatype: number, shape, blockRef, byteOffset, byteLength, data }: WireTensor,
+    name: string,
+    call: OpenCall,
+  ) {
     const datatype = datatypeFromNumber(number);
     if (datatype === undefined) throw new MalformedRecord(`an input of datatype ${number}`);
     if (data !== null) return { name, datatype, shape, data, block: null };
-    const lent = call.spaces.find(({ lentId }) => lentId === place) ?? this.#options.worker.lent.input(place!);
+    const lent = call.spaces.find(({ lentId }) => lentId === blockRef) ?? this.#options.worker.lent.input(blockRef!);
     if (byteOffset + byteLength > lent.byteLength) throw new MalformedRecord("an input outside its block");
     const { block } = lent;
     return { name, datatype, shape, data: block.bytes.subarray(byteOffset, byteOffset + byteLength), block };
   }
 
-  #taken(call: OpenCall, count: number): void {
-    if (count > call.untaken.length) throw new MalformedRecord("responses acknowledged that were never sent");
-    for (const taken of call.untaken.splice(0, count)) taken();
+  #acknowledge(call: OpenCall, count: number): void {
+    if (count > call.unread.length) throw new MalformedRecord("responses acknowledged that were never sent");
+    for (const taken of call.unread.splice(0, count)) taken();
   }
 
   #cancel(call: OpenCall): void {
@@ -188,11 +192,11 @@ export class WorkerCalls {
     this.#options.worker.lent.endSpaces(call.spaces);
   }
 
-  #answer(call: OpenCall, outcome: Outcome | null, isLast: boolean): void {
+  #respond(call: OpenCall, outcome: Outcome | null, isLast: boolean): void {
     if (this.#isOver) return releaseOutcome(outcome);
     if (isLast) {
       this.#open.delete(call.id);
-      for (const taken of call.untaken.splice(0)) taken();
+      for (const acknowledge of call.unread.splice(0)) acknowledge();
     }
     const { worker } = this.#options;
     worker.sendSoon(this.#frame(call, outcome, isLast));
@@ -200,11 +204,11 @@ export class WorkerCalls {
 
   #frame(call: OpenCall, outcome: Outcome | null, isLast: boolean): Buffer {
     const callId = call.id;
-    if (outcome === null) return encodeCallResponse({ callId, isLast, loans: [], answer: { kind: "nothing" } });
+    if (outcome === null) return encodeCallResponse({ callId, isLast, loans: [], response: { kind: "none" } });
     const failed = ({ code, message }: InferenceError) => {
       const text = message === "" && code === "CANCELLED" ? "the call was cancelled" : message;
-      const answer = { kind: "error", code: inferenceCodes.indexOf(code), message: text } as const;
-      return encodeCallResponse({ callId, isLast, loans: [], answer });
+      const response = { kind: "error", code: inferenceCodes.indexOf(code), message: text } as const;
+      return encodeCallResponse({ callId, isLast, loans: [], response });
     };
     if (outcome instanceof InferenceError) return failed(outcome);
     const tooLarge = this.#tooLarge(outcome);
@@ -212,8 +216,8 @@ export class WorkerCalls {
       releaseResponse(outcome);
       return failed(tooLarge);
     }
-    const answer = this.#outputs(call, outcome);
-    return answer instanceof InferenceError ? failed(answer) : encodeCallResponse({ callId, isLast, ...answer });
+    const response = this.#outputs(call, outcome);
+    return response instanceof InferenceError ? failed(response) : encodeCallResponse({ callId, isLast, ...response });
   }
 
   #tooLarge({ outputs, parameters }: InferenceResponse): InferenceError | null {
@@ -228,7 +232,7 @@ export class WorkerCalls {
   }
 
   /** Lends the blocks of large outputs to the worker. The response's references are passed on or released. */
-  #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallResponse, "loans" | "answer"> | InferenceError {
+  #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallResponse, "loans" | "response"> | InferenceError {
     const { worker, arena, inlineBytesMax } = this.#options;
     const loans: LentBlock[] = [];
     const outputs: WireTensor[] = [];
@@ -237,7 +241,7 @@ export class WorkerCalls {
         const { byteLength } = data;
         const record = { nameIndex: outputs.length, datatype: datatypes[datatype].configNumber, shape, byteLength };
         if (byteLength <= inlineBytesMax) {
-          outputs.push({ ...record, place: null, byteOffset: 0, data });
+          outputs.push({ ...record, blockRef: null, byteOffset: 0, data });
           continue;
         }
         const isHere = block !== null && block.arenaId === arena.id;
@@ -247,8 +251,8 @@ export class WorkerCalls {
         const byteOffset = isHere ? data.byteOffset - lent.bytes.byteOffset : 0;
         // The response has one reference, which is passed on with the block.
         const isShared = isHere && lent.referenceCount > 2;
-        const place = loans.push(worker.lent.lend(lent, call.executionId, "input", isShared)) - 1;
-        outputs.push({ ...record, place, byteOffset, data: null });
+        const index = loans.push(worker.lent.lend(lent, call.executionId, "input", isShared)) - 1;
+        outputs.push({ ...record, blockRef: index, byteOffset, data: null });
       }
     } catch (error) {
       worker.lent.takeBack(loans);
@@ -259,7 +263,7 @@ export class WorkerCalls {
     }
     const parametersJson = response.parameters.size === 0 ? "" : printParameters(response.parameters);
     const names = response.outputs.map(({ name }) => name);
-    return { loans, answer: { kind: "outputs", names, parametersJson, outputs } };
+    return { loans, response: { kind: "outputs", names, parametersJson, outputs } };
   }
 
   #control(wire: WireControl): void {

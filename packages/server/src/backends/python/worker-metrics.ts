@@ -12,7 +12,7 @@ import {
 import { kinds, MalformedRecord } from "./wire.ts";
 
 interface WorkerFamily {
-  readonly held: MetricFamilyLease;
+  readonly lease: MetricFamilyLease;
   readonly metricIds: number[];
 }
 
@@ -21,7 +21,7 @@ export class WorkerMetrics {
   readonly #metrics: NamespaceMetrics;
   readonly #send: (frame: Uint8Array) => void;
   readonly #families = new Map<number, WorkerFamily>();
-  readonly #parts = new Map<number, MetricHolderCells>();
+  readonly #cells = new Map<number, MetricHolderCells>();
 
   constructor(metrics: NamespaceMetrics, send: (frame: Uint8Array) => void) {
     this.#metrics = metrics;
@@ -29,59 +29,59 @@ export class WorkerMetrics {
   }
 
   onFrame(frame: Buffer): void {
-    const { kind, id: question, extra } = readHeader(frame);
-    if (kind === kinds.metricsGone) return this.#gone(extra);
-    this.#send(this.#answer(question, () => this.#answered(kind, question, frame)));
+    const { kind, id: requestId, extra } = readHeader(frame);
+    if (kind === kinds.metricsReleased) return this.#release(extra);
+    this.#send(this.#resultOf(requestId, () => this.#handle(kind, requestId, frame)));
   }
 
   /** Releases the metrics after the process was reaped and can no longer write to its cells. */
   end(): void {
-    for (const { held } of this.#families.values()) held[Symbol.dispose]();
+    for (const { lease } of this.#families.values()) lease[Symbol.dispose]();
     this.#families.clear();
-    this.#parts.clear();
+    this.#cells.clear();
   }
 
-  #answer(question: number, answered: () => Buffer): Buffer {
+  #resultOf(requestId: number, handle: () => Buffer): Buffer {
     try {
-      return answered();
+      return handle();
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;
-      return encodeMetricError(question, error.message);
+      return encodeMetricError(requestId, error.message);
     }
   }
 
-  #answered(kind: number, question: number, frame: Buffer): Buffer {
+  #handle(kind: number, requestId: number, frame: Buffer): Buffer {
     if (kind === kinds.metricFamily) return this.#family(frame);
     if (kind === kinds.metric) return this.#metric(frame);
     const { extra: metricId } = readHeader(frame);
-    const part = this.#parts.get(metricId);
-    if (part === undefined) throw new MalformedRecord(`metric ${metricId}, which does not exist`);
-    return encodeMetricValueResponse(question, part.value());
+    const cells = this.#cells.get(metricId);
+    if (cells === undefined) throw new MalformedRecord(`metric ${metricId}, which does not exist`);
+    return encodeMetricValueResponse(requestId, cells.value());
   }
 
   #family(frame: Buffer): Buffer {
-    const { question, familyId, ...head } = decodeMetricFamily(frame);
+    const { requestId, familyId, ...head } = decodeMetricFamily(frame);
     if (this.#families.has(familyId)) throw new MalformedRecord(`family ${familyId} of metrics, which already exists`);
-    this.#families.set(familyId, { held: this.#metrics.family(head), metricIds: [] });
-    return encodeFamilyResponse(question);
+    this.#families.set(familyId, { lease: this.#metrics.family(head), metricIds: [] });
+    return encodeFamilyResponse(requestId);
   }
 
   #metric(frame: Buffer): Buffer {
-    const { question, metricId, familyId, labels, bounds } = decodeMetric(frame);
+    const { requestId, metricId, familyId, labels, bounds } = decodeMetric(frame);
     const family = this.#families.get(familyId);
     if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which does not exist`);
-    if (this.#parts.has(metricId)) throw new MalformedRecord(`metric ${metricId}, which already exists`);
-    const part = family.held.openSeries(labels, bounds);
-    this.#parts.set(metricId, part);
+    if (this.#cells.has(metricId)) throw new MalformedRecord(`metric ${metricId}, which already exists`);
+    const cells = family.lease.openSeries(labels, bounds);
+    this.#cells.set(metricId, cells);
     family.metricIds.push(metricId);
-    return encodeMetricResponse(question, part);
+    return encodeMetricResponse(requestId, cells);
   }
 
-  #gone(familyId: number): void {
+  #release(familyId: number): void {
     const family = this.#families.get(familyId);
     if (family === undefined) throw new MalformedRecord(`family ${familyId} of metrics, which does not exist`);
     this.#families.delete(familyId);
-    for (const metricId of family.metricIds) this.#parts.delete(metricId);
-    family.held[Symbol.dispose]();
+    for (const metricId of family.metricIds) this.#cells.delete(metricId);
+    family.lease[Symbol.dispose]();
   }
 }

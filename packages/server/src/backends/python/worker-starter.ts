@@ -178,7 +178,7 @@ export async function initializeWorker(
       inputs: config.inputs.map((input) => input.name),
       outputs: config.outputs.map((output) => output.name),
       decoupled: config.decoupled,
-      answersMax: frameLimits.answersMax,
+      unreadResponsesMax: frameLimits.unreadResponsesMax,
       args: {
         model_config: options.configJson,
         model_instance_kind: options.placed.kind,

@@ -33,7 +33,7 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/pytorch-lock.json", import.meta.url),
     diskBytes: 5 * 2 ** 30,
     // With one thread (see thread_pools.py), torch 2.15 starts no thread when it is imported, and may be forked.
-    imports: ["torch", "galatea_frameworks.pytorch.warm", "galatea_frameworks.pytorch_script.warm"],
+    imports: ["torch", "galatea_frameworks.pytorch.warm_up", "galatea_frameworks.pytorch_script.warm_up"],
     mapsFiles: true,
   },
   {
@@ -45,7 +45,7 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/sklearn-lock.json", import.meta.url),
     diskBytes: 2 ** 29,
     // scikit-learn starts threads only for a model that requests several.
-    imports: ["sklearn", "joblib", "galatea_frameworks.sklearn.warm"],
+    imports: ["sklearn", "joblib", "galatea_frameworks.sklearn.warm_up"],
   },
   {
     name: "xgboost",
@@ -67,7 +67,7 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/xgboost-lock.json", import.meta.url),
     diskBytes: 2 ** 29,
     // With one thread, XGBoost computes in the calling thread and starts none.
-    imports: ["xgboost", "galatea_frameworks.xgboost_script.warm"],
+    imports: ["xgboost", "galatea_frameworks.xgboost_script.warm_up"],
   },
   {
     name: "dali",
@@ -77,7 +77,7 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/dali-lock.json", import.meta.url),
     diskBytes: 2 * 2 ** 30,
     // The threads of DALI end with the last pipeline, so an interpreter that ran one may be forked.
-    imports: ["nvidia.dali", "galatea_frameworks.dali.warm"],
+    imports: ["nvidia.dali", "galatea_frameworks.dali.warm_up"],
   },
   {
     name: "onnxruntime-gpu",
@@ -106,7 +106,7 @@ export const frameworks: readonly Framework[] = [
     diskBytes: 2 * 2 ** 30,
     // TensorFlow 2.21 has one thread after its import, and may be forked before its first graph. Its logging must be configured before the
     // import.
-    imports: ["galatea_frameworks.tensorflow.warm", "tensorflow", "galatea_frameworks.tensorflow_serving.warm"],
+    imports: ["galatea_frameworks.tensorflow.warm_up", "tensorflow", "galatea_frameworks.tensorflow_serving.warm_up"],
   },
   {
     name: "tensorflow-gpu",
@@ -117,7 +117,7 @@ export const frameworks: readonly Framework[] = [
     lock: new URL("./gen/tensorflow-gpu-lock.json", import.meta.url),
     diskBytes: 8 * 2 ** 30,
     // Same as for the CPU. CUDA starts only when a worker first searches for GPUs.
-    imports: ["galatea_frameworks.tensorflow.warm", "tensorflow"],
+    imports: ["galatea_frameworks.tensorflow.warm_up", "tensorflow"],
   },
 ];
 

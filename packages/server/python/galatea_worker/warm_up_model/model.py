@@ -1,4 +1,4 @@
-"""The model that the zygote runs for its rehearsal (`rehearsal.py`). It does the work of a small model."""
+"""The model that the zygote runs for its warm-up (`warm_up.py`). It does the work of a small model."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class TritonPythonModel:
         """Adds one to each request's tensor."""
         responses = []
         for request in requests:
-            array = pb_utils.get_input_tensor_by_name(request, "REHEARSED").as_numpy()
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("REHEARSED", array + self._one)]))
+            array = pb_utils.get_input_tensor_by_name(request, "WARM_UP").as_numpy()
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("WARM_UP", array + self._one)]))
         return responses

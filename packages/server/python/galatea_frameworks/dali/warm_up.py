@@ -22,7 +22,7 @@ def _small() -> object:
     return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="HWC", crop=(4, 4), mean=[1.0], std=[2.0])
 
 
-def _rehearse() -> None:
+def _warm_up() -> None:
     made = Pipeline.deserialize(
         _small().serialize(), prefetch_queue_depth=1, exec_pipelined=False, exec_async=False, num_threads=1
     )
@@ -32,4 +32,4 @@ def _rehearse() -> None:
     gc.collect()
 
 
-_rehearse()
+_warm_up()

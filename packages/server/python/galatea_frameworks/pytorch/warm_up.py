@@ -45,7 +45,7 @@ class _Small(torch.nn.Module):
         return self.layer(self.encoder(rows)).softmax(-1)
 
 
-def _rehearse() -> None:
+def _warm_up() -> None:
     module = _Small().eval()
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as directory:
         warnings.simplefilter("ignore")
@@ -57,7 +57,7 @@ def _rehearse() -> None:
         for path, inputs in ((script, torch.zeros(2, 3, 8, 8)), (exported, rows)):
             with torch.inference_mode():
                 program = LOADERS[archive.find_loader(path, "model")](path, "cpu")
-                program.accept(["INPUT__0"], "rehearsed", None)
+                program.accept(["INPUT__0"], "warm_up", None)
                 for _ in range(_RUNS):
                     program.run([inputs])
 
@@ -81,4 +81,4 @@ def _spare() -> None:
 
 
 _spare()
-_rehearse()
+_warm_up()

@@ -1,7 +1,7 @@
 """Runs the lifecycle of a worker several times in the zygote, before workers are forked.
 
 CPython specializes bytecode, caches attribute lookups and binds library functions at their first calls, by writing to existing memory.
-After a rehearsal, this has happened in memory that all workers share; otherwise each worker would copy the memory pages.
+After the warm-up, this has happened in memory that all workers share; otherwise each worker would copy the memory pages.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ _TIMES = 12
 _FP32 = datatypes.NAMES.index("FP32")
 _ARENA_BYTES = 4096
 _INLINE_BYTES_MAX = 4096
-_ANSWERS = (wire.HELLO, wire.LOADED, wire.INITIALIZED, wire.RESULT, wire.RESULT)
-_ANSWERS_BYTES_MAX = 1 << 16
+_RESPONSES = (wire.HELLO, wire.LOADED, wire.INITIALIZED, wire.RESULT, wire.RESULT)
+_RESPONSES_BYTES_MAX = 1 << 16
 _MODULES = ("1.model", "1")
-_MODEL_DIRECTORY = os.path.join(os.path.dirname(__file__), "rehearsed")
+_MODEL_DIRECTORY = os.path.join(os.path.dirname(__file__), "warm_up_model")
 
 
-def rehearse() -> None:
-    """Runs the rehearsal, which only changes the interpreter's caches. Raises an exception when a worker could not run here."""
-    before = sys.path[:], sys.dont_write_bytecode, process_title.taken()
+def warm_up() -> None:
+    """Runs the warm-up, which only changes the interpreter's caches. Raises an exception when a worker could not run here."""
+    before = sys.path[:], sys.dont_write_bytecode, process_title.current_title()
     sys.dont_write_bytecode = True
     # Existing objects are excluded from each garbage collection of the workers.
     gc.freeze()
     for _ in range(_TIMES):
-        _live()
+        _run_worker()
         sys.path[:] = before[0]
     gc.unfreeze()
     sys.dont_write_bytecode = before[1]
     process_title.restore_title(before[2])
 
 
-def _live() -> None:
+def _run_worker() -> None:
     ours, theirs = socket.socketpair()
     with ours:
         ours.sendall(_FRAMES)
@@ -54,15 +54,15 @@ def _live() -> None:
             one.channel.close()
             for name in _MODULES:
                 sys.modules.pop(name, None)
-        _check(ours.recv(_ANSWERS_BYTES_MAX))
+        _check(ours.recv(_RESPONSES_BYTES_MAX))
 
 
-def _check(answers: bytes) -> None:
+def _check(frames: bytes) -> None:
     at = 0
-    for expected in _ANSWERS:
-        size, kind, _, _, status = wire.HEADER.unpack_from(answers, at)
+    for expected in _RESPONSES:
+        size, kind, _, _, status = wire.HEADER.unpack_from(frames, at)
         if kind != expected or (kind == wire.RESULT and status != wire.STATUS_RESPONSES):
-            raise RuntimeError("the rehearsal of a worker failed: %r" % answers[at : at + size])
+            raise RuntimeError("the warm-up of a worker failed: %r" % frames[at : at + size])
         at += size
 
 
@@ -79,9 +79,9 @@ def fill_holes() -> list[bytes]:
     return [bytes(size - empty) for size in range(48, 513, 16) for _ in range(_FILLED)]
 
 
-def _life() -> bytes:
+def _frames() -> bytes:
     load = {
-        "title": "rehearsed (model of %s)" % _MODEL_DIRECTORY,
+        "title": "warm-up (model of %s)" % _MODEL_DIRECTORY,
         "arenaBytes": _ARENA_BYTES,
         "inlineBytesMax": _INLINE_BYTES_MAX,
         "callsMax": 1,
@@ -95,11 +95,11 @@ def _life() -> bytes:
     }
     initialize = {
         "path": os.path.join(_MODEL_DIRECTORY, "model.py"),
-        "inputs": ["REHEARSED"],
-        "outputs": ["REHEARSED"],
+        "inputs": ["WARM_UP"],
+        "outputs": ["WARM_UP"],
         "decoupled": False,
-        "answersMax": 16,
-        "args": {"model_config": "{}", "model_instance_name": "rehearsed"},
+        "unreadResponsesMax": 16,
+        "args": {"model_config": "{}", "model_instance_name": "warm_up"},
     }
     return b"".join([_step(wire.LOAD, load), _step(wire.INITIALIZE, initialize), _execution(), _execution()])
 
@@ -119,4 +119,4 @@ def _execution() -> bytes:
     return wire.frame(wire.EXECUTE, wire.EXECUTE_HEAD.pack(0, 0, inline_offset, 0) + body + data, count=1)
 
 
-_FRAMES = _life()
+_FRAMES = _frames()

@@ -4,7 +4,14 @@ import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, type Execution, type Outcome, DeferredResponses } from "../../inference/index.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
-import { encodeDecoupledResponse, encodeAskFrame, encodeResult, output, outputResponse, send } from "./hostile-wire.ts";
+import {
+  encodeDecoupledResponse,
+  encodeSpaceRequest,
+  encodeResult,
+  output,
+  outputResponse,
+  send,
+} from "./hostile-wire.ts";
 import { openHostileInstance, type HostileInstance } from "./hostile-worker.ts";
 import { kinds } from "./wire.ts";
 
@@ -21,7 +28,7 @@ function run({ arena, instance }: HostileInstance): Running {
   const answers: (Outcome | null)[] = [];
   const untaken: (() => void)[] = [];
   const asked = request([inArena(arena, tensor("IN", "UINT8", [4096], new Uint8Array(4096)))], {
-    answers: {
+    responseSink: {
       respond(outcome, _isFinal, taken) {
         answers.push(outcome);
         if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
@@ -42,14 +49,14 @@ async function endOf({ execution }: Running): Promise<Outcome | null> {
   return outcome instanceof DeferredResponses ? await outcome.ended : (outcome ?? null);
 }
 
-const plain = (isFinal = false) => encodeDecoupledResponse({ isFinal, answer: outputResponse("") });
-const final = encodeDecoupledResponse({ isFinal: true, answer: null });
+const plain = (isFinal = false) => encodeDecoupledResponse({ isFinal, response: outputResponse("") });
+const final = encodeDecoupledResponse({ isFinal: true, response: null });
 const released = encodeResult(1, [], { released: [1] });
-const inSpace = (askId: number, place: number) =>
+const inSpace = (spaceRequestId: number, block: number) =>
   encodeDecoupledResponse({
     isFinal: false,
-    askId,
-    answer: outputResponse("", [output({ place, shape: [16n], byteLength: 64n })]),
+    spaceRequestId,
+    response: outputResponse("", [output({ blockRef: block, shape: [16n], byteLength: 64n })]),
   });
 
 const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
@@ -58,34 +65,38 @@ const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][
   ["an answer after the end of all", [final, released, plain()], /had all of its responses/],
   [
     "an answer of an execution that is not running",
-    [encodeDecoupledResponse({ executionId: 9, answer: null, isFinal: true })],
+    [encodeDecoupledResponse({ executionId: 9, response: null, isFinal: true })],
     /9/,
   ],
   [
     "an answer to a request that is not there",
-    [encodeDecoupledResponse({ place: 1, answer: null, isFinal: true })],
+    [encodeDecoupledResponse({ requestIndex: 1, response: null, isFinal: true })],
     /request 1/,
   ],
-  ["an answer without anything", [encodeDecoupledResponse({ answer: null, isFinal: false })], /0 responses/],
+  ["an answer without anything", [encodeDecoupledResponse({ response: null, isFinal: false })], /0 responses/],
   ["more answers than it has credit for", Array.from({ length: 17 }, () => plain()), /credit/],
   ["an answer in a block that it was not lent", [inSpace(0, 1)], /not lent/],
   [
     "an answer in another's space",
-    [encodeAskFrame(1, [64n], 1), encodeAskFrame(1, [64n], 2), inSpace(1, 3)],
+    [encodeSpaceRequest(1, [64n], 1), encodeSpaceRequest(1, [64n], 2), inSpace(1, 3)],
     /not lent/,
   ],
-  ["one id for two wishes", [encodeAskFrame(1, [64n], 1), encodeAskFrame(1, [64n], 1)], /too often/],
-  ["wishes without end", Array.from({ length: 17 }, (_, index) => encodeAskFrame(1, [64n], index + 1)), /too often/],
+  ["one id for two wishes", [encodeSpaceRequest(1, [64n], 1), encodeSpaceRequest(1, [64n], 1)], /too often/],
+  [
+    "wishes without end",
+    Array.from({ length: 17 }, (_, index) => encodeSpaceRequest(1, [64n], index + 1)),
+    /too often/,
+  ],
   ["a result with responses", [encodeResult(1, [outputResponse("")], { released: [1] })], /1 responses/],
   ["a second result", [released, released], /not running/],
   [
     "an answer of 5 MB in its frame",
-    [encodeDecoupledResponse({ isFinal: false, answer: outputResponse(`{"a":"${"x".repeat(5_000_000)}"}`) })],
-    /bytes of an answer/,
+    [encodeDecoupledResponse({ isFinal: false, response: outputResponse(`{"a":"${"x".repeat(5_000_000)}"}`) })],
+    /bytes of a response/,
   ],
   [
     "parameters that nest",
-    [encodeDecoupledResponse({ isFinal: false, answer: outputResponse('{"a":{}}') })],
+    [encodeDecoupledResponse({ isFinal: false, response: outputResponse('{"a":{}}') })],
     /not a JSON object/,
   ],
 ];
@@ -111,12 +122,12 @@ const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegE
   ["a second result", [later, later], /not running/],
   [
     "a response marked as deferred",
-    [later, encodeDecoupledResponse({ isFinal: true, answer: { status: 2, count: 0, text: "", outputs: [] } })],
+    [later, encodeDecoupledResponse({ isFinal: true, response: { status: 2, count: 0, text: "", outputs: [] } })],
     /marked as deferred/,
   ],
   [
     "wishes without end",
-    [later, ...Array.from({ length: 17 }, (_, index) => encodeAskFrame(1, [64n], index + 1))],
+    [later, ...Array.from({ length: 17 }, (_, index) => encodeSpaceRequest(1, [64n], index + 1))],
     /too often/,
   ],
 ];
@@ -172,7 +183,7 @@ test("consumed responses return credit, unconsumed ones do not", async () => {
 test("the responses of a cancelled request are released, and it ends with the worker's final frame", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
-  await send(hostile, Buffer.concat([released, encodeAskFrame(1, [64n], 1)]));
+  await send(hostile, Buffer.concat([released, encodeSpaceRequest(1, [64n], 1)]));
   await running.execution;
   hostile.instance.abandonRequest(running.request);
   await send(hostile, Buffer.concat([inSpace(1, 2), final]));
@@ -184,7 +195,7 @@ test("the responses of a cancelled request are released, and it ends with the wo
 test("memory reserved for a response that was never sent is released when its execution ends", async () => {
   await using hostile = await openHostileInstance({ isDecoupled: true });
   const running = run(hostile);
-  await send(hostile, Buffer.concat([encodeAskFrame(1, [64n], 1), final, released]));
+  await send(hostile, Buffer.concat([encodeSpaceRequest(1, [64n], 1), final, released]));
   await endOf(running);
   assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
 });

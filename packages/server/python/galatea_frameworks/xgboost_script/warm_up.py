@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import xgboost
 
-from galatea_frameworks.toolkit import warm  # noqa: F401
+from galatea_frameworks.toolkit import warm_up  # noqa: F401
 
 from . import handler
 
 
-def _rehearse() -> None:
+def _warm_up() -> None:
     """Trains, saves, loads and calls small models in the calling thread. No thread of XGBoost may exist when workers are forked."""
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     labels = np.array([0, 1, 1, 0])
@@ -37,4 +37,4 @@ def _rehearse() -> None:
         classifier.fit(rows, labels).predict(rows)
 
 
-_rehearse()
+_warm_up()

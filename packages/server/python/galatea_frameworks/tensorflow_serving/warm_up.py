@@ -1,6 +1,6 @@
 """Imported by the zygote before workers are forked:
 
-modules that every archive needs. No graph is created here (see `tensorflow/warm.py`).
+modules that every archive needs. No graph is created here (see `tensorflow/warm_up.py`).
 """
 
 import base64  # noqa: F401

@@ -11,12 +11,12 @@ import sklearn.linear_model
 import sklearn.pipeline
 import sklearn.preprocessing
 
-from galatea_frameworks.toolkit import warm  # noqa: F401
+from galatea_frameworks.toolkit import warm_up  # noqa: F401
 
 from . import handler, legacy_joblib  # noqa: F401
 
 
-def _rehearse() -> None:
+def _warm_up() -> None:
     """Saves, loads and calls a small model in the calling thread."""
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     labels = np.array([0, 1, 1, 0])
@@ -29,4 +29,4 @@ def _rehearse() -> None:
         joblib.load(file).predict(rows)
 
 
-_rehearse()
+_warm_up()
