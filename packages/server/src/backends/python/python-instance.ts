@@ -1,13 +1,6 @@
 import { assert, InferenceError, RecyclingMap, type Clock, type Logger } from "@galatea/base";
-import type {
-  Execution,
-  InferenceRequest,
-  Instance,
-  InstanceSupervision,
-  Outcome,
-  Released,
-} from "../../inference/index.ts";
-import { ExecutionNotStarted, releaseResponse, DeferredResponses } from "../../inference/index.ts";
+import type { Execution, InferenceRequest, Instance, InstanceSupervision, Released } from "../../inference/index.ts";
+import { ExecutionNotStarted } from "../../inference/index.ts";
 import { LoanCollector, toOutcome, ResultDecoder, type FrameContext } from "./execution-codec.ts";
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameCapacity } from "./frame-plan.ts";
@@ -19,6 +12,7 @@ import { SupervisedWorker } from "./supervised-worker.ts";
 import type { PipelineDepth } from "./pipeline-depth.ts";
 import type { BusyPolling } from "./busy-polling.ts";
 import type { ExecuteEncoder } from "./execute-encoder.ts";
+import { failedExecution, measuredExecution, releaseOutcomes, repeatOutcome } from "./execution-outcomes.ts";
 import { ExecutionResponses } from "./execution-responses.ts";
 import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
 import type { FailureLog } from "./failure-log.ts";
@@ -144,7 +138,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     if (state === "restarting" || state === "dormant") throw this.#notBegun();
     const worker = await this.#supervised.coming();
     if (typeof worker !== "string") return await this.#send(worker, batch);
-    return failed(batch.length, new InferenceError("INTERNAL", worker));
+    return failedExecution(batch.length, new InferenceError("INTERNAL", worker));
   }
 
   #notBegun(): ExecutionNotStarted {
@@ -184,7 +178,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       }
       await this.#supervised.coming();
       if (part.every(({ signal }) => signal?.aborted))
-        return failed(part.length, new InferenceError("CANCELLED", "the request was cancelled"));
+        return failedExecution(part.length, new InferenceError("CANCELLED", "the request was cancelled"));
     }
   }
 
@@ -227,7 +221,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       worker.lent.takeBack(spaces);
       busyPolling.ended(false);
       if (!(error instanceof InferenceError)) throw error;
-      return Promise.resolve(failed(batch.length, error));
+      return Promise.resolve(failedExecution(batch.length, error));
     }
     const limitMs = this.#options.hangKillMs ?? executionLimitMs(batch);
     if (this.#pending.size === 0) this.#becomesOldest(nowNs, limitMs);
@@ -301,8 +295,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const caller = this.#callers.get(pending.executionId);
     if (caller !== undefined) caller.holdsInstance = false;
     if (responses.isOver) this.#over(pending.executionId);
-    const outcomes = failure === null ? responses.sent : repeated(pending.batch.length, failure);
-    this.#ran(pending, result, executionOf(result, outcomes));
+    const outcomes = failure === null ? responses.sent : repeatOutcome(pending.batch.length, failure);
+    this.#ran(pending, result, measuredExecution(result, outcomes));
   }
 
   /** Removes an execution of which nothing more can arrive. */
@@ -343,11 +337,11 @@ export class PythonInstance implements Instance, AsyncDisposable {
     try {
       worker.lent.giveBack(result.released);
     } catch (error) {
-      releaseAll(outcomes);
+      releaseOutcomes(outcomes);
       throw error;
     }
     worker.lent.endSpaces(pending.spaces);
-    this.#ran(pending, result, executionOf(result, outcomes));
+    this.#ran(pending, result, measuredExecution(result, outcomes));
   }
 
   #ran(pending: Pending, result: WireResult, execution: Execution): void {
@@ -359,7 +353,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #outcomes(worker: PythonWorker, pending: Pending, result: WireResult): Released[] {
-    if (result.responses === null) return repeated(pending.batch.length, this.#batchFailure(pending, result));
+    if (result.responses === null) return repeatOutcome(pending.batch.length, this.#batchFailure(pending, result));
     if (result.responses.length !== pending.batch.length)
       throw new MalformedRecord(`${result.responses.length} responses to ${pending.batch.length} requests`);
     const reading = new ResultDecoder(result.released, (lentId) => worker.lent.find(lentId, pending.executionId));
@@ -373,7 +367,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
         } else outcomes.push(toOutcome(response, this.#options.frameContext, reading));
       }
     } catch (error) {
-      releaseAll(outcomes);
+      releaseOutcomes(outcomes);
       throw error;
     }
     const { usedSpaces } = reading;
@@ -441,7 +435,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     for (const responses of this.#responses.values()) responses.fail(died);
     this.#responses.clear();
     this.#callers.clear();
-    if (head !== undefined) this.#settle(head, failed(head.batch.length, died));
+    if (head !== undefined) this.#settle(head, failedExecution(head.batch.length, died));
     for (const { reject } of notBegun) {
       this.#options.busyPolling.ended(false);
       reject(this.#notBegun());
@@ -484,22 +478,4 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#watch[Symbol.dispose]();
     await closed;
   }
-}
-
-function releaseAll(outcomes: readonly Released[]): void {
-  for (const outcome of outcomes)
-    if (!(outcome instanceof InferenceError || outcome instanceof DeferredResponses)) releaseResponse(outcome);
-}
-
-function executionOf(result: WireResult, outcomes: readonly Released[]): Execution {
-  const { inputNs: computeInputNs, inferNs: computeInferNs, outputNs: computeOutputNs } = result;
-  return { outcomes, computeInputNs, computeInferNs, computeOutputNs };
-}
-
-function failed(requestCount: number, error: InferenceError): Execution {
-  return { outcomes: repeated(requestCount, error), computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
-}
-
-function repeated(count: number, outcome: Outcome): Outcome[] {
-  return Array.from({ length: count }, () => outcome);
 }
