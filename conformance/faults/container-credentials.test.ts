@@ -77,8 +77,8 @@ test("model code signs with its instance's key, which permits only a model's ope
     name: "InsufficientStorage",
     status: 507,
     message:
-      "The code of 'signs' keeps 4097 bytes in the object store, 4096 for each description among them. " +
-      "With 99096 more it would have more than the 100000 that it may have",
+      "The quota of 'signs' in the object store is exceeded: 4097 bytes are stored (with 4096 for the metadata of each object), " +
+      "99096 more were requested, and the limit is 100000 bytes",
   });
   const invoked = new InvokeEndpointCommand({
     EndpointName: "own",

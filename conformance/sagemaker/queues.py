@@ -353,7 +353,7 @@ def topic_refusals(arn, own):
     def subscribe(protocol, endpoint):
         return lambda: sns.subscribe(TopicArn=arn, Protocol=protocol, Endpoint=endpoint)
 
-    words = "sqs is not supported by this platform yet; http and https are$"
+    words = "sqs is not supported by this platform yet; http and https are supported$"
     refused("another protocol", "InvalidParameter", words, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
     words = "^Invalid parameter: Endpoint must match the specified protocol$"
     refused("an endpoint of another protocol", "InvalidParameter", words, subscribe("https", "http://x/"))

@@ -74,7 +74,7 @@ test("galatea new rejects an existing folder, two kinds, and a missing name", ()
   const again = galatea("new", "twice", "--onnx");
   assert.deepEqual([again.status, again.stderr], [1, "galatea new: 'twice' exists; choose another name\n"]);
   assert.match(galatea("new", "both", "--onnx", "--script").stderr, /^--onnx and --script exclude each other\n/);
-  assert.match(galatea("new").stderr, /^galatea new takes the name of a folder, which it makes\n/);
+  assert.match(galatea("new").stderr, /^galatea new needs the name of a folder to create\n/);
 });
 
 test("the Python model equals the one in README.md, and the ONNX file equals the encoded graph", () => {

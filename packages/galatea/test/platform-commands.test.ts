@@ -160,15 +160,12 @@ test("without a running platform each command reports the address it tried and w
     assert.match(
       stderr,
       new RegExp(
-        `^galatea ${words[0]}: no platform uses '/\\S+/galatea': start one with \`galatea up\`, or say which with --data or --port\n$`,
+        `^galatea ${words[0]}: no platform uses '/\\S+/galatea': start one with \`galatea up\`, or select one with --data or --port\n$`,
       ),
     );
   }
   const { code, stderr } = await galateaAlone("delete");
-  assert.deepEqual(
-    [code, stderr.split("\n")[0]],
-    [1, "galatea delete takes a name; `galatea list` prints those there are"],
-  );
+  assert.deepEqual([code, stderr.split("\n")[0]], [1, "galatea delete needs a name; `galatea list` prints the names"]);
 });
 
 test("status of a server's address lists its models; of another address it reports what is wrong", async () => {
@@ -182,7 +179,7 @@ test("status of a server's address lists its models; of another address it repor
   }
   const gone = await galateaAlone("status", `--url=${url}`);
   assert.deepEqual([gone.code, gone.stdout], [1, ""]);
-  assert.match(gone.stderr, /^galatea status: no server answers at http:\S+: /);
+  assert.match(gone.stderr, /^galatea status: no server responds at http:\S+: /);
   const other = await galateaAlone("status", `--url=${platform.url}`);
-  assert.match(other.stderr, /^galatea status: http:\S+ answered 403: it is no `galatea serve`\n$/);
+  assert.match(other.stderr, /^galatea status: http:\S+ responded with 403: it is not a `galatea serve`\n$/);
 });

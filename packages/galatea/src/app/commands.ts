@@ -107,7 +107,7 @@ export const commands: readonly Command[] = [
     flags: backendFlags,
     positionalsMax: 1,
     run: async ({ options, positionals: [directory] }) => {
-      if (directory === undefined) throw new UsageError("galatea validate takes a model repository");
+      if (directory === undefined) throw new UsageError("galatea validate needs the directory of a model repository");
       return (await import("./validate.ts")).validate(directory, options);
     },
   }),
@@ -153,7 +153,7 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: "delete",
-    summary: "delete an endpoint, and wait until nothing of it runs",
+    summary: "delete an endpoint, and wait until its instances have ended",
     usage: "delete NAME [options]",
     flags: deleteFlags,
     positionalsMax: 1,
@@ -185,7 +185,7 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: "restart",
-    summary: "replace a running platform by the program that is installed now; its instances and their models stay",
+    summary: "replace a running platform process with the installed program; its instances keep running",
     usage: "restart [options]",
     flags: restartFlags,
     positionalsMax: 0,

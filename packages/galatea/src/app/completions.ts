@@ -10,24 +10,27 @@ interface Described {
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
-/** Returns the script that completes `galatea` in a shell: commands, their flags, the values of flags that take one of some words, else files. */
+/**
+ * Returns the script that completes `galatea` in a shell: commands, flags, the values of flags with a fixed set of
+ * values, and otherwise file names.
+ */
 export function completionScript(shell: Shell, commands: readonly Described[]): string {
   return scripts[shell](commands);
 }
 
 const scripts: Readonly<Record<Shell, (commands: readonly Described[]) => string>> = { bash, zsh, fish };
 
-/** The flags that have an effect. */
+/** Returns the flags that have an effect. */
 function effectiveFlags({ flags }: Described): readonly (readonly [string, Flag])[] {
   return Object.entries(flags).filter(([, flag]) => flag.effect === undefined);
 }
 
-/** The words that give a flag: with a letter, `-f` as well as `--follow`. */
+/** Returns the forms of a flag: `--follow`, and also `-f` if it has a letter. */
 function wordsOf(name: string, { short }: Flag): readonly string[] {
   return short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`];
 }
 
-/** The values of a flag that takes one of some words; none for others. */
+/** Returns the values of a flag with a fixed set of values; none for other flags. */
 function choicesOf({ placeholder }: Flag): readonly string[] {
   return placeholder?.includes("|") === true ? placeholder.split("|") : [];
 }
@@ -47,7 +50,7 @@ function bash(commands: readonly Described[]): string {
   return `# bash completion of galatea: source <(galatea completions bash)
 _galatea() {
   local current=$2 previous=$3 flags= words=
-  # bash takes the = of --flag=value for a word of its own.
+  # bash treats the = of --flag=value as a separate word.
   if [ "$current" = = ]; then current=; elif [ "$previous" = = ]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
   case \${COMP_WORDS[1]} in
 ${flags.join("\n")}
@@ -108,7 +111,7 @@ function fish(commands: readonly Described[]): string {
   return `# fish completion of galatea: galatea completions fish | source\n${lines.join("\n")}\n`;
 }
 
-/** A word between single quotes, for all three shells. */
+/** Quotes a word for all three shells. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -46,7 +46,7 @@ const inertVariables: Readonly<Record<string, string>> = {
   SAGEMAKER_TRITON_THREAD_COUNT: threads,
   SAGEMAKER_TRITON_TENSORFLOW_VERSION: "one version of TensorFlow is served",
   SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT: "no model is placed on a GPU",
-  SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: "every archive has a namespace of its own",
+  SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING: "every archive has its own namespace",
 };
 
 const inferenceTypeName = "SAGEMAKER_TRITON_INFERENCE_TYPE";
@@ -182,7 +182,7 @@ function singleModel(
     throw new ContainerRefusal(
       `ERROR: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided, and the archive holds ${directories.length} model directories` +
         ` (${directories.map((each) => each.name).join(", ")})` +
-        ": set it to the model, or the ensemble, that /invocations means.",
+        ": set it to the model or ensemble that serves /invocations.",
     );
   notes.push(`no SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided; using the only directory, '${only.name}'`);
   return { repositories: [repository], name: only.name };

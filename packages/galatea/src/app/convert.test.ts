@@ -119,7 +119,7 @@ test("galatea convert rejects an unsupported checkpoint with one sentence that n
   assert.match(stderr, /'.*\/config-only' has neither model\.safetensors nor /);
   await writeFile(join(empty, "config.json"), "[1]");
   assert.match(galatea("convert", empty, target).stderr, /config\.json' is not a JSON object\n$/);
-  assert.match(galatea("convert", join(directory, "absent"), target).stderr, /absent' is not there\n$/);
+  assert.match(galatea("convert", join(directory, "absent"), target).stderr, /absent' does not exist\n$/);
   const file = join(empty, "config.json");
   assert.match(galatea("convert", file, target).stderr, /is not a directory with config\.json and weights\n$/);
 });

@@ -25,7 +25,7 @@ export async function convert(options: ConvertOptions): Promise<number> {
   void stop.stopped.then(() => stopping.abort());
   try {
     const found = await stat(resolve(options.source)).catch(() => null);
-    if (found === null) throw new ConversionError(`'${resolve(options.source)}' is not there`);
+    if (found === null) throw new ConversionError(`'${resolve(options.source)}' does not exist`);
     if (!found.isDirectory())
       throw new ConversionError(`'${resolve(options.source)}' is not a directory with config.json and weights`);
     await write(options, stopping.signal);

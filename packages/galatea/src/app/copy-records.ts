@@ -14,7 +14,7 @@ import type { RecordsCopyOptions } from "../options/index.ts";
 import { tableText } from "./platform-commands/table.ts";
 
 /**
- * `galatea records copy`: copies the records of one moment to an empty location, and prints counts and checksums, which were
+ * `galatea records copy`: copies the records of one moment to an empty directory or database, and prints counts and checksums, which were
  * compared with those of the copy. Resolves with 1 if it fails; nothing is copied then.
  */
 export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Promise<number> {
@@ -26,8 +26,7 @@ export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Prom
     process.stdout.write(tableText(kinds, ["kind", "count", "bytes", "sha256"]));
     const sum = kinds.reduce((count, each) => count + each.count, 0);
     process.stdout.write(`${sum} documents of version ${source.version} are copied, and their checksums are equal\n`);
-    if (source.isInUse)
-      process.stdout.write("A platform uses the source: what it writes from now on is not in the copy\n");
+    if (source.isInUse) process.stdout.write("A platform uses the source: its later changes are not in the copy\n");
     return 0;
   } catch (error) {
     process.stderr.write(`galatea records copy: ${(error as Error).message}\n`);

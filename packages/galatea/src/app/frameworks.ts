@@ -31,7 +31,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
   const framework = frameworkByName(options.name);
   if (framework === null) {
     const known = frameworks.map(({ name }) => name).join(", ");
-    process.stderr.write(`galatea model: there is no framework '${options.name}'; there are: ${known}\n`);
+    process.stderr.write(`galatea model: unknown framework '${options.name}'; known: ${known}\n`);
     return 1;
   }
   const wheels = options.wheels === null ? null : resolve(options.wheels);

@@ -23,11 +23,11 @@ after(() => rm(root, { recursive: true, force: true }));
 
 interface Started extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** Resolves with the first match in what was printed behind the last one. */
+  /** Resolves with the next match in the output, after the previous match. */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** A process in a session of its own: it has no terminal, as a service has none. */
+/** Starts a process in its own session, without a terminal, like a service. */
 function started(command: string, args: readonly string[]): Started {
   const env = { ...process.env, HOME: root, TMPDIR: root };
   const child = spawn(command, args, { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
@@ -50,7 +50,7 @@ function started(command: string, args: readonly string[]): Started {
   };
 }
 
-/** Returns the start script of a checkout without anything else. */
+/** Returns the path of scripts/start.js in an otherwise empty checkout. */
 async function startScript(): Promise<string> {
   const checkout = join(root, "checkout");
   await mkdir(join(checkout, "scripts"), { recursive: true });

@@ -11,7 +11,7 @@ import { isShellOfNpx } from "./npx-parent.ts";
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
-/** A platform below another process; its output ends when the last process that holds it has. */
+/** Starts a platform as a descendant of another process. Its output ends when the last descendant has ended. */
 async function startPlatform(t: TestContext, command: string, args: readonly string[]) {
   const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
   const data = join(directory, "data");
@@ -20,7 +20,7 @@ async function startPlatform(t: TestContext, command: string, args: readonly str
     args.map((word) => word.replace("DATA", data)),
     {
       cwd: root,
-      // One that is killed leaves what is temporary of it behind.
+      // A killed platform leaves its temporary files behind.
       env: { ...process.env, TMPDIR: directory },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,

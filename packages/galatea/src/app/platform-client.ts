@@ -7,7 +7,7 @@ import { dataDirectories, findRunningPlatform, PlatformChoice } from "../data-di
 
 /** A call that the platform refused, or that got no response. The message is printed as it is. */
 export class PlatformRefusal extends Error {
-  /** The error code of the service; null where there was no response. */
+  /** The error code of the service; null if there was no response. */
   readonly code: string | null;
 
   constructor(
@@ -31,7 +31,7 @@ export class PlatformClient {
     this.platform = platform;
   }
 
-  /** Throws PlatformRefusal where no platform runs and no flag says where one would. */
+  /** Throws PlatformRefusal if no platform runs and no flag gives an address. */
   static async open(place: PlatformAddressOptions): Promise<PlatformClient> {
     const log = createLogger((_level, message, fields) => {
       process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
@@ -39,7 +39,7 @@ export class PlatformClient {
     if (place.host === null && place.port === null && findRunningPlatform(place, process.env) === null) {
       const { root } = dataDirectories(place.data, process.env);
       throw new PlatformRefusal(
-        `no platform uses '${root}': start one with \`galatea up\`, or say which with --data or --port`,
+        `no platform uses '${root}': start one with \`galatea up\`, or select one with --data or --port`,
       );
     }
     return new PlatformClient(await calledPlatform(place, process.env, log));
@@ -55,7 +55,10 @@ export class PlatformClient {
     return (await (await this.open(service, operation, input)).json()) as Output;
   }
 
-  /** Calls an operation of a service. Resolves with its response once the head has come; rejects with PlatformRefusal. */
+  /**
+   * Calls an operation of a service. Resolves with its response once the head has arrived; rejects with
+   * PlatformRefusal.
+   */
   async open(service: keyof typeof targets, operation: string, input: object): Promise<Response> {
     const headers = {
       "content-type": "application/x-amz-json-1.1",
@@ -73,11 +76,11 @@ export class PlatformClient {
       reply = await fetch(url, { method, headers: signRequestHeaders(asked, key), body: body === "" ? null : body });
     } catch (cause) {
       const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
-      throw new PlatformRefusal(`no platform answers at ${url.origin}: ${why}`, { cause });
+      throw new PlatformRefusal(`no platform responds at ${url.origin}: ${why}`, { cause });
     }
     if (reply.ok) return reply;
     const { message, code } = errorOf(await reply.text());
-    throw new PlatformRefusal(message ?? `the platform answered ${reply.status}`, { code });
+    throw new PlatformRefusal(message ?? `the platform responded with ${reply.status}`, { code });
   }
 }
 
@@ -101,7 +104,10 @@ function errorOf(text: string): { readonly message: string | null; readonly code
   }
 }
 
-/** Runs a command that calls a platform. Resolves with 1, and prints why, where the platform refuses or does not answer. */
+/**
+ * Runs a command that calls a platform. Resolves with 1 and prints the reason if the platform rejects the call or does
+ * not respond.
+ */
 export async function withPlatformClient(
   command: string,
   place: PlatformAddressOptions,
@@ -110,7 +116,7 @@ export async function withPlatformClient(
   return await reporting(command, async () => await run(await PlatformClient.open(place)));
 }
 
-/** Runs a command. Resolves with 1, and prints why, where a server refuses or does not answer. */
+/** Runs a command. Resolves with 1 and prints the reason if a server rejects the call or does not respond. */
 export async function reporting(command: string, run: () => Promise<number>): Promise<number> {
   try {
     return await run();

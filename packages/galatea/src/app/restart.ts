@@ -17,7 +17,7 @@ export async function restart(options: RestartOptions): Promise<number> {
     const startedNs = systemClock.monotonicNs();
     process.kill(before.process.pid, restartSignal);
     const after = await restarted(before, options);
-    if (after === null) return refuse("the platform has ended: its log says why");
+    if (after === null) return refuse("the platform has exited; its log has the reason");
     const tookMs = (systemClock.monotonicNs() - startedNs) / 1e6;
     process.stdout.write(`Galatea is up again at port ${after.port} (${tookMs.toFixed(0)} ms)\n`);
     return 0;

@@ -116,7 +116,7 @@ async function runUntilStopped(
   if (cause === "restart") await restartPlatform(platform, log);
   const isLost = cause instanceof Error;
   if (isLost) log.error(cause.message);
-  const reason = isLost ? "the records are lost" : cause;
+  const reason = isLost ? "another platform uses the records" : cause;
   log.info(`stopping: ${reason}; requests in flight get ${graceSecs} s, a second signal ends them at once`);
   void stop.insisted.then((name) => {
     log.info(`stopping at once: ${name}`);
@@ -207,7 +207,7 @@ function hintFor(error: NodeJS.ErrnoException): string {
 function refusedEndpoint({ invokableEndpoint }: UpOptions): string | null {
   const invalid = invokableEndpoint.find((each) => !isInvokableEndpoint(each));
   if (invalid === undefined) return null;
-  return `--invokable-endpoint has to be an endpoint's name, or * for all (found '${invalid}')`;
+  return `--invokable-endpoint must be the name of an endpoint, or * for all (found '${invalid}')`;
 }
 
 /** Returns why an open platform does not start at this address, or null: each program that reaches it runs code on this machine. */

@@ -143,6 +143,6 @@ test("without requests in flight a stop ends with exit code 0", async () => {
 test("an --invokable-endpoint that is no valid endpoint name is rejected", () => {
   const words = [main, "up", "--port=0", `--data=${join(root, "refused")}`, "--invokable-endpoint=a/b"];
   const { status, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
-  const text = "galatea up: --invokable-endpoint has to be an endpoint's name, or * for all (found 'a/b')\n";
+  const text = "galatea up: --invokable-endpoint must be the name of an endpoint, or * for all (found 'a/b')\n";
   assert.deepEqual([status, stderr], [1, text]);
 });

@@ -28,7 +28,7 @@ export interface AlgorithmSource {
 export interface AlgorithmModel {
   /** Estimated memory of the model. */
   readonly memoryBytes: number;
-  /** Never throws because of the request. */
+  /** Returns the response, which is an error response for an invalid request. Does not throw. */
   readonly invoke: (request: AlgorithmRequest) => AlgorithmResponse;
   /** Frees memory that the garbage collector would free late; the model must not be called afterwards. */
   readonly discard: () => void;

@@ -138,7 +138,7 @@ function wideSizes(extra: Buffer, sizes: Sizes): Sizes {
     const found = places.map((each, index) => [each, Number(extra.readBigUInt64LE(at + 4 + 8 * index))] as const);
     return { ...sizes, ...Object.fromEntries(found) };
   }
-  // The size is exactly the largest that fits.
+  // Without the extra field, the size is exactly 0xffffffff.
   return sizes;
 }
 

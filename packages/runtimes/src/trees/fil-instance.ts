@@ -178,7 +178,7 @@ function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): n
   return copy.byteOffset;
 }
 
-/** Each response owns its rows of each output that it selects. */
+/** Returns the results of the requests. Each owns its rows of the outputs that it selects. */
 function outcomesOf(
   { modelName, modelVersion }: FilInstanceDependencies,
   { rows, outputs }: { readonly rows: readonly InputRows[]; readonly outputs: BatchOutputs },

@@ -27,7 +27,10 @@ export interface FilParameters {
 }
 
 const thresholdDefault = 0.5;
-/** These control GPU kernels; the last four were removed from Triton's backend and are still in use. */
+/**
+ * Parameters of GPU kernels. The last four were removed from Triton's backend, but existing configurations still
+ * contain them.
+ */
 const gpuParameters = [
   "layout",
   "chunk_size",

@@ -128,7 +128,7 @@ function customizedMetric(input: CustomizedInput): EvaluatedMetric {
   return { kind: "metric", metric, statistic, unit: input.Unit ?? null, periodMs };
 }
 
-/** Returns queries as for GetMetricData, over one minute each. */
+/** Converts Metrics to queries of GetMetricData, each with a period of one minute. */
 function mathMetric(metrics: NonNullable<CustomizedInput["Metrics"]>): EvaluatedMetric {
   if (metrics.filter(({ ReturnData }) => ReturnData !== false).length !== 1) {
     throw validationError("Exactly one element of Metrics must have ReturnData true.");

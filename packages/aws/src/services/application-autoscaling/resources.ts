@@ -92,7 +92,9 @@ export function resolveScaledTarget(named: ScalableTargetName): ScaledTarget {
   const kind = scaledKinds.find((each) => each.dimension === dimension);
   if (kind === undefined && dimension.startsWith("sagemaker:")) {
     const known = scaledKinds.map((each) => each.dimension).join(", ");
-    throw validationError(`The scalable dimension ${dimension} is not supported by this platform yet; ${known} are.`);
+    throw validationError(
+      `The scalable dimension ${dimension} is not supported by this platform yet. Supported: ${known}.`,
+    );
   }
   const found = kind?.named.exec(resourceId) ?? null;
   if (kind === undefined || found === null) {

@@ -61,7 +61,7 @@ const gpu: SeriesKey = {
   unit: "Percent",
 };
 
-/** Instances that are there as soon as they are wanted. */
+/** Resources whose instances run as soon as they are desired. */
 class Instances implements ScalableResources {
   readonly wanted: number[] = [];
   found: ResourceCapacity | null = { desired: 1, running: 1, isMoving: false };
@@ -130,7 +130,7 @@ async function served(memory = new DocumentMemory()) {
           },
         }),
       ),
-    /** Minutes in each of which so much was load of all instances together. */
+    /** Advances the clock by `count` minutes, and records `total` as the load of all instances in each of them. */
     async minutes(count: number, total: number, key = invocations): Promise<void> {
       for (let left = count; left > 0; left -= 1) {
         const value = total / (instances.found?.running ?? 1);
@@ -173,12 +173,12 @@ test("a target tracking policy scales out from one instance to five and back in,
   assert.deepEqual(at.instances.wanted, []);
   await at.minutes(1, 250);
   assert.deepEqual(at.instances.wanted, [3]);
-  // More is given at once, whatever the cooldown; no more than the maximum.
+  // A larger scale-out is not delayed by the cooldown, and ends at the maximum.
   await at.minutes(4, 420);
   assert.deepEqual(at.instances.wanted, [3, 5]);
   await at.minutes(5, 9000);
   assert.deepEqual(at.instances.wanted, [3, 5]);
-  // A quarter of an hour below nine tenths, then stepwise: each change has its cooldown of ten minutes.
+  // Scale-in starts after 15 minutes below 90 % of the target, and continues in steps with a cooldown of ten minutes.
   await at.minutes(20, 210);
   assert.deepEqual(at.instances.wanted, [3, 5, 3]);
   await at.minutes(30, 0);
@@ -288,7 +288,7 @@ test("a step policy adds the instances of the step in which the alarm's metric l
   );
   await at.minutes(1, 100, gpu);
   assert.deepEqual(at.instances.wanted, [4]);
-  // Within the cooldown what was added counts as part of the step.
+  // During the cooldown, instances that were already added count towards the step.
   await at.minutes(1, 60 * 4, gpu);
   assert.deepEqual(at.instances.wanted, [4]);
   await at.minutes(1, 60 * 4, gpu);
@@ -424,7 +424,7 @@ test("a scheduled action sets its bounds at its time, once after several missed 
   );
   const [activity] = await at.activities();
   assert.equal(activity?.Cause, "minimum capacity was set to 4 while scheduled action name once was triggered");
-  // Three of its times have passed.
+  // Three scheduled times have passed.
   await at.until(begin + 5 * hour);
   assert.deepEqual(at.instances.wanted, [4, 2]);
   await at.register({ MinCapacity: 3, MaxCapacity: 5, SuspendedState: { ScheduledScalingSuspended: true } });

@@ -178,7 +178,7 @@ function tagOperations(scaling: Scaling) {
         const target = targetOf(ResourceARN);
         const tags = { ...target.tags, ...Tags };
         if (Object.keys(tags).length > tagsMax) {
-          throw new AwsError("TooManyTagsException", `A scalable target has ${tagsMax} tags at most.`);
+          throw new AwsError("TooManyTagsException", `A scalable target can have at most ${tagsMax} tags.`);
         }
         await scaling.setTags(target, tags);
         return {};

@@ -129,7 +129,9 @@ function suppressorOf(input: CompositeAlarmInput): Suppressor | null {
   if (wait === undefined) throw missingParameter("ActionsSuppressorWaitPeriod");
   if (extension === undefined) throw missingParameter("ActionsSuppressorExtensionPeriod");
   if (Math.min(wait, extension) < 0 || Math.max(wait, extension) > periodSecondsMax) {
-    throw invalid(`The periods of an ActionsSuppressor are 0 to ${periodSecondsMax} seconds.`);
+    throw invalid(
+      `ActionsSuppressorWaitPeriod and ActionsSuppressorExtensionPeriod must be from 0 to ${periodSecondsMax} seconds.`,
+    );
   }
   return { alarm: alarmNameFromArn(alarm), waitMs: wait * 1000, extensionMs: extension * 1000 };
 }

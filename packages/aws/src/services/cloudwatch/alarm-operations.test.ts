@@ -72,7 +72,7 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
     acted,
     repeated,
     look: () => alarms.evaluateAll(never),
-    /** Each minute's value, from now on; afterwards it is the minute after the last. */
+    /** Records one value for each of the next minutes, and advances the clock past them. */
     async minutes(...values: readonly (number | null)[]): Promise<void> {
       for (const value of values) {
         if (value !== null)

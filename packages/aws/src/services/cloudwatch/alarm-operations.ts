@@ -82,7 +82,8 @@ function tagOperations(alarms: Alarms) {
         const given = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
         await alarms.amend(definition.name, (known) => {
           const all = new Map([...known.tags.map(({ key, value }) => [key, value] as const), ...given]);
-          if (all.size > tagsMax) throw new AwsError("InvalidParameterValue", `An alarm has ${tagsMax} tags at most.`);
+          if (all.size > tagsMax)
+            throw new AwsError("InvalidParameterValue", `An alarm can have at most ${tagsMax} tags.`);
           return { ...known, tags: [...all].map(([key, value]) => ({ key, value })) };
         });
         return {};

@@ -247,7 +247,8 @@ const functions: Readonly<Record<string, MathFunction>> = {
     const condition = yield* argument(parameters, 0, scope);
     const then = yield* argument(parameters, 1, scope);
     const otherwise = parameters.length > 2 ? yield* argument(parameters, 2, scope) : new Map<number, number>();
-    if (isArray(condition) || isArray(then) || isArray(otherwise)) throw mathError("IF takes no array of series");
+    if (isArray(condition) || isArray(then) || isArray(otherwise))
+      throw mathError("IF does not accept an array of series");
     const chosen = new Map<number, number>();
     for (const time of scope.times) {
       if (scope.budget.countValue()) yield;
@@ -334,7 +335,7 @@ function* rate(series: TimeSeries, scope: MathScope): ComputationSteps<TimeSerie
 
 function* fill(series: TimeSeries, node: Node | undefined, scope: MathScope): ComputationSteps<TimeSeries> {
   if (node === undefined || (node.kind === "name" && node.value !== "REPEAT") || node.kind === "text") {
-    throw mathError("FILL takes a number or REPEAT");
+    throw mathError("FILL needs a number or REPEAT");
   }
   const filled = new Map<number, number>();
   let last: number | undefined;

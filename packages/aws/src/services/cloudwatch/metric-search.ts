@@ -54,7 +54,7 @@ function tokensOf(text: string): readonly SearchToken[] {
 const unquoted = (text: string): string =>
   text.startsWith('"') ? text.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : text;
 
-/** OR of ANDs of terms. */
+/** Terms that are combined by AND, and such combinations by OR. */
 class SearchTerms {
   readonly #tokens: readonly SearchToken[];
   #at = 0;

@@ -47,7 +47,7 @@ export function cloudwatchService(parts: CloudWatchDependencies) {
       handle: (input, { nextTick }) => getMetricData({ series, clock, nextTick }, input),
     },
     PutMetricData: {
-      // IAM has no such ARN: there the namespace is a condition.
+      // IAM has no ARNs of metrics; its policies restrict the namespace by a condition.
       resource: ({ Namespace: namespace }, { region, accountId }) =>
         `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
       handle: (input, { nextTick }) => putMetricData({ series, clock, nextTick }, input),

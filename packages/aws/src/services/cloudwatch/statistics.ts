@@ -29,7 +29,7 @@ export function parseStatistic(name: string, parameter: string): StatisticFuncti
 
 const dayMs = 86_400_000;
 
-/** Rounds a start time down, the more the older it is, as the service does. */
+/** Rounds a start time down as CloudWatch does: the older the time, the larger the unit. */
 export function roundedStartMs(startMs: number, periodMs: number, nowMs: number): number {
   const ageMs = nowMs - startMs;
   if (ageMs > 63 * dayMs) return floorTo(startMs, 3_600_000);

@@ -26,9 +26,9 @@ interface GalateaCall {
   readonly context: CallContext;
 }
 
-/** Maximum size of a request's body; requests of these routes have hardly any. */
+/** Maximum size of a request body. The requests of these routes need only a few bytes. */
 const bodyBytesMax = 4096;
-/** Below the read time-out of clients. */
+/** Maximum duration of a long poll, in seconds. It is shorter than the read time-outs of clients. */
 const waitSecondsMax = 25;
 const eventsMax = 1000;
 const eventsDefault = 100;
@@ -115,7 +115,7 @@ function numberOf(
   if (text === undefined) return otherwise;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
-  throw new AwsError("ValidationException", `${name} is a number from ${least} to ${most}, and not '${text}'.`);
+  throw new AwsError("ValidationException", `${name} must be a number from ${least} to ${most}, found '${text}'.`);
 }
 
 function endpointOf({ name, arn, state }: EndpointRecord) {

@@ -4,7 +4,7 @@ import { AwsError } from "@galatea/base";
 import { LiveTails, type TailedLogs, type TailUpdate } from "./live-tail.ts";
 import type { LogFollower } from "@galatea/hosting";
 
-/** Time that goes on when somebody waits for it. */
+/** A clock that advances whenever a timer is set. */
 class SteppedClock {
   nowMs = 1_000_000;
   epochMs = () => this.nowMs;

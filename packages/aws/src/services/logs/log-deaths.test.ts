@@ -1,4 +1,7 @@
-/** A platform that is killed in any step of what changes log groups, streams and metric filters: the next one has all of the change or none. */
+/**
+ * A platform is killed at every step of the operations that change log groups, streams and metric filters: the next run
+ * has all of the change or none.
+ */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,10 +23,10 @@ import type { MetricFilterRecord } from "./metric-filters/index.ts";
 const nowMs = Date.UTC(2026, 10, 23);
 const dayMs = 86_400_000;
 const clock = clockWithoutTimers(() => nowMs);
-/** Four files of a stream hold three of these tests' lines each. */
+/** A stream has four files, each of which holds three lines of these tests. */
 const limits = { streamBytesMax: 4 * 100, streamsMax: 2, groupsMax: 10 };
 
-/** Longer than names of directories are. */
+/** A group name that is longer than a directory name may be. */
 const long = "g".repeat(300);
 
 const places = mkdtempSync(join(tmpdir(), "gal-log-deaths-"));
@@ -56,7 +59,7 @@ class World implements AsyncDisposable {
     return this.filters.deleteGroup(name, () => this.logs.deleteGroup(name));
   }
 
-  /** One event after the other. */
+  /** Writes the messages as separate events, in order. */
   async put(messages: string, atMs = nowMs): Promise<void> {
     for (const message of messages.split(" ")) {
       await this.logs.append("g", "s", [{ timestampMs: atMs, message }]);
@@ -78,10 +81,10 @@ interface FoundGroup {
 
 interface Found {
   readonly groups: Readonly<Record<string, FoundGroup>>;
-  /** Number of directories of groups, and of any others beside them. */
+  /** Number of directories in the folder of the log groups. */
   readonly directoryCount: number;
   readonly recordedFilterCount: number;
-  /** True if a file still has what is older than the group keeps. */
+  /** True if a file still contains events older than the group's retention. */
   readonly hasOld: boolean;
 }
 
@@ -143,7 +146,7 @@ const withFilters = async (world: World): Promise<void> => {
   await (await world.filters.get()).put(filter("b"));
 };
 
-/** With two files of two days ago, and one of now where `more` says what is in it. */
+/** Creates a stream with two files that are two days old, and one with the current message `more` unless it is null. */
 const withOld = (more: string | null) => async (world: World) => {
   await createStream(world);
   await world.put("old1 old2 old3 old4 old5 old6", nowMs - 2 * dayMs);

@@ -23,7 +23,7 @@ import { s3Service } from "./service.ts";
 const Bucket = "bkt";
 const isHidden = (key: string) => key.includes("hidden");
 
-/** A bucket of which a client sees the keys without `hidden` in their names. */
+/** Opens a bucket in which a client may see only keys without `hidden`. */
 async function opened(keys: readonly string[]) {
   await using opening = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "galatea-listings-"));

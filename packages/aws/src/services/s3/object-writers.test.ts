@@ -26,7 +26,10 @@ import { s3Service } from "./service.ts";
 
 const Bucket = "bkt";
 
-/** Counting takes no time on it, so that everything is counted again whenever a writer seems to have no room. */
+/**
+ * A clock on which counting takes no time, so that objects are counted again whenever a writer seems to exceed its
+ * quota.
+ */
 const stoppedClock = { ...systemClock, monotonicNs: () => 0 };
 
 /** S3 over a folder, for the owner and the code of two endpoints. */
@@ -85,8 +88,8 @@ test("an endpoint's code cannot store more bytes than its quota; the owner and o
   await s3.owner.send(new CreateBucketCommand({ Bucket }));
   await put(s3.one, "a", 60_000);
   const message =
-    "The code of 'one' keeps 64096 bytes in the object store, 4096 for each description among them. " +
-    "With 44096 more it would have more than the 100000 that it may have";
+    "The quota of 'one' in the object store is exceeded: 64096 bytes are stored (with 4096 for the metadata of each object), " +
+    "44096 more were requested, and the limit is 100000 bytes";
   await assert.rejects(put(s3.one, "b", 40_000), (error: Error) => isFull(error) && error.message === message);
   await assert.rejects(s3.owner.send(new HeadObjectCommand({ Bucket, Key: "b" })), { name: "NotFound" });
   await put(s3.two, "c", 60_000);

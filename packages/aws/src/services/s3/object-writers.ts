@@ -69,8 +69,8 @@ export class WriterQuotas {
     const kept = this.#bytesOf(writer);
     if (kept + wanted > bytesMax) {
       const text =
-        `The code of '${writer}' keeps ${kept} bytes in the object store, ${descriptionBytes} for each description among them. ` +
-        `With ${wanted} more it would have more than the ${bytesMax} that it may have`;
+        `The quota of '${writer}' in the object store is exceeded: ${kept} bytes are stored (with ${descriptionBytes} for the metadata of each object), ` +
+        `${wanted} more were requested, and the limit is ${bytesMax} bytes`;
       throw new AwsError("InsufficientStorage", text, { statusFallback: 507 });
     }
     add(this.#underWay, writer, wanted);

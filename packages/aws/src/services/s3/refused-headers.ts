@@ -17,7 +17,7 @@ const notLocked = () => new AwsError("InvalidRequest", "Bucket is missing Object
 const refusedHeaders: readonly RefusedHeader[] = [
   { name: "x-amz-server-side-encryption-customer-", error: notBuilt },
   { name: "x-amz-copy-source-server-side-encryption-customer-", error: notBuilt },
-  // A key of the caller's own account; encryption without a key is left to the store.
+  // The header names a KMS key of the caller. Encryption without a key is left to the store.
   { name: "x-amz-server-side-encryption-aws-kms-key-id", error: notBuilt },
   { name: "x-amz-server-side-encryption-context", error: notBuilt },
   { name: "x-amz-server-side-encryption-bucket-key-enabled", harmless: "false", error: notBuilt },

@@ -129,7 +129,7 @@ function numberOf(
   if (typeof value !== "string") return null;
   const number = /^-?\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
   if (Number.isNaN(number))
-    throw new AwsError("ValidationError", `${member} is no whole number: ${value.slice(0, 64)}`);
+    throw new AwsError("ValidationError", `${member} must be a whole number, found: ${value.slice(0, 64)}`);
   if (number < min) throw constraintError(member, value, `Member must have value greater than or equal to ${min}`);
   if (number > max) throw constraintError(member, value, `Member must have value less than or equal to ${max}`);
   return number;

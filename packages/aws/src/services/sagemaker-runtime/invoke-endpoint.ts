@@ -13,7 +13,7 @@ import { constraintError } from "./runtime-path.ts";
 
 export interface InvokeCall {
   readonly endpointName: string;
-  /** With a verified signature. */
+  /** The request, whose signature is already verified. */
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly context: CallContext;

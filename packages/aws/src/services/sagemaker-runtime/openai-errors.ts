@@ -40,7 +40,7 @@ function parsedError(text: string): OpenAiError["document"] | null {
   try {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return null;
-    // Clients read a message in it.
+    // Clients expect an object with a `message`.
     return typeof parsed.error === "object" && parsed.error !== null ? { error: parsed.error } : null;
   } catch {
     return null;

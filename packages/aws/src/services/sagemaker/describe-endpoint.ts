@@ -140,8 +140,8 @@ function statusOf(generation: Generation, { record }: EndpointDescription) {
   const status = (Status: string, StatusMessage: string, startMs: number) => ({
     VariantStatus: [{ Status, StatusMessage, StartTime: new Date(startMs) }],
   });
-  if (state.at === "Creating") return status("Creating", "Its instances are being started.", record.modifiedMs);
-  if (state.at === "Deleting") return status("Deleting", "Its instances end.", record.modifiedMs);
+  if (state.at === "Creating") return status("Creating", "The instances are being started.", record.modifiedMs);
+  if (state.at === "Deleting") return status("Deleting", "The instances are being stopped.", record.modifiedMs);
   if (state.at !== "Updating" && state.at !== "RollingBack") return {};
   const { stepIndex, steps, bakesUntilMs } = state.change;
   const which = `step ${stepIndex + 1} of ${steps.length}`;

@@ -28,7 +28,7 @@ test("ListModels of 10,000 models by ten concurrent clients reads at most a thou
     return page;
   };
   let createdCount = 0;
-  // Four at a time are as old as each other.
+  // Each four models have the same creation time.
   const clock = { ...systemClock, epochMs: () => Math.floor(createdCount++ / 4) };
   const fleet = { clock, logger, requestMemory: new ByteBudget(1) } as unknown as FleetOptions;
   await using hosting = await Hosting.open({

@@ -43,7 +43,7 @@ export const unsupportedOperations: readonly UnsupportedOperations[] = [
   {
     area: "model registry, marketplace and hubs",
     named: on("ModelPackage|ModelCard|ModelMetadata|Algorithm|Hub"),
-    advice: "there is no registry: give CreateModel the image and the URL of the model's data themselves",
+    advice: "there is no registry: give CreateModel the image and the URL of the model's data",
   },
   {
     area: "monitoring of models",

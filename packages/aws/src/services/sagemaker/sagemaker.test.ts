@@ -41,7 +41,10 @@ import { sagemakerService } from "./index.ts";
 import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
-/** A container of the contract, in one file: echoes, loads what has a file `answer`, keeps two models at most. */
+/**
+ * A container that implements the container API in one file. It echoes requests, loads models with a file `answer`, and
+ * holds at most two models.
+ */
 writeFileSync(
   join(root, "container.mjs"),
   `import { createServer } from "node:http";
@@ -202,7 +205,7 @@ async function deploy(platform: Platform, name: string, container: object, wait 
   if (wait) await waitUntilEndpointInService(waiter(sagemaker), { EndpointName: name });
 }
 
-/** DescribeEndpoint's output once the endpoint is in a state that stays. */
+/** Returns DescribeEndpoint's output once the endpoint is in a stable state. */
 async function settled({ hosting, sagemaker }: Platform, EndpointName: string) {
   await hosting.waitUntilStable(EndpointName, { waitMsMax: testTimeoutMs, signal: never });
   return sagemaker.send(new DescribeEndpointCommand({ EndpointName }));
@@ -233,7 +236,7 @@ test("a multi-model endpoint is created, invoked, updated and deleted with the A
   assert.equal(cold.CustomAttributes, "c");
   assert.equal(cold.InvokedProductionVariant, "AllTraffic");
   assert.equal((await platform.invoke("Multi", "y", { TargetModel: "b/c d.tar.gz" })).text, "B:y");
-  // The container holds two: the third makes it answer 507, and the agent makes room.
+  // The container holds two models. It responds to the third load with 507, and the agent unloads another model.
   assert.equal((await platform.invoke("Multi", "z", { TargetModel: "e.tar.gz" })).text, "E:z");
 
   await platform.put("tenants/e.tar.gz", { answer: "E2" });
@@ -296,7 +299,7 @@ test("a single-model endpoint reports model errors, recovers from a crash, and c
   const long = await failure(platform.invoke("Single", "x".repeat(6_291_457)));
   assert.equal((long.$metadata as { httpStatusCode: number }).httpStatusCode, 413);
 
-  // The container dies in the middle: that request hears of it, the next one waits for its successor.
+  // The container dies during a request: that request fails, and the next one waits for the new container.
   const died = await failure(platform.invoke("Single", "die"));
   assert.match(died.message, /Received server error/);
   assert.equal((await platform.invoke("Single", "x")).text, "1:x");
@@ -343,7 +346,7 @@ test("a single-model endpoint reports model errors, recovers from a crash, and c
     await sagemaker.send(new DeleteEndpointCommand({ EndpointName }));
     await waitUntilEndpointDeleted(waiter(sagemaker), { EndpointName });
   }
-  // The fleet that an update replaced ends behind the scenes.
+  // The fleet that an update replaced ends in the background.
   const left = () => [...readdirSync(join(root, "single", "instances")), ...readdirSync(join(root, "single", "s"))];
   await eventually(() => left().length === 0);
 });

@@ -27,7 +27,7 @@ const operationNames = [
   "Unsubscribe",
 ] as const;
 
-/** SNS for topics with HTTP subscriptions. The first operation loads the code of all. */
+/** SNS for topics with HTTP subscriptions. The first operation loads the code of all operations. */
 export function snsService({ topics, clock }: SnsDependencies) {
   const operations: LazyOperationRows<SnsOperations> = lazyRows(operationNames, async () => {
     const { snsOperations } = await import("./sns-operations.ts");

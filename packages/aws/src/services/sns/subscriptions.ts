@@ -111,7 +111,7 @@ function listed(all: readonly Subscription[], query: PageQuery) {
 
 function protocolOf(protocol: string, endpoint: string): "http" | "https" {
   if (protocol !== "http" && protocol !== "https") {
-    const text = `Protocol Reason: ${protocol.slice(0, 64)} is not supported by this platform yet; http and https are`;
+    const text = `Protocol Reason: ${protocol.slice(0, 64)} is not supported by this platform yet; http and https are supported`;
     throw invalidParameter(text);
   }
   const isUrl = endpoint.length <= endpointCharsMax && URL.canParse(endpoint);

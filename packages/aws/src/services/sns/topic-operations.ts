@@ -116,7 +116,7 @@ function changesOf(attribute: string, value: string, feedback: DeliveryFeedback 
       return { feedback: { ...noFeedback, ...feedback, failureRole: roleOf(attribute, value) } };
     case "HTTPSuccessFeedbackSampleRate":
       if (!/^(100|\d{1,2})$/.test(value)) {
-        throw invalidParameter(`${attribute} Reason: it is no whole number between 0 and 100`);
+        throw invalidParameter(`${attribute} Reason: it must be a whole number from 0 to 100`);
       }
       return { feedback: { ...noFeedback, ...feedback, successSampleRate: Number(value) } };
     case "FifoTopic":
@@ -133,7 +133,7 @@ const noFeedback: DeliveryFeedback = { successRole: null, successSampleRate: 0, 
 function roleOf(attribute: string, value: string): string | null {
   if (value === "") return null;
   if (value.length <= 2048 && /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/.test(value)) return value;
-  throw invalidParameter(`${attribute} Reason: it is no role's ARN`);
+  throw invalidParameter(`${attribute} Reason: it must be the ARN of a role`);
 }
 
 function feedbackAttributes({ feedback }: Topic): Readonly<Record<string, string>> {

@@ -15,7 +15,7 @@ export interface NewOptions {
 }
 
 export function newOptions({ options, positionals: [path = ""] }: Parsed<OptionsOf<typeof newFlags>>): NewOptions {
-  if (path === "") throw new UsageError("galatea new takes the name of a folder, which it makes");
+  if (path === "") throw new UsageError("galatea new needs the name of a folder to create");
   const names = (["python", "onnx", "ensemble", "script"] as const).filter((each) => options[each]);
   const [name = "python", other] = names;
   if (other !== undefined) throw new UsageError(`--${name} and --${other} exclude each other`);

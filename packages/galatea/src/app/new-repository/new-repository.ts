@@ -7,7 +7,7 @@ import type { NewOptions } from "./new-flags.ts";
 
 const templatesDirectory = fileURLToPath(new URL("../../../templates", import.meta.url));
 
-/** `galatea new`: writes a first model to a new folder, and prints the commands that run it. Resolves with 1 where the folder exists. */
+/** `galatea new`: writes a first model to a new folder, and prints the commands that run it. Resolves with 1 if the folder exists. */
 export async function newRepository({ path, template }: NewOptions): Promise<number> {
   try {
     await mkdir(path);

@@ -32,7 +32,13 @@ export type ListingOptions = OptionsOf<typeof listFlags>;
 
 export const logsFlags = {
   follow: { ...switchFlag("also print new lines, until the command is stopped"), short: "f" },
-  lines: integerFlag({ unit: "lines", default: 100, min: 1, max: 10_000, about: "the last lines to begin with" }),
+  lines: integerFlag({
+    unit: "lines",
+    default: 100,
+    min: 1,
+    max: 10_000,
+    about: "number of last lines to print first",
+  }),
   ...calledPlatformFlags,
 };
 
@@ -47,12 +53,12 @@ export function named<Options extends PlatformAddressOptions>(
   command: string,
   { options, positionals: [name = ""] }: Parsed<Options>,
 ): Named<Options> {
-  if (name === "") throw new UsageError(`galatea ${command} takes a name; \`galatea list\` prints those there are`);
+  if (name === "") throw new UsageError(`galatea ${command} needs a name; \`galatea list\` prints the names`);
   return { ...options, name };
 }
 
 function parsedUrl(text: string): string {
   const url = /^https?:\/\//.test(text) ? text : `http://${text}`;
   if (URL.canParse(url)) return new URL(url).origin;
-  throw new UsageError(`invalid value for --url: '${text}' is not like http://127.0.0.1:8000`);
+  throw new UsageError(`invalid value for --url: '${text}' is not an HTTP address such as http://127.0.0.1:8000`);
 }

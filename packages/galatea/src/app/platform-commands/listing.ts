@@ -31,10 +31,12 @@ export interface ListedRecord {
 type Members = Readonly<Record<string, string | number | undefined>>;
 
 const pageLength = 100;
-/** Failures whose reason is asked for one by one; those after them have none. */
+/**
+ * Maximum number of failures whose reasons are queried, one call each. Further failures are listed without a reason.
+ */
 const describedMax = 100;
 
-/** Returns every record of a kind, in the order of the names, with the reasons of failures. */
+/** Returns every record of a kind, sorted by name, with the reasons of failures. */
 export async function listed(client: PlatformClient, { noun, records }: Kind): Promise<readonly ListedRecord[]> {
   const found: ListedRecord[] = [];
   const order = { SortBy: "Name", SortOrder: "Ascending", MaxResults: pageLength };
@@ -72,7 +74,7 @@ function listedOf(record: Members, noun: string): ListedRecord {
   };
 }
 
-/** Returns the kind of the record with that name among these. Throws PlatformRefusal where there is none, with names that are close. */
+/** Returns the kind of the record with this name. Throws PlatformRefusal with similar names if there is none. */
 export async function kindOf(client: PlatformClient, name: string, among: readonly Kind[]): Promise<Kind> {
   const all = await Promise.all(among.map(async (kind) => ({ kind, records: await listed(client, kind) })));
   const isNamed = (record: ListedRecord) => record.name.toLowerCase() === name.toLowerCase();

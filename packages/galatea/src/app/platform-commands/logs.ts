@@ -21,14 +21,14 @@ interface LiveUpdate {
   readonly sessionResults: readonly LogLine[];
 }
 
-/** Streams whose last lines are read: those that were written last. */
+/** Number of streams whose last lines are read: the most recently written ones. */
 const streamsMax = 10;
 
 /** `galatea logs NAME`: prints the last lines that containers of an endpoint, component or job have written; with -f also the next ones. */
 export function logs(options: Named<LogsOptions>): Promise<number> {
   return withPlatformClient("logs", options, async (client) => {
     const source = await sourceOf(client, options);
-    // Opened before the last lines are read, so that no line is between them.
+    // The session starts before the last lines are read, so that no line is missed.
     const live = options.follow ? await openLive(client, source) : null;
     const last = await lastLines(client, source, options.lines);
     await print(last);
@@ -36,10 +36,11 @@ export function logs(options: Named<LogsOptions>): Promise<number> {
     const known = new Set(last.map(textOf));
     for await (const { sessionMetadata, sessionResults } of updates(live)) {
       await print(sessionResults.filter((line) => !known.has(textOf(line))));
-      // The first update has every line of before the last lines were read.
+      // The first update contains all lines that were written before the last lines were read, so later lines cannot be
+      // duplicates.
       known.clear();
       if (sessionMetadata.sampled)
-        process.stderr.write("galatea logs: more lines were written than the platform sends\n");
+        process.stderr.write("galatea logs: lines were skipped, because more were written than the platform sends\n");
       if (!process.stdout.writable) return 0;
     }
     process.stderr.write("galatea logs: the platform has ended the session\n");
@@ -56,7 +57,10 @@ const sources: readonly { readonly kind: Kind; readonly of: (name: string) => Lo
   },
 ];
 
-/** Finds the source that has lines, also of what is deleted; else that of a record which has written none yet. */
+/**
+ * Returns the source of that name that has lines, even if its record is deleted; otherwise the source of an existing
+ * record without lines.
+ */
 async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOptions>): Promise<LogSource> {
   for (const { of } of sources) if ((await streamsOf(client, of(name))).length > 0) return of(name);
   const kinds = sources.map(({ kind }) => kind);
@@ -125,7 +129,7 @@ async function* updates({ body }: Response): AsyncGenerator<LiveUpdate> {
 const textOf = ({ timestamp, logStreamName, message }: LogLine): string =>
   `${new Date(timestamp).toISOString()} ${logStreamName} ${printableText(message)}\n`;
 
-/** Resolves when the reader has taken the lines, or is gone. */
+/** Resolves when the reader has accepted the lines, or has closed the output. */
 function print(lines: readonly LogLine[]): Promise<void> {
   return new Promise((resolve) => process.stdout.write(lines.map(textOf).join(""), () => resolve()));
 }

@@ -4,7 +4,7 @@ import type { StatusOptions } from "./flags.ts";
 import { recordKinds, listed, type ListedRecord } from "./listing.ts";
 import { tableText } from "./table.ts";
 
-/** Failures that the text has; JSON has all. */
+/** Maximum number of failures in the text; JSON has all of them. */
 const failuresMax = 20;
 
 interface PlatformStatus {
@@ -63,7 +63,7 @@ function statusText({ url, pid, dataDirectory, version, counts, failures }: Plat
   }
   const more = failures.length - failuresMax;
   const table = tableText(failures.slice(0, failuresMax), ["kind", "name", "status", "reason"]);
-  const rest = more > 0 ? `and ${more} more: \`galatea status --json\` has all\n` : "";
+  const rest = more > 0 ? `and ${more} more: \`galatea status --json\` lists all\n` : "";
   return `${lines.join("\n")}\n${failures.length === 0 ? "" : `\n${table}${rest}`}`;
 }
 
@@ -95,8 +95,9 @@ async function requested(url: string, method: string): Promise<unknown> {
     response = await fetch(url, { method });
   } catch (cause) {
     const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
-    throw new PlatformRefusal(`no server answers at ${url}: ${why}`, { cause });
+    throw new PlatformRefusal(`no server responds at ${url}: ${why}`, { cause });
   }
-  if (!response.ok) throw new PlatformRefusal(`${url} answered ${response.status}: it is no \`galatea serve\``);
+  if (!response.ok)
+    throw new PlatformRefusal(`${url} responded with ${response.status}: it is not a \`galatea serve\``);
   return await response.json();
 }

@@ -1,5 +1,4 @@
-// Terminals take commands from control characters, and models write what they like.
-// oxlint-disable-next-line no-control-regex
+// Control characters are commands to a terminal, and models may print any text.
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Returns text of models and callers without the characters that would control a terminal. */

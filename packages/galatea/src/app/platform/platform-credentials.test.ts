@@ -80,7 +80,7 @@ async function outcomes(credentials: { accessKeyId: string; secretAccessKey: str
 const allAnswered = {
   s3: "answered",
   sagemaker: "answered",
-  // There is no such endpoint: the request went through.
+  // The endpoint does not exist; this error shows that the signature was accepted.
   runtime: "ValidationError 400",
   cloudwatch: "answered",
   sts: "answered",

@@ -10,7 +10,9 @@ import { dataDirectories } from "../../data-directory/index.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
 
-/** Everything here is asked without a signature: what pages can do must not hang on credentials alone. */
+/**
+ * All requests of these tests are unsigned, because the protection from web pages must not depend on credentials alone.
+ */
 let root: string;
 let platform: Platform;
 

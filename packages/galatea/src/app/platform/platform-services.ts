@@ -40,7 +40,7 @@ export interface ServicesDependencies {
   /** Returns whether a listing shows an object to the caller. */
   readonly lists: InstancePermissions["isObjectListed"];
   readonly listsGroup: InstancePermissions["isGroupListed"];
-  /** Maximum bytes that the code of one of them may keep in the store. */
+  /** Maximum bytes that the code of one endpoint or job may store. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
   /** Aborts when the platform stops. */

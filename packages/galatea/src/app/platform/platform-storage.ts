@@ -47,7 +47,7 @@ export async function openStorage(
   return await openFiles(opening, directories, options);
 }
 
-/** The databases of records and metrics, which open. */
+/** The databases of records and metrics while they are being opened. */
 interface OpeningDatabases {
   readonly documents: Promise<Documents & AsyncDisposable>;
   /** Rejects also when the documents do not open. */
@@ -105,7 +105,7 @@ function openSqlite(directories: DataDirectories, options: StorageOptions): Open
     documents: openDocuments({ path: paths.records, snapshots, logger }),
     metrics: openMetrics({
       path: paths.metrics,
-      // Up to half a gigabyte: one copy a day, and only the last one is kept.
+      // A copy of the metrics may have half a gigabyte, so one copy is made each day and only the last one is kept.
       snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
       ...metricOptions(options),
     }),
@@ -113,7 +113,7 @@ function openSqlite(directories: DataDirectories, options: StorageOptions): Open
   };
 }
 
-/** Loads the client of PostgreSQL, which a platform over SQLite does not. */
+/** Opens databases in PostgreSQL. Its client is loaded only here, so that a platform over SQLite does not load it. */
 function openPostgres(
   url: string,
   { paths, options }: { readonly paths: DatabasePaths; readonly options: StorageOptions },
@@ -136,7 +136,7 @@ function openPostgres(
   const metrics = Promise.all([loading, documents]).then(([{ openPostgresMetrics, parseDatabaseUrl }, { holder }]) =>
     openPostgresMetrics({ address: parseDatabaseUrl(url), holder, ...metricOptions(options) }),
   );
-  // A failure to open is that of `documents`; without them nothing is lost.
+  // If the documents cannot be opened, `documents` rejects with the error, and this promise stays pending.
   const recordsLost = documents.then(
     ({ lost }) => lost,
     () => new Promise<never>(() => {}),

@@ -19,7 +19,10 @@ export async function openSocketsDirectory(recordsDirectory: string): Promise<st
   return made;
 }
 
-/** Another user may have made a directory with that name after the temporary directory was emptied. */
+/**
+ * Returns whether the directory belongs to this user: another user may have created one of that name after the
+ * temporary directory was emptied.
+ */
 async function isOurs(path: string): Promise<boolean> {
   try {
     const found = await lstat(path);

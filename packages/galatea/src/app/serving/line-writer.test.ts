@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { LineWriter, type LineTarget } from "./line-writer.ts";
 
-/** A reader that takes a text when the test says so. */
+/** A reader that accepts a text when the test calls `takes`. */
 class SlowReader implements LineTarget {
   taken = "";
   now = "";

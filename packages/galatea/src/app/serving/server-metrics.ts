@@ -20,7 +20,7 @@ export interface ServerMetrics {
   readonly text: () => Promise<string>;
 }
 
-/** For the operator's own models together, and for those of one tenant. */
+/** Limits of custom metrics: for all models of the operator together, and for the models of each tenant. */
 const ownLimits: CustomMetricLimits = {
   linesMax: 100_000,
   textLengthMax: 2 ** 24,

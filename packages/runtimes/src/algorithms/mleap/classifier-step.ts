@@ -13,7 +13,7 @@ export interface Classifier {
   readonly ofRaw: (raw: Float64Array) => number;
 }
 
-/** Outputs that a node does not name are not computed. */
+/** Creates the step of a classifier. Outputs that the node does not name are not computed. */
 export function classifierStep(source: StepSource, classifier: Classifier): LeapStep {
   const features = inputOf(source, "features");
   const prediction = outputOf(source, "prediction");

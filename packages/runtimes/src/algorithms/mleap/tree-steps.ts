@@ -82,7 +82,10 @@ export const decisionTreeClassifier: MakeStep = (source) => {
   });
 };
 
-/** Each tree has one vote, which its leaf divides. */
+/**
+ * Creates the step of a random forest classifier. Each tree has one vote, divided among the classes in proportion to
+ * its leaf's values.
+ */
 export const randomForestClassifier: MakeStep = (source) => {
   const { trees } = ensembleOf(source);
   const classifier = treeClassifier(source, trees);

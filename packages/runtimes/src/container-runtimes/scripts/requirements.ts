@@ -28,7 +28,8 @@ export function parseRequirements(text: string): readonly string[] {
       );
     packages.push(requirement);
   }
-  if (packages.length > packagesMax) throw refused(`it names ${packages.length} packages; ${packagesMax} are allowed`);
+  if (packages.length > packagesMax)
+    throw refused(`it lists ${packages.length} packages; at most ${packagesMax} are allowed`);
   return packages;
 }
 

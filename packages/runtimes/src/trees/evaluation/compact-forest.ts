@@ -59,7 +59,7 @@ interface CompactOptions {
 /** Target size of a workspace, so that values and sums stay in a processor's second-level cache. */
 const workspaceBytesGoal = 96 * 1024;
 const groupsAtOnceMax = 32;
-/** A transform may be an exponential, which takes longer than a step. */
+/** Steps that one output number counts as: a transform may be an exponential. */
 const numberSteps = 8;
 /** The sum of the addresses of eight nodes fits 32 bits. */
 const nodeBytesMax = 2 ** 29;
@@ -96,7 +96,7 @@ export function compactForest(forest: Forest, { workspaceCount, explains = false
     return one;
   });
   writeRecords(forest, placed, { integers, at: recordsAt, count: recordCount, empty: placeEmpty(space) });
-  // Trees of one leaf use no feature; groups need a column all the same.
+  // Trees with a single leaf use no feature, but a group must have a column.
   if (columns.count === 0) columns.place(0, { missingBelow: false });
   const columnsAt = recordsEnd;
   const workspacesAt = Math.ceil((columnsAt + 4 * columns.count) / 64) * 64;

@@ -166,7 +166,7 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
   };
 }
 
-/** A single segment is the branch that it belongs to: those of odd number are left. */
+/** Returns the branch of a single segment: odd segments are on the left. */
 function pieceOf(tree: Tree, node: number, pieces: Pieces): Omit<Planned, "at"> {
   if (pieces.first < pieces.last) return { node, pieces };
   return { node: (pieces.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };

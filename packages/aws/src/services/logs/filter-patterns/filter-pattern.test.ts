@@ -9,7 +9,7 @@ const matches = (pattern: string, message: string) => compileFilterPattern(patte
 const refused = (pattern: string, message: RegExp) =>
   assert.throws(() => compileFilterPattern(pattern), { code: "InvalidParameterException", message });
 
-/** Each message with whether the pattern matches it. */
+/** Checks for each message whether the pattern matches it. */
 function cases(pattern: string, expected: Readonly<Record<string, boolean>>): void {
   for (const [message, isMatch] of Object.entries(expected)) {
     assert.equal(matches(pattern, message), isMatch, `${pattern} over ${message}`);
@@ -91,16 +91,16 @@ test("a pattern in brackets matches space-separated fields, exactly as many as i
 });
 
 test("the error for an invalid pattern gives the reason and the position", () => {
-  refused("{ $.a = }", /a value expected at character 9/);
-  refused("{ $.a }", /a comparison, IS or NOT EXISTS expected/);
-  refused("{ $.a = 1", /'}' expected at the end/);
+  refused("{ $.a = }", /expected a value at character 9/);
+  refused("{ $.a }", /expected a comparison, IS or NOT EXISTS/);
+  refused("{ $.a = 1", /expected '}' at the end/);
   refused("{ $.a = 1 } x", /nothing may follow the closing brace/);
   refused('{ $.a > "x" }', /> compares numbers only/);
-  refused("{ $ = 1 }", /a property expected behind \$/);
+  refused("{ $ = 1 }", /expected a property after \$/);
   refused("[a, ..., b, ...]", /only once/);
-  refused("[a", /']' expected/);
+  refused("[a", /expected ']'/);
   refused('"open', /not closed/);
-  refused("%a{3,2}%", /ends before it begins/);
+  refused("%a{3,2}%", /is less than its minimum/);
   refused("%a{100}%", /too long/);
   refused("%(a)%", /unsupported character/);
   refused("%a% %b% -%c%", /2 regular expressions at most/);
@@ -145,7 +145,8 @@ test("property: long regular expressions over every kind of character match exac
     fc.constantFrom("a", "[^b]", ".", "[a\u00e0-\u4fff]", "\\D", "[\\W]"),
     fc.integer({ min: 20, max: 45 }),
   );
-  // Few pieces: JavaScript tries all ways to share the characters out among those that repeat.
+  // Only few elements are generated, because JavaScript's RegExp tries all ways to split the characters among
+  // repetitions.
   const some = fc.array(piece, { maxLength: 2 }).map((all) => all.join(""));
   const long = fc
     .tuple(fc.constantFrom("", "^"), some, many, some, fc.constantFrom("", "$"))

@@ -64,7 +64,7 @@ function fieldPattern(text: PatternText): NamedField {
 function fieldCondition(text: PatternText): NamedField {
   text.skipSpace();
   const name = text.match(/[\w$.-]+|\*/)?.[0];
-  if (name === undefined) throw invalidPattern(`the name of a field expected ${text.positionText()}`);
+  if (name === undefined) throw invalidPattern(`expected the name of a field ${text.positionText()}`);
   const comparison = readPatternComparison(text);
   if (comparison === null) return { name, matches: () => true };
   const value = readPatternValue(text, comparison);

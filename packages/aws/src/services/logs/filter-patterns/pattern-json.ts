@@ -72,7 +72,7 @@ function one(text: PatternText, selectors: string[]): Condition {
   const state = text.match(/(IS\s+NOT\s+NULL|IS\s+NULL|IS\s+TRUE|IS\s+FALSE|NOT\s+EXISTS|EXISTS)\b/i)?.[1];
   if (state !== undefined) return isInState(path, state.toUpperCase().replaceAll(/\s+/g, " "));
   const comparison = readPatternComparison(text);
-  if (comparison === null) throw invalidPattern(`a comparison, IS or NOT EXISTS expected ${text.positionText()}`);
+  if (comparison === null) throw invalidPattern(`expected a comparison, IS or NOT EXISTS ${text.positionText()}`);
   const value = readPatternValue(text, comparison);
   return (root) => valuesAt(root, path).some((found) => matchesComparison(found, comparison, value));
 }
@@ -119,7 +119,7 @@ function selector(text: PatternText): readonly Step[] {
           : (name ?? "").replaceAll(/\\(.)/gs, "$1"),
     );
   }
-  if (steps.length === 0) throw invalidPattern(`a property expected behind $, ${text.positionText()}`);
+  if (steps.length === 0) throw invalidPattern(`expected a property after $ ${text.positionText()}`);
   const wildcardCount = steps.filter((step) => step === null).length;
   if (wildcardCount > 1) throw invalidPattern(`a selector may have one wildcard, ${text.positionText()}`);
   if (wildcardCount > 0) text.countCostlyElement("wildcards");

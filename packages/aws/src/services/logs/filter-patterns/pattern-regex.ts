@@ -41,7 +41,8 @@ function parseAlternative(source: string): PatternAlternative {
     at = piece.lastIndex;
     const takes = parseAtom(match[1] as string);
     const { least, most } = repetition(match);
-    if (most !== null && most < least) throw invalidPattern(`the repetition ${match[2]} ends before it begins`);
+    if (most !== null && most < least)
+      throw invalidPattern(`the maximum of the repetition ${match[2]} is less than its minimum`);
     const count = Math.max(1, most ?? least);
     if (steps.length + count > automatonStepsMax) throw invalidPattern(`the repetition ${match[2]} is too long`);
     if (most === 0) continue;
@@ -92,7 +93,7 @@ function parseClass(source: string): CodeUnits {
     else {
       const first = codeOf(from);
       const last = to === undefined ? first : codeOf(to);
-      if (last < first) throw invalidPattern(`the range ${from}-${to} ends before it begins`);
+      if (last < first) throw invalidPattern(`the end of the range ${from}-${to} is less than its start`);
       ranges.push({ first, last });
     }
   }

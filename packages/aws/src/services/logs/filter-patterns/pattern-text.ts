@@ -40,7 +40,7 @@ export class PatternText {
   }
 
   expect(sign: string): void {
-    if (!this.consume(sign)) throw invalidPattern(`'${sign}' expected ${this.positionText()}`);
+    if (!this.consume(sign)) throw invalidPattern(`expected '${sign}' ${this.positionText()}`);
   }
 
   /** Consumes the match of an expression at the current offset, without skipping spaces; null if there is none. */

@@ -35,7 +35,7 @@ function takeAnyValue(text: PatternText): PatternValue {
     return { kind: "regex", isLike: parsePatternRegex(regex[1] ?? "") };
   }
   const word = text.match(/[^\s"%,&|(){}[\]=<>!]+/)?.[0];
-  if (word === undefined) throw invalidPattern(`a value expected ${text.positionText()}`);
+  if (word === undefined) throw invalidPattern(`expected a value ${text.positionText()}`);
   if (/^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(word))
     return { kind: "number", value: Number(word), text: word };
   return { kind: "text", isLike: compileWildcards(word) };

@@ -67,13 +67,13 @@ export function metricFilterOperations(parts: MetricFilterDependencies) {
 
 function recordOf(input: PutInput, nowMs: number): MetricFilterRecord {
   const [given] = input.metricTransformations;
-  if (given === undefined) throw invalid("A metric filter has one metric transformation.");
+  if (given === undefined) throw invalid("metricTransformations must contain exactly one metric transformation.");
   const { metricNamespace: namespace, metricName: name, dimensions = {}, defaultValue = null } = given;
   if (namespace.startsWith("AWS/")) throw invalid(`The namespace ${namespace} is CloudWatch's own.`);
   if (Object.keys(dimensions).length > dimensionsMax)
-    throw invalid(`A metric has ${dimensionsMax} dimensions at most.`);
+    throw invalid(`A metric can have at most ${dimensionsMax} dimensions.`);
   if (defaultValue !== null && Object.keys(dimensions).length > 0) {
-    throw invalid("A metric filter has either a default value or dimensions.");
+    throw invalid("A metric filter can have either a defaultValue or dimensions, not both.");
   }
   if (defaultValue !== null && !Number.isFinite(defaultValue)) throw invalid("The default value must be a number.");
   return {

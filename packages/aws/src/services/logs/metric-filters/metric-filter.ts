@@ -76,8 +76,7 @@ function reader(pattern: FilterPattern, at: string): (message: string) => string
     const find = parseJsonSelector(at);
     return (message) => bounded(textOfValue(find(message)));
   }
-  if (!at.startsWith("$"))
-    throw invalid(`${at} is neither a number nor a place in a log event such as $.latency or $bytes.`);
+  if (!at.startsWith("$")) throw invalid(`${at} is neither a number nor a selector such as $.latency or $bytes.`);
   if (pattern.of !== "fields") throw invalid(`${at} needs a filter pattern of fields.`);
   return (message) => bounded(pattern.fieldsOf(message)?.get(at.slice(1)) ?? null);
 }

@@ -5,7 +5,7 @@ import { AwsError, silentLogger } from "@galatea/base";
 import { LogQueries, type QueryInput } from "./log-queries.ts";
 import type { LogReadOptions } from "@galatea/hosting";
 
-/** A clock whose timers are gone off by hand. */
+/** A clock whose timers fire when a test calls them. */
 class HandTimers {
   readonly timers = new Set<() => void>();
   epochMs = () => 5000;
@@ -16,7 +16,7 @@ class HandTimers {
   }
 }
 
-/** One stream of so many events, of which a page is read when the gate is open. */
+/** Returns a store with one stream of `eventCount` events, whose pages can be read once the gate is open. */
 function store(eventCount: number, gate: Promise<void> = Promise.resolve()) {
   const reads: LogReadOptions[] = [];
   return {
