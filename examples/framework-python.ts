@@ -7,21 +7,21 @@ const main = fileURLToPath(new URL("../packages/galatea/src/main.ts", import.met
 const keptWords = 64 * 1024;
 
 export interface FrameworkPlaceOptions {
-  /** The data directory of the server that is to find it; null for the default one. */
+  /** The data directory of the server that will use the framework; null for the default one. */
   readonly data: string | null;
-  /** Told what happens, a line or several at a time. */
+  /** Called with progress texts of one or several lines. */
   readonly detail: (text: string) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Sets a framework up by `galatea model add`; gives the interpreter that has it. Up to gigabytes and minutes the first time, nothing
- * later. Throws with what the command said.
+ * Installs a framework with `galatea model add` and returns its interpreter. The first installation takes up to
+ * gigabytes and minutes. Throws with the output of the command.
  */
 export async function frameworkPython(name: string, { data, detail, signal }: FrameworkPlaceOptions): Promise<string> {
   const child = spawn(process.execPath, [main, "model", "add", name, ...(data === null ? [] : [`--data=${data}`])], {
     stdio: ["ignore", "pipe", "pipe"],
-    // What is made below a directory of ours is not linked to from the machine's.
+    // A framework in our own directory must not be registered in the machine's directory.
     env: data === null ? process.env : { ...process.env, GALATEA_FRAMEWORKS: join(data, "frameworks") },
     ...(signal === undefined ? {} : { signal, killSignal: "SIGTERM" as const }),
   });

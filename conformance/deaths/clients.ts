@@ -3,7 +3,10 @@ import { S3Client } from "@aws-sdk/client-s3";
 import { SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 
-/** Clients of one life of a platform. They ask nothing twice: what was answered is to be known exactly. */
+/**
+ * Returns clients for one run of a platform. They do not retry, so that tests know exactly which calls were
+ * acknowledged.
+ */
 export function clientsOf(url: string) {
   const credentials = { accessKeyId: "any", secretAccessKey: "any" };
   const common = { endpoint: url, region: "us-east-1", credentials, maxAttempts: 1 };
@@ -18,13 +21,13 @@ export function clientsOf(url: string) {
 
 export type Clients = ReturnType<typeof clientsOf>;
 
-/** Something that is done again and again, and of which it is known what was acknowledged. */
+/** A repeated sequence of operations that tracks which of them were acknowledged. */
 export interface Lane {
-  /** In a new life: looks at what was acknowledged in the one before. */
+  /** Checks at the start of a run what the previous run had acknowledged. */
   begin(clients: Clients): Promise<void>;
-  /** One operation, when what was done before has come to its end. */
+  /** Performs one operation after the previous one has completed. */
   step(clients: Clients): Promise<void>;
-  /** Looks at all that was acknowledged, when it has come to its end. */
+  /** Checks everything that was acknowledged, after all operations have completed. */
   check(clients: Clients): Promise<void>;
 }
 
@@ -35,7 +38,7 @@ export const isNotFound = (error: unknown): boolean => {
   return metadata?.httpStatusCode === 404 || name === "NotFound" || /Could not find/.test(message);
 };
 
-/** Null for what is not there. */
+/** Resolves with null for a missing resource. */
 export async function orNull<Answer>(asked: Promise<Answer>): Promise<Answer | null> {
   try {
     return await asked;

@@ -29,7 +29,7 @@ interface EndpointIs {
   readonly instanceCount: number;
 }
 
-/** Resolves when the endpoint is in a state that stays; null: there is none. */
+/** Resolves when the endpoint is in a stable state; with null if it does not exist. */
 export async function settledEndpoint({ sagemaker }: Clients, name: string): Promise<EndpointIs | null> {
   for (;;) {
     const asked = sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
@@ -45,14 +45,14 @@ export async function settledEndpoint({ sagemaker }: Clients, name: string): Pro
 
 type EndpointMove = readonly [to: EndpointIs | null, ask: (clients: Clients) => Promise<unknown>];
 
-/** An endpoint goes through its life, again and again. */
+/** Creates, updates, scales and deletes an endpoint repeatedly. */
 export class EndpointLane implements Lane {
   readonly #name: string;
   readonly #known: Known<EndpointIs | null>;
   readonly #moves: readonly EndpointMove[];
   #at = 0;
 
-  /** With two configurations, of one instance each. */
+  /** Takes the names of two configurations with one instance each. */
   constructor(name: string, [one, two]: readonly [string, string]) {
     this.#name = name;
     this.#known = new Known<EndpointIs | null>(`the endpoint ${name}`, null);
@@ -85,7 +85,7 @@ export class EndpointLane implements Lane {
 
   async step(clients: Clients): Promise<void> {
     await this.check(clients);
-    // Where it stands says which move is the next one, also after a death between a move and its answer.
+    // The endpoint's state determines the next operation, also after a kill between an operation and its response.
     const at = this.#moves.findIndex(([to]) => JSON.stringify(to) === JSON.stringify(this.#known.value));
     const isAgain = at !== -1 && JSON.stringify(this.#moves[this.#at]?.[0]) === JSON.stringify(this.#known.value);
     this.#at = ((isAgain ? this.#at : at) + 1) % this.#moves.length;
@@ -106,12 +106,12 @@ function asMetadata(status: number) {
   return status === 0 ? {} : { httpStatusCode: status };
 }
 
-/** An inference component is created, gets more copies, none, and goes, again and again. */
+/** Creates an inference component, changes its number of copies, also to zero, and deletes it, repeatedly. */
 export class ComponentLane implements Lane {
   readonly #endpoint: string;
   readonly #model: string;
   readonly #name = "component";
-  /** Its copies. */
+  /** The number of its copies; null if the component does not exist. */
   readonly #known = new Known<number | null>("the inference component", null);
 
   constructor(endpoint: string, model: string) {
@@ -175,7 +175,7 @@ export class ComponentLane implements Lane {
   }
 }
 
-/** Models of a multi-model endpoint are asked. */
+/** Invokes the models of a multi-model endpoint. */
 export class ModelsLane implements Lane {
   readonly #endpoint: string;
   readonly #models: readonly string[];

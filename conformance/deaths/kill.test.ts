@@ -1,7 +1,7 @@
 /**
- * kill -9 of a platform in the middle of everything: clients do all that there is to do at once, and it dies with a commit to its records
- * that a seed, or what the commit says, picks. Each next life has what was acknowledged, goes on with what was begun, and nothing of the
- * former one is left.
+ * kill -9 of a platform during concurrent operations of all kinds. The seed or the kind of the commit chooses the
+ * commit to the records at which the platform dies. Each next run has everything that was acknowledged, continues
+ * operations in progress, and leaves nothing of the previous run behind.
  */
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
@@ -22,7 +22,7 @@ import { AsyncLane, ObjectLane, ScheduleLane, UploadLane } from "./stored-lanes.
 const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 const models = ["m1.tar.gz", "m2.tar.gz"];
 
-/** What is there before anybody dies: models, configurations, and the endpoints that stay. */
+/** Creates the models, the configurations and the endpoints that exist during all runs. */
 async function prepare(clients: Clients): Promise<void> {
   const { s3, sagemaker, scaling } = clients;
   const archive = await modelArchive();
@@ -68,7 +68,7 @@ async function prepare(clients: Clients): Promise<void> {
   await scaling.send(new RegisterScalableTargetCommand({ ...target, ResourceId, MinCapacity: 1, MaxCapacity: 1 }));
 }
 
-/** Of each model that a multi-model endpoint has unpacked: a directory that is read again is another one. */
+/** Returns the inode of the directory of each unpacked model: a model that is unpacked again has another one. */
 async function unpackedModels(data: string): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>();
   const instances = join(data, "instances");
@@ -79,12 +79,12 @@ async function unpackedModels(data: string): Promise<ReadonlyMap<string, number>
   return found;
 }
 
-/** But what Node keeps for all programs. */
+/** Returns the temporary files of the platform, without those that Node keeps for all programs. */
 async function temporaries(platform: KilledPlatform): Promise<readonly string[]> {
   return (await readdir(platform.temporary)).filter((name) => name !== "node-compile-cache");
 }
 
-/** In each step of what moves, and anywhere. */
+/** Returns a kill point for every kind of document that has transitions, and some at any commit, in random order. */
 function killPoints(random: () => number): readonly KillPoint[] {
   const upTo = (most: number) => 1 + Math.floor(random() * most);
   const of = (kind: string, most: number) =>
@@ -131,7 +131,7 @@ test("a platform that is repeatedly killed during operations keeps everything th
   for (const point of killPoints(random)) {
     const dead = platform.killedAt(point);
     await Promise.all(lanes.map((lane) => operate(lane, clients, dead)));
-    assert.equal((await temporaries(platform)).length, 1, "sockets of one life");
+    assert.equal((await temporaries(platform)).length, 1, "sockets of one run");
     await platform.start();
     clients = clientsOf(platform.url);
   }

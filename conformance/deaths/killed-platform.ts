@@ -10,16 +10,19 @@ import { freePorts } from "../environments/index.ts";
 import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
-/** Of a test: beyond what a busy machine needs. */
+/** Time limit of a test's waits, in milliseconds: longer than a busy machine needs. */
 const goneMsMax = 30_000;
 
-/** When a platform is killed: with so many commits to its records, counted from a start on, that change a document of a kind, or any. */
+/**
+ * The commit at which a platform is killed: the n-th commit from now on that changes a document of a kind, or any
+ * document.
+ */
 export interface KillPoint {
   readonly kind: string | null;
   readonly commitCount: number;
 }
 
-/** `galatea up` over a directory of its own, which also holds everything temporary of it. */
+/** `galatea up` with its own directory, which also contains its temporary files. */
 export class KilledPlatform implements AsyncDisposable {
   readonly directory: string;
   /** Each start uses this port, so that it takes over the instances of the previous run. */
@@ -49,12 +52,12 @@ export class KilledPlatform implements AsyncDisposable {
     return join(this.directory, "data");
   }
 
-  /** Short, because sockets lie there. */
+  /** The directory of temporary files. Its path is short, because it contains sockets. */
   get temporary(): string {
     return join(this.directory, "t");
   }
 
-  /** What the platform wrote to its log, over all lives. */
+  /** The log output of all runs of the platform. */
   get told(): string {
     return this.#told;
   }
@@ -76,7 +79,7 @@ export class KilledPlatform implements AsyncDisposable {
     throw new Error(`the platform ended before it was up: ${text}\n${this.#told.slice(-2000)}`);
   }
 
-  /** kill -9 at that point of what is being done; resolves when the platform's own process has ended: instances go on. */
+  /** Kills the platform with kill -9 at the point. Resolves when its own process has ended; its instances continue. */
   async killedAt(point: KillPoint): Promise<void> {
     const child = this.#child;
     if (child === null) throw new Error("bug: nothing runs");
@@ -86,7 +89,7 @@ export class KilledPlatform implements AsyncDisposable {
     this.#child = null;
   }
 
-  /** An orderly stop. */
+  /** Stops the platform with SIGTERM. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === null) return;
@@ -97,7 +100,7 @@ export class KilledPlatform implements AsyncDisposable {
     await this.#untilGone();
   }
 
-  /** Processes that were started with this directory, or work below it, and the platform itself. */
+  /** Returns the processes that were started with this directory, work below it, or are the platform itself. */
   async processes(): Promise<readonly string[]> {
     const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
     const found = await Promise.all(
@@ -125,17 +128,20 @@ export class KilledPlatform implements AsyncDisposable {
   }
 }
 
-/** Versions of writes since one, each with the kinds of its documents; of several versions of a document the last. */
+/**
+ * Selects the versions after a given one with the kinds of their documents; of several versions of a document only the
+ * last.
+ */
 const writesSql = `SELECT version, group_concat(kind, ' ') AS kinds FROM (
     SELECT version, kind FROM document WHERE version > ?1 UNION ALL SELECT version, kind FROM document_gone WHERE version > ?1
   ) GROUP BY version ORDER BY version`;
 
-/** Calls back once, when as many writes as the point says are committed from now on. */
+/** Calls `reached` once the number of commits that the point requires have been written from now on. */
 function whenWritten(records: string, point: KillPoint, reached: () => void): Disposable {
   const database = new DatabaseSync(join(records, "galatea.db"), { readOnly: true });
   const writes = database.prepare(writesSql);
   let [last, count, isOver] = [Number(writes.all(0).at(-1)?.["version"] ?? 0), 0, false];
-  // The mark is written after each commit.
+  // This file is written after each commit.
   const watcher = watch(join(records, "galatea.db.commits"), () => {
     for (const { version, kinds } of isOver ? [] : writes.all(last)) {
       last = Number(version);

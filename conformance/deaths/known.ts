@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 
-/** Nobody answered: the platform was killed, with the request under way or before it. */
+/** The platform was killed before or during the request, so there was no response. */
 export class Unanswered extends Error {}
 
-/** What the platform answers, refusals among it; throws Unanswered where it does not. */
+/** Resolves with the platform's response or rejects with its error. Throws Unanswered if there was no response. */
 export async function answered<Answer>(asked: Promise<Answer>): Promise<Answer> {
   try {
     return await asked;
@@ -15,7 +15,7 @@ export async function answered<Answer>(asked: Promise<Answer>): Promise<Answer> 
   }
 }
 
-/** What a client knows of something: what was acknowledged last, and what it has begun since then without an answer. */
+/** The possible values of a resource: the last acknowledged one, and those of later operations without a response. */
 export class Known<Value> {
   readonly #what: string;
   #may: readonly Value[];
@@ -29,14 +29,14 @@ export class Known<Value> {
     return this.#may[0] as Value;
   }
 
-  /** Sure from the moment that it is acknowledged. */
+  /** Performs an operation that sets the value. The value is certain once the operation is acknowledged. */
   async becomes(value: Value, ask: () => Promise<unknown>): Promise<void> {
     this.#may = [...this.#may, value];
     await answered(ask());
     this.#may = [value];
   }
 
-  /** Fails for what was neither acknowledged last nor begun. */
+  /** Fails if the value is neither the last acknowledged one nor that of a later operation. */
   found(value: Value): void {
     const isKnown = this.#may.some((each) => isDeepStrictEqual(each, value));
     assert.ok(isKnown, `${this.#what} is ${JSON.stringify(value)}, and may be ${JSON.stringify(this.#may)}`);

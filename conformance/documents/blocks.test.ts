@@ -9,7 +9,7 @@ import { blocksOf, runnableLanguages, stepsOf } from "./blocks.ts";
 import { documents } from "./documents.ts";
 import { missingLine } from "./printed-output.ts";
 
-/** The most blocks that no test runs. */
+/** Maximum number of blocks that no test runs. */
 const notRunMax = 7;
 
 const all = documents.flatMap((path) =>

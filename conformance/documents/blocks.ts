@@ -4,13 +4,13 @@ export interface Block {
   readonly line: number;
   readonly language: string;
   readonly text: string;
-  /** Why no test runs the block (`no-run: reason` behind the language); null for a block that is run. */
+  /** The reason why no test runs the block (`no-run: reason` after the language); null for a block that is run. */
   readonly notRun: string | null;
-  /** The file that the reader saves the block as (`file=path` behind the language); null for the others. */
+  /** The file in which the reader saves the block (`file=path` after the language); null for other blocks. */
   readonly file: string | null;
 }
 
-/** A block that is run, with what the document says that it prints. */
+/** A block that is run, with its output in the document. */
 export interface Step {
   readonly block: Block;
   /** The `text` blocks between this block and the next one that is run. */
@@ -36,7 +36,7 @@ export function blocksOf(markdown: string): readonly Block[] {
   });
 }
 
-/** Returns what a reader does with a document: blocks to save and to run, each with what it prints. */
+/** Returns the steps of a document: the blocks to save or to run, each with its expected output. */
 export function stepsOf(blocks: readonly Block[]): readonly Step[] {
   const steps: { readonly block: Block; readonly printed: Block[] }[] = [];
   let isRun = false;

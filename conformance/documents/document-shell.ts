@@ -4,10 +4,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 
-/** The most that one block may take, in milliseconds: some install packages. */
+/** Time limit of one block, in milliseconds. Some blocks install packages. */
 const blockMs = 600_000;
 
-/** The servers that blocks start, with what they print once they serve. */
+/** The servers that blocks start, with the text that each prints when it is ready. */
 const readyTexts: ReadonlyMap<string, string> = new Map([
   ["serve", "Started Metrics Service at"],
   ["up", "Galatea is up at"],
@@ -30,7 +30,10 @@ export interface ShellOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A reader's terminals: a shell that runs one block after the other, and one more for each server in the foreground. */
+/**
+ * The terminals of a reader: a shell that runs one block after another, and one terminal for each server in the
+ * foreground.
+ */
 export class DocumentShell {
   readonly #records: string;
   readonly #bash: ChildProcess;
@@ -45,7 +48,7 @@ export class DocumentShell {
     this.#bash.stdin?.write(prologue);
   }
 
-  /** Saves a text as a file, by its path from where the shell is. */
+  /** Saves a text in a file, whose path is relative to the shell's directory. */
   async save(path: string, text: string): Promise<void> {
     const saved = join(this.#records, `${++this.#blockCount}.saved`);
     await writeFile(saved, text);
@@ -53,8 +56,8 @@ export class DocumentShell {
   }
 
   /**
-   * Runs the text of a block; a server that it starts serves when it has run. Resolves with a function that returns what it has printed so
-   * far. Rejects where a command fails, or does not end in time.
+   * Runs the text of a block, and waits until a server that it starts is ready. Resolves with a function that returns
+   * its output so far. Rejects if a command fails or exceeds the time limit.
    */
   async run(language: string, text: string): Promise<() => Promise<string>> {
     const program = join(this.#records, `${++this.#blockCount}.${language}`);
@@ -66,7 +69,7 @@ export class DocumentShell {
     try {
       if (server === undefined || rest.includes("&"))
         await this.#type(`${commands[language]?.(program)} ${redirections}`);
-      // A reader who starts a server in the foreground again has stopped it before.
+      // A reader who starts a foreground server again has stopped it before.
       else
         await this.#type(
           `stop $${server}; setsid bash -eo pipefail '${program}' </dev/null ${redirections} & ${server}=$!`,
@@ -90,7 +93,7 @@ export class DocumentShell {
   async #type(line: string): Promise<void> {
     const ended = new AbortController();
     const { signal } = ended;
-    // The end of what hangs is the end of the shell.
+    // A block that hangs is ended together with the shell.
     const hung = setTimeout(() => process.kill(-this.#bash.pid!, "SIGTERM"), blockMs);
     this.#bash.stdin?.write(`${line}\necho done >&3\n`);
     try {

@@ -1,4 +1,6 @@
-/** What differs between two runs, in the text of a document, with the pattern of what a program prints there. */
+/**
+ * The parts of an output that differ between two runs, each as a pattern in the document and a pattern in the output.
+ */
 const variables: readonly (readonly [inDocument: RegExp, printed: string])[] = [
   [/…|\.\.\./, ".*"],
   // The head of a line of Triton's log: severity, date, time, process.
@@ -14,7 +16,7 @@ const variables: readonly (readonly [inDocument: RegExp, printed: string])[] = [
 ];
 const variable = new RegExp(variables.map(([inDocument]) => `(${inDocument.source})`).join("|"), "g");
 
-/** Returns the pattern of the lines that a program prints where a document shows this one. Blanks count as one. */
+/** Returns the pattern of the output lines that match a line of a document. Several blanks count as one. */
 function patternOf(line: string): RegExp {
   let [source, end] = ["", 0];
   for (const match of line.matchAll(variable)) {
@@ -28,8 +30,9 @@ function patternOf(line: string): RegExp {
 const linesOf = (text: string) => text.split("\n").flatMap((line) => line.trim().replaceAll(/\s+/g, " ") || []);
 
 /**
- * Returns the first line of a document's `text` block that the output does not have behind the lines before it; null where the output
- * has them all. The output may have other lines between. The paths of `home` are those of the reader's home directory.
+ * Returns the first line of a document's `text` block that the output lacks after the lines before it; null if the
+ * output has all of them. The output may have other lines between. Paths below `home` match the reader's home
+ * directory.
  */
 export function missingLine(shown: string, output: string, home: string): string | null {
   const printed = linesOf(output.replaceAll(home, "~"));

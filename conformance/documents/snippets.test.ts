@@ -13,13 +13,16 @@ import { documents } from "./documents.ts";
 import { DocumentShell } from "./document-shell.ts";
 import { missingLine } from "./printed-output.ts";
 
-/** The ports that readers type. */
+/** The ports that the documents use. */
 const ports = [8000, 8001, 8002, 8770];
-/** How long a server that is ready may take to print what a document shows of it. */
+/** Time limit for the output that a document shows of a server that is ready, in milliseconds. */
 const printMs = 60_000;
 
 let python: string;
-/** Where the documents' checkouts are, below the checkout itself: its packages are linked, which needs one file system. */
+/**
+ * The directory of the documents' checkouts, below this checkout: their packages are hard links, which need one file
+ * system.
+ */
 let scratch: string;
 /** The packages of the checkout of the document that runs. */
 let packages: string;
@@ -53,7 +56,10 @@ function copyCheckout(directory: string): void {
   packages = join(directory, "node_modules");
 }
 
-/** The environment of a reader with an empty home directory, whose package managers know the sources and caches of this user. */
+/**
+ * Returns the environment of a reader with an empty home directory, whose package managers use this user's sources and
+ * caches.
+ */
 function readersEnvironment(home: string): Readonly<Record<string, string | undefined>> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|NODE_|GALATEA_|AWS_|XDG_|VIRTUAL_ENV)/.test(name),
@@ -64,10 +70,10 @@ function readersEnvironment(home: string): Readonly<Record<string, string | unde
   return {
     ...Object.fromEntries(kept),
     PATH: path.join(delimiter),
-    // With boto3, tritonclient and the like, for documents that do not install them.
+    // A Python with boto3, tritonclient and others, for documents that do not install them.
     CLIENTS_PYTHON: python,
     HOME: home,
-    // Frameworks are gigabytes: those that the suites have set up serve the documents too.
+    // Frameworks take gigabytes, so the documents use those that the suites have installed.
     GALATEA_FRAMEWORKS: join(cacheDirectory(process.env), "server-data/frameworks"),
     XDG_CONFIG_HOME: config,
     XDG_CACHE_HOME: cache,

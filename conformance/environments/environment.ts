@@ -10,14 +10,14 @@ export interface Environment {
   readonly directory: string;
   readonly python: string;
   readonly sitePackages: string;
-  /** Where this Python's shared library lies. */
+  /** The directory of this Python's shared library. */
   readonly pythonLibraries: string;
-  /** `name==version` of everything in it. */
+  /** `name==version` of every installed package. */
   readonly packages: readonly string[];
 }
 
 /**
- * The environment's directory below `cacheDirectory`, made when it is not there yet (half a minute with a warm package
+ * Returns an environment below `cacheDirectory`, and creates it if it does not exist (half a minute with a warm package
  * cache). Throws with the failed command and the end of its output.
  */
 export async function ensureEnvironment(

@@ -12,10 +12,12 @@ import { acquireLock } from "./lock.ts";
 export const frameworkNames = ["pytorch", "dali", "tensorflow", "sklearn", "xgboost"] as const;
 export type FrameworkName = (typeof frameworkNames)[number];
 
-/** Those that are of use on a machine with a GPU alone. */
+/** The frameworks that need a GPU. */
 type GpuFrameworkName = "onnxruntime-gpu" | "tensorflow-gpu";
 
-/** Sets a framework up where `startGalatea` finds it, by the product's own command. Throws with what the command said. */
+/**
+ * Installs a framework where `startGalatea` finds it, with `galatea model add`. Throws with the output of the command.
+ */
 export async function ensureFramework(
   name: FrameworkName | GpuFrameworkName,
   progress: (line: string) => void = () => {},
@@ -26,7 +28,10 @@ export async function ensureFramework(
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/t5/${name}`, import.meta.url));
 
-/** The packed environment of examples/t5, made once by its script for each version of that and its requirements. */
+/**
+ * Returns the packed environment of examples/t5. Its script creates it once for each version of the script and the
+ * requirements.
+ */
 export async function ensurePackedEnvironment(): Promise<{ readonly archive: string; readonly python: string }> {
   const files = await Promise.all(["create_hf_env.sh", "requirements.txt"].map((name) => readFile(example(name))));
   const key = createHash("sha256").update(Buffer.concat(files)).digest("hex").slice(0, 12);

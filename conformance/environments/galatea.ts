@@ -7,7 +7,7 @@ import { inherited } from "./oracle.ts";
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const readyTimeoutMs = 120_000;
 
-/** `galatea serve` from this checkout, with HTTP, gRPC, metrics and the container contract each on a port of its own. */
+/** Starts `galatea serve` of this checkout, with HTTP, gRPC, metrics and the container API on a port each. */
 export async function startGalatea(options: ServerOptions): Promise<RunningServer> {
   const [httpPort = 0, grpcPort = 0, metricsPort = 0, sagemakerPort = 0] = await freePorts(4);
   return launch({

@@ -1,10 +1,9 @@
 /**
- * The surroundings that conformance suites and benches need and the product does not: Python environments with the real
- * clients and the real tritonserver and sets of npm packages, made once below a cache directory and kept, and both servers as started processes.
- *
- * `ensureEnvironment` and `ensurePackages` may be called by any number of processes at once: one makes, the others wait. A directory without
- * its stamp is the remains of an interrupted making and is made anew. `startOracle` and `startGalatea` resolve when the
- * server has said that it listens; the caller stops what it started.
+ * Environments for the conformance suites and benches: Python environments with the real clients and the real
+ * tritonserver, sets of npm packages, and both servers as processes. Environments are created once below a cache
+ * directory. `ensureEnvironment` and `ensurePackages` may be called by several processes at once: one creates, the
+ * others wait. A directory without its stamp is left over from an interrupted creation and is created again.
+ * `startOracle` and `startGalatea` resolve when the server has logged its listeners; the caller stops the server.
  */
 export { ensureEnvironment, type Environment } from "./environment.ts";
 export { ensurePackages, packageSetNames } from "./packages.ts";

@@ -5,14 +5,14 @@ import { setTimeout as delay } from "node:timers/promises";
 
 export interface ServerOptions {
   readonly repositories: readonly string[];
-  /** In tritonserver's spelling. */
+  /** Command-line flags, as tritonserver spells them. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
 export interface RunningServer {
-  /** Ours, or what is asked beside it. */
+  /** The server: galatea, or the real tritonserver as the oracle. */
   readonly kind: "oracle" | "galatea";
   readonly pid: number;
   readonly httpPort: number;
@@ -21,9 +21,12 @@ export interface RunningServer {
   readonly sagemakerPort: number;
   /** The last mebibyte of both output streams. */
   log(): string;
-  /** When its process is gone, whatever ended it. */
+  /** Resolves when the process has ended, for any reason. */
   readonly ended: Promise<ServerEnd>;
-  /** SIGTERM, SIGKILL to the whole process group after 30 s; resolves with the exit code when nothing of it is left. */
+  /**
+   * Sends SIGTERM, and after 30 s SIGKILL to the whole process group. Resolves with the exit code when all processes
+   * have ended.
+   */
   stop(): Promise<number | null>;
 }
 
@@ -32,7 +35,7 @@ export interface ServerEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A server that ended instead of listening. */
+/** The error for a server that ended before it listened. */
 export class ServerExit extends Error {
   readonly exitCode: number | null;
   readonly log: string;
@@ -56,13 +59,13 @@ export interface LaunchOptions {
     readonly metricsPort: number;
     readonly sagemakerPort: number;
   };
-  /** Each must have appeared in the output: the listeners' start lines. */
+  /** Lines that must have appeared in the output: those of the listeners. */
   readonly readyTexts: readonly string[];
-  /** Ports that accept connections only a while after their start line. */
+  /** Ports that accept connections only some time after their line. */
   readonly latePorts?: readonly number[];
   readonly readyTimeoutMs: number;
   readonly signal: AbortSignal | undefined;
-  /** After the end, whatever the end was. */
+  /** Called after the end of the process. */
   readonly cleanUp: () => Promise<void>;
 }
 
@@ -118,7 +121,7 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
 
 const connectEveryMs = 20;
 
-/** Resolves when a connection to the port is accepted, or is waited for no longer. */
+/** Resolves when the port accepts a connection, or when the signal aborts. */
 async function accepting(port: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && !(await isAccepted(port))) await delay(connectEveryMs);
 }
@@ -156,7 +159,10 @@ export interface RunResult {
   readonly stderr: string;
 }
 
-/** For what is expected to end by itself: usage errors, failed starts. Killed, with exitCode null, after the time-out. */
+/**
+ * Runs a command that is expected to end by itself: usage errors and failed starts. After the time-out it is killed,
+ * and exitCode is null.
+ */
 export async function runToExit(
   command: string,
   args: readonly string[],
@@ -177,11 +183,13 @@ export async function runToExit(
   return { exitCode, stdout, stderr };
 }
 
-/** Below the ports that the kernel gives to outgoing connections, which would take one between the look and the start. */
+/**
+ * A range below the kernel's ports for outgoing connections, which could take a port between the check and the start.
+ */
 const portRange = { from: 10_240, to: 32_000 };
 const portTriesMax = 1000;
 
-/** Ports that were free a moment ago; for servers that cannot be asked which port 0 became. */
+/** Returns ports that are free now, for servers that do not report the port that they got for 0. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   for (let tries = 0; ports.size < count; tries++) {

@@ -5,8 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 const busy = 5;
 
 /**
- * A lock between processes of one machine, released by disposing or by the end of its owner: the kernel's own, taken through an
- * empty database at `path`, which stays.
+ * Acquires a lock between processes of one machine. It is a kernel lock on an empty database at `path`, which stays. It
+ * is released by disposal or at the end of its owner.
  */
 export async function acquireLock(path: string, signal: AbortSignal): Promise<Disposable> {
   using opening = new DisposableStack();

@@ -6,8 +6,9 @@ import type { Making } from "./run-command.ts";
 const stampName = "complete.json";
 
 /**
- * What `make` said of `directory` when it had filled it, now or in an earlier process. One process makes at a time and the others wait. A directory
- * without its stamp is what an interrupted or failed making left, and is removed before it is made anew.
+ * Returns the result of `make` for `directory`, from now or from an earlier process. One process creates the directory
+ * at a time, and the others wait. A directory without its stamp is left over from an interrupted or failed creation,
+ * and is removed first.
  */
 export async function madeDirectory<Told>(
   directory: string,

@@ -1,4 +1,7 @@
-/** Makes test environments: `node conformance/environments/main.ts [--cache DIR] [oracle|clients|javascript-sdk ...]`; prints each Python's path, and the folder of npm packages. */
+/**
+ * Creates test environments: `node conformance/environments/main.ts [--cache DIR] [oracle|clients|javascript-sdk ...]`.
+ * Prints the path of each Python and of each folder of npm packages.
+ */
 import { parseArgs } from "node:util";
 import { cacheDirectory, ensureEnvironment, ensurePackages, environmentNames, packageSetNames } from "./index.ts";
 
@@ -9,7 +12,7 @@ const unknown = positionals.filter((name) => !known.includes(name));
 const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name);
 const options = { progress: (line: string) => console.error(line) };
 if (unknown.length > 0) {
-  console.error(`unknown environment: ${unknown.join(", ")}; there are ${known.join(", ")}`);
+  console.error(`unknown environment: ${unknown.join(", ")}; known: ${known.join(", ")}`);
   process.exitCode = 1;
 } else {
   for (const name of environmentNames.filter(isWanted)) {

@@ -1,7 +1,7 @@
 import { chmod, copyFile, cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Where the pieces of the real tritonserver lie in an `oracle` environment. */
+/** Returns the paths of the real tritonserver's files in an `oracle` environment. */
 export function oracleFiles(environment: { readonly directory: string; readonly sitePackages: string }) {
   const tritonserver = join(environment.sitePackages, "pytriton", "tritonserver");
   return {
@@ -10,12 +10,15 @@ export function oracleFiles(environment: { readonly directory: string; readonly 
     stubs: join(tritonserver, "python_backend_stubs"),
     packagedBackends: join(tritonserver, "backends"),
     libraries: join(environment.sitePackages, "nvidia_pytriton.libs"),
-    /** Our copy: the stub has to lie beside the backend's library, and the package's own folder is left as installed. */
+    /**
+     * A copy, because the stub must be in the directory of the backend's library, and the package's own directory stays
+     * unchanged.
+     */
     backends: join(environment.directory, "backends"),
   };
 }
 
-/** The step after pip: the Python backend together with the stub of the environment's Python version. */
+/** Copies the Python backend together with the stub of the environment's Python version. Runs after pip. */
 export async function prepareOracle(making: {
   readonly directory: string;
   readonly python: string;

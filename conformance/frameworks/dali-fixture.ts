@@ -3,13 +3,13 @@ import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { openFramework, type FrameworkFixture } from "./framework-fixture.ts";
 
 export interface DaliFixture extends FrameworkFixture {
-  /** JPEG files that packages ship. */
+  /** JPEG files from Python packages. */
   readonly photographs: readonly string[];
-  /** The interpreter that has another decoder than DALI's. */
+  /** The interpreter with a decoder that is independent of DALI. */
   readonly decoder: string;
 }
 
-/** Real photographs: two of scikit-learn's, one of Matplotlib's. */
+/** Returns photographs: two of scikit-learn's and one of Matplotlib's. */
 export async function photographsOfPackages(): Promise<{ readonly files: readonly string[]; readonly python: string }> {
   const { python, sitePackages } = await ensureEnvironment(cacheDirectory(process.env), "photographs");
   const places = [
@@ -20,7 +20,7 @@ export async function photographsOfPackages(): Promise<{ readonly files: readonl
   return { files: places.map((place) => join(sitePackages, place)), python };
 }
 
-/** Our server over a repository that DALI wrote; nothing is loaded. */
+/** Starts our server over a repository that DALI wrote, without loaded models. */
 export async function openDali(): Promise<DaliFixture> {
   const { files, python } = await photographsOfPackages();
   return { ...(await openFramework("dali", files)), photographs: files, decoder: python };

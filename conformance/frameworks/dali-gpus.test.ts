@@ -1,4 +1,4 @@
-/** Pipelines of backend `dali` on GPUs, where a twin of DALI's pipelines stands for them: `dali_gpus.py`. */
+/** Pipelines of the backend `dali` on GPUs, with simulated DALI pipelines: `dali_gpus.py`. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ensureFramework } from "../environments/index.ts";
 
-/** What the twin was given to deserialize. */
+/** The arguments with which the simulated pipeline was deserialized. */
 interface Given {
   readonly device: number;
   readonly operators: readonly (readonly [name: string, device: string])[];

@@ -1,4 +1,4 @@
-/** Files of DALI's that are damaged or made to harm: each fails its own load, with a sentence, and nobody else. */
+/** Damaged and malicious DALI files: each fails only its own load, with an error. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";

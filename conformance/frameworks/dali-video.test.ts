@@ -1,4 +1,7 @@
-/** DALI's `inputs.Video` in decoupled models, an answer for each batch of sequences, and plugins, which the server's operator names. */
+/**
+ * DALI's `inputs.Video` in decoupled models, with one response for each batch of sequences, and plugins, which the
+ * operator names.
+ */
 import assert from "node:assert/strict";
 import { copyFileSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,7 +16,7 @@ let plugin: string;
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "galatea-dali-plugin-"));
   plugin = join(directory, "libplugin.so");
-  // Any library does: one without operators adds none.
+  // Any library can be loaded as a plugin; one without operators adds none.
   const [library] = /\S*\/libm\.so\S*/.exec(readFileSync("/proc/self/maps", "latin1")) as RegExpExecArray;
   copyFileSync(library, plugin);
   const flags = [`--backend-config=dali,plugin_libs=${plugin}`];
@@ -24,7 +27,10 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** VP9, 17 frames of 32x16 in one grey each, which begins at 10 and goes up by 12. */
+/**
+ * A VP9 video of 17 frames of 32x16 pixels. All pixels of a frame have one gray value, which starts at 10 and rises by
+ * 12.
+ */
 const seventeenFrames = readFileSync(new URL("seventeen-frames.webm", import.meta.url));
 const [framesOfSequence, frameBytes] = [5, 16 * 32 * 3];
 
@@ -41,7 +47,7 @@ async function streamed(model: string, video: Uint8Array): Promise<readonly Even
   return events.map((event) => JSON.parse(event.replace(/^data: /, "")) as Event);
 }
 
-/** The grey of each frame of an answer, all of whose pixels are near it. */
+/** Returns the gray value of each frame of a response. Throws if a pixel of a frame differs from it. */
 function greysOf({ frames, error }: Event): readonly number[] {
   assert.equal(error, undefined);
   return Array.from({ length: (frames as number[]).length / frameBytes }, (_, index) => {

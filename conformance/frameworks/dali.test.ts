@@ -1,4 +1,7 @@
-/** The backend `dali` with pipelines made for a GPU; the truth is DALI's own answer on the CPU, and a decoder that is not DALI's. */
+/**
+ * The backend `dali` with pipelines made for a GPU, compared with DALI's own results on the CPU and with an independent
+ * decoder.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";

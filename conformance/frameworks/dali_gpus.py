@@ -1,7 +1,7 @@
-"""Models of backend `dali` whose instances are placed on a GPU, by the runner itself in this process, without a GPU.
+"""Runs the runner of the backend `dali` in this process with instances on a GPU, without a GPU.
 
-First DALI itself says that there is none. Then a twin of its pipelines stands in: it looks at what it is given to deserialize, has it
-run on the CPU, and gives its outputs as what lies on a GPU, of which nothing can be read before it is copied from there.
+First DALI itself reports that there is no GPU. Then a simulated pipeline records what it is given to deserialize, runs it
+on the CPU, and returns its outputs as GPU tensors, which can only be read after they are copied.
 """
 
 import json
@@ -129,7 +129,7 @@ def main():
             given.clear()
             model = opened(on_both, kind, number)
             said[kind] = {"answer": answer(model), "given": given[0]}
-        # What can run on a GPU alone is for DALI to judge; here there is nothing that could run it.
+        # Only DALI can run operators that need a GPU, and here it cannot.
         given.clear()
         try:
             opened(on_gpu_only, "GPU", 0)

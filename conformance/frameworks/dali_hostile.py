@@ -1,6 +1,6 @@
-"""Writes a repository of DALI files that are damaged or made to harm: `dali_hostile.py REPOSITORY MARKER`.
+"""Writes a repository of damaged and malicious DALI files: `dali_hostile.py REPOSITORY MARKER`.
 
-`good` is a whole one. What is printed are the names of those whose load must fail, one a line. A file that is run would write MARKER.
+`good` is valid. Prints the names of the models whose load must fail, one on each line. Code in a file would write MARKER.
 """
 
 import os
@@ -75,7 +75,7 @@ good = double().serialize()
 put("good", good)
 put("by_hand", whole(source, copy))
 put("of_2021", whole(operator("_ExternalSource", [], ["value"]), copy))
-# What only asks for memory ahead asks in vain.
+# Hints about memory have no effect.
 put(
     "hints",
     whole(
@@ -84,7 +84,7 @@ put(
         more=field(15, 1 << 50),
     ),
 )
-# What loads, and fails when it runs.
+# These models load, and fail when they run.
 put("bad_type", whole(source, operator("Cast", ["value"], ["double"], argument("dtype", 999))))
 put("huge", huge().serialize())
 nested = field(1, "deep") + field(8, 1)
@@ -115,7 +115,7 @@ refused = {
     "negative_threads": whole(source, copy, threads=-7),
     "circle": whole(source, operator("Copy", ["other"], ["double"]), operator("Copy", ["double"], ["other"])),
     "itself": whole(source, operator("Copy", ["double"], ["double"])),
-    # DALI 2.4 dies of these.
+    # These files crash DALI 2.4.
     "no_value": whole(
         source, operator("Copy", ["value"], ["double"], field(4, field(1, "x") + field(2, "string") + field(8, 0)))
     ),
@@ -137,7 +137,7 @@ more = {
 }
 for name, data in more.items():
     put(name, data, "dali.py")
-# A serialized file is data: Python in it is not run.
+# A serialized file is data: Python code in it is not run.
 put("python_as_data", marks.encode())
 
 for name, data in damaged(good, FLIPPED, CUT):

@@ -1,7 +1,7 @@
-"""Writes a repository of DALI pipelines, and what DALI itself gives for requests: `dali_models.py REPOSITORY PHOTOGRAPH...`.
+"""Writes a repository of DALI pipelines, and DALI's own results for requests: `dali_models.py REPOSITORY PHOTOGRAPH...`.
 
-The pipelines are made for a GPU where a machine with one would make them so; the answers come from pipelines of the same operators that
-were written for the CPU, and run by DALI alone. `cases.json` beside the repository has requests and answers as files of raw bytes.
+The pipelines are made for a GPU, as on a machine with one. The results come from pipelines of the same operators that
+were made for the CPU and run by DALI alone. `cases.json` next to the repository has requests and results as files of raw bytes.
 """
 
 import json
@@ -34,7 +34,7 @@ def inception(device):
 
 
 def thumbnails(device):
-    """Two inputs, two outputs, a copy to the device; what comes out has the size that the request asks for."""
+    """Has two inputs, two outputs and a copy to the device. The output has the size that the request sets."""
     encoded = fn.external_source(name="encoded", dtype=types.UINT8, ndim=1)
     size = fn.external_source(name="size", dtype=types.FLOAT, ndim=1)
     images = fn.decoders.image(encoded, device="mixed" if device == "gpu" else "cpu", output_type=types.RGB)
@@ -42,7 +42,7 @@ def thumbnails(device):
 
 
 def loudness(device):
-    """Spectrograms of sounds of any length."""
+    """Computes spectrograms of sounds of any length."""
     sound = fn.external_source(name="sound", dtype=types.FLOAT, ndim=1)
     sound = sound.gpu() if device == "gpu" else sound
     spectrum = fn.spectrogram(sound, nfft=64, window_length=64, window_step=32, center_windows=False)
@@ -50,7 +50,7 @@ def loudness(device):
 
 
 def frames(device):
-    """A sample is a sequence of small pictures, which the server takes apart."""
+    """Takes samples that are sequences of small pictures, which the server splits."""
     sequence = fn.external_source(name="sequence", dtype=types.UINT8, ndim=3)
     return (sequence.gpu() if device == "gpu" else sequence) + types.Constant(1, dtype=types.UINT8)
 
@@ -71,7 +71,7 @@ def rows_of(device):
 
 
 def pipeline(define, device, batch=8, gives=None):
-    """A pipeline's outputs have no type for whoever reads the file but where `gives` says it: (type, dimensions) of each."""
+    """Serializes a pipeline. Its outputs have no type in the file unless `gives` has (type, dimensions) of each."""
     told = {} if gives is None else dict(zip(("output_dtype", "output_ndim"), map(list, zip(*gives))))
     return pipeline_def(batch_size=batch, num_threads=1, device_id=None, **told)(define)(device)
 
@@ -115,7 +115,7 @@ def case(model, inputs, outputs):
 
 
 def answers(define, inputs, batch=8):
-    """What DALI gives for the samples of one request: each output as one array."""
+    """Returns DALI's results for the samples of one request: each output as one array."""
     made = pipeline(define, "cpu", batch)
     made.build()
     for name, samples in inputs.items():
@@ -124,7 +124,7 @@ def answers(define, inputs, batch=8):
 
 
 def elements(samples):
-    """An array of BYTES, one element for each sample."""
+    """Returns an array of BYTES with one element for each sample."""
     array = np.empty((len(samples), 1), object)
     array[:, 0] = [one.tobytes() for one in samples]
     return array
@@ -134,7 +134,7 @@ os.makedirs(TENSORS)
 photographs = [np.fromfile(path, np.uint8) for path in PHOTOGRAPHS]
 seed = io("input", "DALI_INPUT_0", "UINT8", [-1]) + io("output", "DALI_OUTPUT_0", "FP32", [299, 299, 3])
 threads = 'parameters [ { key: "num_threads" value { string_value: "2" } } ]\n'
-# Made for a GPU, as by the articles' scripts.
+# Made for a GPU, as in AWS's articles.
 put("inception", pipeline(inception, "gpu", 3), "max_batch_size: 256\n" + seed + threads)
 # Four pictures are one batch.
 waits = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 5000000 }\n"
@@ -144,14 +144,14 @@ put("inception_strings", pipeline(inception, "gpu", 3), "max_batch_size: 256\n" 
 for photograph in photographs:
     (answer,) = answers(inception, {"DALI_INPUT_0": [photograph]})
     case("inception", {"DALI_INPUT_0": photograph[np.newaxis]}, {"DALI_OUTPUT_0": answer})
-# Clients fill pictures of one request up to one length.
+# Clients pad the pictures of one request to one length.
 longest = max(len(one) for one in photographs)
 filled = np.stack([np.pad(one, (0, longest - len(one))) for one in photographs])
 (answer,) = answers(inception, {"DALI_INPUT_0": photographs})
 case("inception", {"DALI_INPUT_0": filled}, {"DALI_OUTPUT_0": answer})
 case("inception_strings", {"DALI_INPUT_0": elements(photographs)}, {"DALI_OUTPUT_0": answer})
 
-# Nothing but the backend is said: tensors, batch and scheduler are the pipeline's.
+# The configuration names only the backend: tensors, batch size and scheduler come from the pipeline.
 given = [(types.UINT8, 3), (types.INT64, 1)]
 put("thumbnails", pipeline(thumbnails, "gpu", gives=given), 'output { name: "thumbnail" }\noutput { name: "shape" }\n')
 for size in ([20, 30], [64, 48]):
@@ -218,12 +218,12 @@ put(
 )
 case("named", {"value": value}, {"double": value * 2})
 
-# With no configuration at all the name says the backend.
+# Without any configuration the file name determines the backend.
 made = pipeline(lambda device: fn.copy(rows_of(device), name="double"), "gpu", gives=[(types.FLOAT, 1)])
 put("nameless.dali", made, None)
 case("nameless.dali", {"value": value}, {"double": value * 2})
 
-# What is refused when it is loaded.
+# The loads of these models are rejected.
 batch = "max_batch_size: 8\n"
 value_in, value_out = io("input", "value", "FP32", [-1]), io("output", "double", "FP32", [-1])
 put("refuse_type", pipeline(rows_of, "gpu"), batch + io("input", "value", "FP64", [-1]) + value_out)

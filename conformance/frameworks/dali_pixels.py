@@ -1,4 +1,4 @@
-"""Photographs as Inception takes them, by DALI alone and on the CPU: `dali_pixels.py DIRECTORY PHOTOGRAPH...` writes `0.npy` and so on."""
+"""Prepares photographs for Inception with DALI alone, on the CPU: `dali_pixels.py DIRECTORY PHOTOGRAPH...` writes `0.npy` and so on."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A photograph as Inception takes it, without DALI: `dali_truth.py PHOTOGRAPH` writes 299 x 299 x 3 floats."""
+"""Prepares a photograph for Inception without DALI: `dali_truth.py PHOTOGRAPH` writes 299 x 299 x 3 floats."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Writes a repository of pipelines that take videos apart: `dali_video.py REPOSITORY`. Nothing here runs them."""
+"""Writes a repository of pipelines that split videos into sequences of frames: `dali_video.py REPOSITORY`. The script does not run them."""
 
 import os
 import sys

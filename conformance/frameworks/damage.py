@@ -1,10 +1,10 @@
-"""Bytes with a few bits turned, and bytes that end too early, from seeds."""
+"""Flips bits of bytes and truncates them, from seeds."""
 
 import random
 
 
 def flipped(data, chance):
-    """A few bits, mostly one."""
+    """Flips a few bits, usually one."""
     data = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 8))):
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -12,7 +12,7 @@ def flipped(data, chance):
 
 
 def damaged(data, flips, cuts):
-    """Pairs of a name and bytes: `flipped_0` and so on, and `cut_0` and so on, each shorter than `data`."""
+    """Yields pairs of a name and bytes: `flipped_0` and so on with flipped bits, and `cut_0` and so on, which are truncated."""
     for seed in range(flips):
         yield "flipped_%d" % seed, flipped(data, random.Random(seed))
     for seed in range(cuts):

@@ -11,11 +11,11 @@ export interface TensorFile {
   readonly name: string;
   readonly datatype: string;
   readonly shape: readonly number[];
-  /** Below the fixture's directory. */
+  /** Path below the fixture's directory. */
   readonly file: string;
 }
 
-/** A request, and what the framework itself answered. */
+/** A request, and the framework's own result. */
 export interface Case {
   readonly model: string;
   readonly inputs: readonly TensorFile[];
@@ -27,13 +27,14 @@ export interface FrameworkFixture extends AsyncDisposable {
   readonly directory: string;
   readonly repository: string;
   readonly cases: readonly Case[];
-  /** The interpreter that has the framework. */
+  /** The interpreter with the framework. */
   readonly python: string;
 }
 
 /**
- * Our server over a repository that `<name>_models.py` wrote with the framework itself, and beside it `cases.json`; nothing is loaded.
- * `more` are further arguments of that script, or of another one; `flags` are further ones of the server.
+ * Starts our server, without loaded models, over a repository that `<name>_models.py` wrote with the framework itself,
+ * together with `cases.json`. `more` are further arguments of that script or of another one; `flags` are further flags
+ * of the server.
  */
 export async function openFramework(
   name: FrameworkName,
@@ -71,7 +72,7 @@ export interface Reply {
   >;
 }
 
-/** Loads a model by the repository API; gives the error's text, null for none. */
+/** Loads a model with the repository API. Resolves with null, or with the error text. */
 export async function load(server: RunningServer, model: string): Promise<string | null> {
   const url = `http://127.0.0.1:${server.httpPort}/v2/repository/models/${model}/load`;
   const response = await fetch(url, { method: "POST", signal: AbortSignal.timeout(120_000) });
@@ -86,7 +87,7 @@ export async function unload(server: RunningServer, model: string): Promise<void
   assert.equal(response.status, 200, await response.text());
 }
 
-/** Asks with binary tensors, for binary tensors. */
+/** Sends a request with binary tensors for binary tensors. */
 export async function infer(
   server: RunningServer,
   model: string,
@@ -127,7 +128,7 @@ export function floats(name: string, values: readonly number[], shape: readonly 
   return { name, datatype: "FP32", shape, data };
 }
 
-/** Whether requests of a model have shared an execution. */
+/** Resolves with true if requests of a model have shared an execution. */
 export async function haveShared({ server }: FrameworkFixture, model: string): Promise<boolean> {
   const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/models/${model}/stats`);
   const { model_stats: rows } = (await response.json()) as {
@@ -136,14 +137,14 @@ export async function haveShared({ server }: FrameworkFixture, model: string): P
   return rows.some((row) => row.execution_count < row.inference_count);
 }
 
-/** The pid of a model's first worker. */
+/** Resolves with the pid of a model's first worker. */
 export async function workerOf(fixture: FrameworkFixture, model: string): Promise<number> {
   const [first] = await workersOf(fixture, model);
   if (first === undefined) throw new Error(`no worker of '${model}' was found`);
   return first;
 }
 
-/** Those of all of its workers. */
+/** Resolves with the pids of all workers of a model. */
 export async function workersOf({ server, repository }: FrameworkFixture, model: string): Promise<number[]> {
   const { stdout } = await promisify(execFile)("ps", ["-e", "-ww", "-o", "pid=,ppid=,args="]);
   const title = `(model of ${join(repository, model, "1")})`;
@@ -151,7 +152,7 @@ export async function workersOf({ server, repository }: FrameworkFixture, model:
   return lines.map((line) => Number(line.trim().split(/\s+/)[0]));
 }
 
-/** What the model's first worker shares with no other process. */
+/** Resolves with the private bytes of the model's first worker. */
 export async function privateBytesOf(fixture: FrameworkFixture, model: string): Promise<number> {
   const rollup = await readFile(`/proc/${await workerOf(fixture, model)}/smaps_rollup`, "latin1");
   return [...rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce((sum, [, one]) => sum + Number(one) * 1024, 0);
@@ -159,7 +160,7 @@ export async function privateBytesOf(fixture: FrameworkFixture, model: string): 
 
 const tolerance = 1e-5;
 
-/** Asks for a case's answer, and compares it with the framework's own. */
+/** Sends the request of a case, and compares the response with the framework's own result. */
 export async function isAnswered(
   { server, directory }: FrameworkFixture,
   { model, inputs, outputs }: Case,
@@ -188,7 +189,7 @@ export function assertClose(found: Buffer, expected: Buffer, what: string): void
   assert.equal(ours.length, theirs.length, what);
   const largest = theirs.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
   const spread = theirs.reduce((sum, one) => sum + Math.abs(one - theirs[0]!), 0);
-  // Outputs that are all the same would pass with anything.
+  // Constant outputs would make the comparison meaningless.
   assert.ok(theirs.length < 8 || spread > 0.1 * largest, `${what}: the truth is constant`);
   for (let i = 0; i < ours.length; i++)
     assert.ok(

@@ -8,18 +8,18 @@ import { promisify } from "node:util";
 import { ensureFramework, startGalatea, type FrameworkName, type RunningServer } from "../environments/index.ts";
 import { load, type Reply, unload } from "./framework-fixture.ts";
 
-/** Our server over a repository that `<framework>_hostile.py` wrote; the model `good` is loaded. */
+/** Our server over a repository that `<framework>_hostile.py` wrote, with the model `good` loaded. */
 export interface HostileModels extends AsyncDisposable {
   readonly server: RunningServer;
   readonly directory: string;
   readonly repository: string;
-  /** A file that no model may make. */
+  /** The path of a file that no model may create. */
   readonly marker: string;
-  /** Models whose load must be refused. */
+  /** Models whose load must be rejected. */
   readonly refused: readonly string[];
 }
 
-/** `more` makes further arguments of the script, of the directory that is there for all. */
+/** Opens the models. `more` returns further arguments of the script for its directory. */
 export async function openHostile(
   framework: FrameworkName,
   more: (directory: string) => Promise<readonly string[]> = () => Promise.resolve([]),
@@ -51,15 +51,15 @@ export async function modelsOf({ repository }: HostileModels, prefix: string): P
 interface Trial {
   readonly prefix: string;
   readonly ask: (model: string) => Promise<Reply>;
-  /** Throws where the model `good` does not answer as it should. */
+  /** Throws if the model `good` does not respond correctly. */
   readonly goodAnswers: () => Promise<void>;
 }
 
 const atOnce = 4;
 
 /**
- * Loads the models whose names begin so, some at a time, and asks those that load. Each load succeeds, or fails with a sentence, and the model
- * beside them goes on. Gives the share that failed.
+ * Loads the models whose names have the prefix, several at a time, and invokes those that load. Each load succeeds or
+ * fails with an error, and the model `good` keeps responding. Resolves with the share of failures.
  */
 export async function shareRefused(models: HostileModels, { prefix, ask, goodAnswers }: Trial): Promise<number> {
   const names = await modelsOf(models, prefix);

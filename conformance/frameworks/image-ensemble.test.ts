@@ -1,4 +1,7 @@
-/** The example of pictures: DALI before Inception v3, on SageMaker's endpoints by boto3, against both libraries by themselves. */
+/**
+ * The image example (DALI, then Inception v3) on SageMaker endpoints with boto3, compared with the results of both
+ * libraries.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -36,11 +39,11 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 interface Sentences {
   readonly repository: string;
-  /** What the original says of sentences, as it was recorded. */
+  /** Recorded embeddings of the original library. */
   readonly golden: readonly { readonly text: string; readonly embedding: readonly number[] }[];
 }
 
-/** A repository of MiniLM's. */
+/** Creates the repository of the MiniLM example. */
 async function assembleSentences(): Promise<Sentences> {
   const cache = join(cacheDirectory(process.env), "minilm");
   const python = await findPython({ python: null, log: silentLogger, directories: dataDirectories(cache, {}) });
@@ -54,13 +57,13 @@ async function assembleSentences(): Promise<Sentences> {
   return { repository, golden };
 }
 
-/** What TensorFlow says of the pixels that DALI makes, each by itself. */
+/** Returns TensorFlow's scores for pixels that DALI alone has prepared. */
 async function exactScores(): Promise<readonly (readonly number[])[]> {
   await run(pythons.dali, [beside("dali_pixels.py"), directory, ...photographs]);
   return await scoresOf(photographs.map((_, index) => join(directory, `${index}.npy`)));
 }
 
-/** What TensorFlow says by itself of photographs, or of arrays of pixels. */
+/** Returns TensorFlow's own scores for photographs, or for arrays of pixels. */
 async function scoresOf(files: readonly string[]): Promise<readonly (readonly number[])[]> {
   const graph = join(directory, "models", "inception_graphdef", "1", "model.graphdef");
   const { stdout } = await run(pythons.tensorflow, [beside("../../examples/inception/reference.py"), graph, ...files], {

@@ -1,4 +1,4 @@
-"""ModelBuilder of SageMaker's SDK 3 with an inference_spec, for PyTorch and scikit-learn: the SDK generates the script that is served.
+"""Deploys with the sagemaker SDK v3's ModelBuilder and an inference_spec, for PyTorch and scikit-learn. The SDK generates the script.
 
 python model_builder.py pytorch|scikit-learn
 """
@@ -29,7 +29,7 @@ FACTOR = "factor.txt"
 
 
 class Scaled(InferenceSpec):
-    """Multiplies by the number in a file that `prepare` puts into the archive."""
+    """Multiplies by the number in a file that `prepare` has put into the archive."""
 
     def prepare(self, model_dir):
         with open(os.path.join(model_dir, FACTOR), "w") as file:
@@ -75,7 +75,7 @@ def deployed(name, kind, spec, schema):
         instance_type="ml.m5.large",
     )
     made.build(model_name=name)
-    # Without `wait`, which looks every half minute.
+    # Without `wait`, which polls every 30 s.
     endpoint = made.deploy(endpoint_name=name, initial_instance_count=1, instance_type="ml.m5.large", wait=False)
     endpoint.wait_for_status("InService", poll=1)
     return endpoint
@@ -91,12 +91,12 @@ def main(kind):
     endpoint = deployed("builder-arrays-" + kind, kind, Scaled(), arrays)
     body = arrays.input_serializer.serialize(numbers)
     found = lambda: np.load(io.BytesIO(asked(endpoint, body, "application/x-npy"))).tolist()
-    answers("an inference_spec with arrays, and a file that prepare wrote", found, [3.0, 6.0])
+    answers("an inference_spec predicts with arrays and a file that prepare wrote", found, [3.0, 6.0])
     endpoint.delete()
 
     endpoint = deployed("builder-json-" + kind, kind, Processed(), SchemaBuilder({"rows": [1.0]}, {"scaled": [3.0]}))
     found = lambda: json.loads(asked(endpoint, b'{"rows": [[1, 2], [3, 4]]}', "application/json"))
-    answers("preprocess and postprocess, with JSON", found, {"scaled": [[3.0, 6.0], [9.0, 12.0]]})
+    answers("preprocess and postprocess convert JSON", found, {"scaled": [[3.0, 6.0], [9.0, 12.0]]})
     endpoint.delete()
 
     custom = SchemaBuilder([1.0], [3.0], input_translator=Comma(), output_translator=Comma())

@@ -1,8 +1,8 @@
-"""Two ensembles and a T5 on one multi-model endpoint, asked at the same time while each archive is replaced: it is loaded anew, the former unloaded.
+"""Invokes two ensembles and a T5 on one multi-model endpoint concurrently while each archive is replaced, reloaded and its old version unloaded.
 
 python one_endpoint.py EXPECTED.json
 
-EXPECTED.json has the repository of each by its name under "archives", and under each name what is to be asked and answered.
+EXPECTED.json has the repository of each by its name under "archives", and under each name the requests and expected responses.
 """
 
 import collections
@@ -23,7 +23,7 @@ from statements import BUCKET, IMAGE, ROLE, finish, proven, runtime, s3, sagemak
 with open(sys.argv[1]) as file:
     EXPECTED = json.load(file)
 NAME = "one-endpoint"
-# Of each kind, before, while and after archives are replaced.
+# Number of requests of each kind before, during and after the replacement of archives.
 ANSWERS = 4
 LIMIT_SECONDS = 240
 
@@ -37,7 +37,7 @@ def put(name, version):
         with tarfile.open(path, "w:gz", compresslevel=0) as archive:
             for model in os.listdir(EXPECTED["archives"][name]):
                 archive.add(os.path.join(EXPECTED["archives"][name], model), arcname=model)
-                # Other bytes, and so another object, of the same model.
+                # Writes an archive with other bytes, and so another object, of the same model.
                 archive.add(marker, arcname=model + "/version.txt")
         s3.upload_file(path, BUCKET, "one/%s.tar.gz" % name)
 
@@ -81,14 +81,14 @@ over = threading.Event()
 
 
 def load(kind):
-    """Asks without a pause and one by one, each of its questions in turn."""
+    """Sends its requests one after another without a pause."""
     index = 0
     while not over.is_set():
         try:
             each = EXPECTED[kind][index % len(EXPECTED[kind])]
-            failure = None if KINDS[kind](each) else "a wrong answer to %r" % index
+            failure = None if KINDS[kind](each) else "a wrong response to %r" % index
         except runtime.exceptions.ModelNotReadyException:
-            # A load may take longer than an invocation waits: SageMaker says so, and its clients ask again.
+            # A load may exceed the time limit of an invocation: clients retry after SageMaker's error.
             continue
         except Exception as error:
             failure = repr(error)
@@ -102,7 +102,7 @@ def load(kind):
 
 
 def more_answers():
-    """Whether each kind was answered so many times more, and nothing wrongly."""
+    """Returns whether each kind got that many more responses, all of them correct."""
     with told:
         before = dict(right)
         told.wait_for(
@@ -138,20 +138,20 @@ threads = [threading.Thread(target=load, args=(kind,)) for kind in (*KINDS, "sen
 for thread in threads:
     thread.start()
 try:
-    proven("all three answer side by side as they do alone", more_answers(), wrong or dict(right))
+    proven("all three respond together as they do alone", more_answers(), wrong or dict(right))
     for kind in KINDS:
         put(kind, "2")
-    proven("they go on while each is replaced", more_answers(), wrong or dict(right))
-    # A former version goes when nobody asks it any more.
+    proven("they keep responding while each is replaced", more_answers(), wrong or dict(right))
+    # An old version is unloaded after its last request.
     end = time.monotonic() + LIMIT_SECONDS
     while samples("ModelUnloadingTime") < len(KINDS) and time.monotonic() < end and not wrong:
         more_answers()
     found = {metric: samples(metric) for metric in ("ModelLoadingTime", "ModelUnloadingTime")}
     proven("each was loaded twice and unloaded once", found == {"ModelLoadingTime": 6, "ModelUnloadingTime": 3}, found)
-    proven("the new ones answer as the former did", more_answers(), wrong or dict(right))
+    proven("the new versions respond as the old ones did", more_answers(), wrong or dict(right))
 finally:
     over.set()
     for thread in threads:
         thread.join()
-proven("nothing was answered wrongly or refused", not wrong, wrong)
+proven("no response was wrong, and no request was rejected", not wrong, wrong)
 finish()

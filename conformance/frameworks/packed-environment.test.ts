@@ -1,4 +1,4 @@
-/** The example of T5: its own packed environment on a multi-model endpoint by boto3, against numpy alone. */
+/** The T5 example with its own packed environment on a multi-model endpoint with boto3, compared with numpy. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

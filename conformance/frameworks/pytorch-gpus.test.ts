@@ -1,4 +1,4 @@
-/** Models of backend `pytorch` on GPUs, where the processor stands for them: `pytorch_gpus.py`. */
+/** Models of the backend `pytorch` on GPUs that the CPU simulates: `pytorch_gpus.py`. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";

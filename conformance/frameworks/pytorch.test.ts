@@ -1,4 +1,4 @@
-/** The backend `pytorch` with real architectures; the truth is PyTorch's own forward in the same environment. */
+/** The backend `pytorch` with real architectures, compared with PyTorch's own forward pass in the same environment. */
 import assert from "node:assert/strict";
 import { copyFile, link, mkdir, readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -146,7 +146,7 @@ test("a model has the number of threads that its parameters set", async () => {
   const counts = await Promise.all(
     [1, 3].map(async (count) => (await readdir(`/proc/${await workerOf(fixture, `threads_${count}`)}/task`)).length),
   );
-  // PyTorch has two pools, each with as many threads beside the main one.
+  // PyTorch has two pools, each with as many threads in addition to the main thread.
   assert.deepEqual(counts, [1, 1 + 2 * (3 - 1)]);
 });
 

@@ -1,6 +1,6 @@
-"""Models of backend `pytorch` whose instances are placed on GPUs, by the runner itself in this process, without a GPU.
+"""Runs the runner of the backend `pytorch` in this process with instances on GPUs, without a GPU.
 
-The processor stands for the GPUs: it has as many numbers as one likes ("cpu:1"), and whatever is not moved there is found out.
+The CPU simulates the GPUs: PyTorch accepts any index ("cpu:1"), and tensors that were not moved there are detected.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Writes damaged and adversarial model files: `pytorch_hostile.py REPOSITORY MARKER SECRET`. Nothing of them may make the file MARKER,
-or read the file SECRET, which is none of theirs.
+"""Writes damaged and malicious model files: `pytorch_hostile.py REPOSITORY MARKER SECRET`. None of them may create the file MARKER,
+or read the file SECRET, which is not theirs.
 
-Prints the names of those that must be refused; the others, with flipped bits, may load or not.
+Prints the names of those that must be rejected. The others, with flipped bits, may load or fail.
 """
 
 import io
@@ -44,7 +44,7 @@ class Linear(torch.nn.Module):
 
 
 class Reaches(torch.nn.Module):
-    """Maps a file by its name: PyTorch has an operator for it, which makes the file where it is to be shared and is not there."""
+    """Maps a file by its name with an operator of PyTorch, which creates a missing file if it is shared."""
 
     def __init__(self, path: str, shared: bool):
         super().__init__()
@@ -59,14 +59,14 @@ class Reaches(torch.nn.Module):
 
 
 class Runs:
-    """A pickle that runs a program when it is read."""
+    """A pickle that runs a program when it is unpickled."""
 
     def __reduce__(self):
         return (os.system, ("touch " + MARKER,))
 
 
 def rewritten(data, change, compression=zipfile.ZIP_STORED):
-    """The archive with records changed, and every checksum right."""
+    """Returns the archive with changed records and correct checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w", compression) as target:
         for entry in source.infolist():
@@ -79,7 +79,7 @@ def at(suffix, value):
 
 
 def resealed(data, chance):
-    """A few bits of the records that a reader parses are turned, and every checksum is right."""
+    """Returns the archive with flipped bits in parsed records, and with correct checksums."""
     return rewritten(data, lambda name, record: record if not record or "/data/" in name else flipped(record, chance))
 
 
@@ -99,7 +99,7 @@ file = io.BytesIO()
 torch.export.save(torch.export.export(module, (torch.zeros(2, 4),)), file)
 exported = file.getvalue()
 put("good", script)
-# What the exporter needs to know of the operator, and does not.
+# The exporter needs this description of the operator.
 library = torch.library.Library("aten", "IMPL")
 library.impl(
     "from_file",
@@ -131,7 +131,7 @@ refused = {
 for name, data in refused.items():
     put(name, data)
 
-# A record that says that it is a terabyte.
+# A record that declares a terabyte.
 central = script.rindex(b"PK\x01\x02")
 huge = script[: central + 20] + struct.pack("<II", 0xFFFFFFF0, 0xFFFFFFF0) + script[central + 28 :]
 more = {
@@ -142,7 +142,7 @@ more = {
 }
 for name, data in more.items():
     put(name, data, "model.pt2" if name.startswith("exported") else "model.pt")
-# What PyTorch itself dies of.
+# This file crashes PyTorch itself.
 put("deep", rewritten(script, at("data.pkl", b"\x80\x02" + b"(" * 200000 + b"t" * 200000 + b".")))
 for name, data in damaged(script, FLIPPED // 4, CUT):
     put(name, data)

@@ -1,6 +1,6 @@
-"""Writes a repository of PyTorch models, and what PyTorch itself answers with them: `pytorch_models.py REPOSITORY`.
+"""Writes a repository of PyTorch models, and PyTorch's own results for requests: `pytorch_models.py REPOSITORY`.
 
-Weights come from fixed seeds. `cases.json` beside the models has requests and answers; tensors are files of raw bytes.
+Weights come from fixed seeds. `cases.json` next to the models has requests and results; tensors are files of raw bytes.
 """
 
 import io as io_module
@@ -74,7 +74,7 @@ def put(name, program, config, batch=0, file="model.pt"):
 
 
 class Block(nn.Module):
-    """ResNet's bottleneck."""
+    """The bottleneck block of ResNet."""
 
     def __init__(self, inner, width, stride):
         super().__init__()
@@ -104,7 +104,7 @@ def resnet50():
 
 
 def trained(module, *shape):
-    """Sets the statistics of batch norms by a few passes: with those of a new module outputs are nearly constant."""
+    """Sets the statistics of batch norms by a few passes, because those of a new module make outputs nearly constant."""
     with torch.no_grad():
         for _ in range(3):
             module.train()(torch.randn(*shape))
@@ -126,7 +126,7 @@ def write_resnet():
 
 
 class Encoder(nn.Module):
-    """A transformer's encoder of two outputs."""
+    """A transformer encoder with two outputs."""
 
     def __init__(self):
         super().__init__()
@@ -145,7 +145,7 @@ def write_encoder():
     ids, mask = torch.randint(0, 1000, (3, 7)), torch.ones(3, 7, dtype=torch.int64)
     mask[1, 4:] = 0
     outputs = io("output", "hidden__1", "FP32", [-1, 64]) + io("output", "pooled__0", "FP32", [64])
-    # By the names of forward's arguments, in another order.
+    # Inputs have the names of forward's arguments, in another order.
     inputs = io("input", "attention_mask", "INT64", [-1]) + io("input", "input_ids", "INT64", [-1])
     put("encoder", torch.jit.script(module), inputs + outputs, 4)
     pooled, hidden = module(ids, mask)
@@ -165,7 +165,7 @@ def write_encoder():
 
 
 class Gates(NamedTuple):
-    """What a recurrent model gives: a sequence and two states."""
+    """Returns a sequence and two states, as a recurrent model does."""
 
     sequence: torch.Tensor
     hidden: torch.Tensor
@@ -184,7 +184,7 @@ class Recurrent(nn.Module):
 
 def write_recurrent():
     module, x = Recurrent().eval(), torch.randn(2, 5, 8)
-    # In the configuration's order, for neither the names nor an index say which is which.
+    # In the configuration's order, because neither names nor indexes identify them.
     outputs = [
         io("output", name, "FP32", dims) for name, dims in (("all", [-1, 16]), ("last", [1, 16]), ("cell", [1, 16]))
     ]
@@ -208,7 +208,7 @@ class Texts(nn.Module):
 
 
 class InPlace(nn.Module):
-    """Writes into its input, and counts its runs in a buffer."""
+    """Overwrites its input, and counts its runs in a buffer."""
 
     def __init__(self):
         super().__init__()
@@ -220,7 +220,7 @@ class InPlace(nn.Module):
 
 
 class Drifting(nn.Module):
-    """Writes into its weights."""
+    """Overwrites its weights."""
 
     def __init__(self):
         super().__init__()
@@ -236,7 +236,7 @@ class Same(nn.Module):
 
 
 class Options(nn.Module):
-    """Enough work for all threads that the model may have."""
+    """Has enough work for all threads of the model."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         work = torch.ones(600, 600)
@@ -244,7 +244,7 @@ class Options(nn.Module):
 
 
 class Wide(nn.Module):
-    """Needs 96 MB while it runs, and 48 MB of it at once: more than the C library ever keeps by itself."""
+    """Needs 96 MB during a run, 48 MB of them in one block: more than the C library caches."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.cat([x.expand(6_000_000) + 1, x.expand(6_000_000) + 2])[5_999_999:6_000_001].clone()
@@ -264,7 +264,7 @@ class Threads(torch.nn.Module):
 
 
 def write_defaults():
-    """What PyTorch takes by itself where a configuration says nothing: here it is this process that asks."""
+    """Returns PyTorch's default numbers of threads, as seen by this process."""
     code = {}
     exec(THREADS, code)
     config = io("input", "x", "FP32", [1]) + io("output", "y", "INT64", [-1])
@@ -310,7 +310,7 @@ def write_small():
         torch.jit.script(Same()),
         io("input", "INPUT__0", "FP32", [-1]) + io("output", "OUTPUT__0", "FP32", [-1]),
     )
-    # One file in three workers.
+    # Three workers map one file.
     drifting = torch.jit.script(Drifting())
     for model, count in (("drifting_once", 1), ("drifting_twice", 2)):
         config = io("input", "INPUT__0", "FP32", [1]) + io("output", "OUTPUT__0", "FP32", [1])
@@ -377,7 +377,7 @@ ensemble_scheduling {
 
 
 def write_ensemble():
-    """One step writes into what the other reads."""
+    """Writes an ensemble in which one step overwrites the input of the other."""
     os.makedirs(os.path.join(ROOT, "both", "1"))
     with open(os.path.join(ROOT, "both", "config.pbtxt"), "w") as out:
         out.write(ENSEMBLE)
@@ -439,7 +439,7 @@ def write_wrong():
     torch.export.save(torch.export.export(Same(), (torch.zeros(2),)), package)
     with zipfile.ZipFile(package, "a") as archive:
         root = archive.namelist()[0].partition("/")[0]
-        # As torch._inductor.aoti_compile_and_package lays it out.
+        # The layout of torch._inductor.aoti_compile_and_package.
         archive.writestr(root + "/data/aotinductor/model/model.wrapper.so", b"\x7fELF")
     put("load_compiled", package.getvalue(), x + io("output", "OUTPUT__0", "FP32", [-1]), file="model.pt2")
     put(

@@ -1,4 +1,4 @@
-"""Answers requests with the real inference toolkit: scripts and requests come as JSON on standard input, answers go to standard output.
+"""Runs requests with SageMaker's inference toolkit: reads scripts and requests as JSON from stdin, and writes responses to stdout.
 
 In: [{"files": {name: text}, "requests": [{"body": base64, "headers": {name: value}}]}]
 Out: for each script {"error": text or null, "answers": [{"status": n, "type": text or null, "body": base64}]}
@@ -24,7 +24,7 @@ class Processor:
 
 
 class Context:
-    """What multi-model-server gives to the toolkit."""
+    """The request that multi-model-server passes to the toolkit."""
 
     def __init__(self, model_dir, headers):
         self.system_properties = {"model_dir": model_dir}
@@ -40,14 +40,14 @@ class Context:
 
 
 def sent(body):
-    """As multi-model-server sends what a handler returned."""
+    """Converts a handler's result to a response as multi-model-server does."""
     if isinstance(body, str):
         return body.encode()
     return bytes(body) if isinstance(body, (bytes, bytearray)) else json.dumps(body).encode()
 
 
 def run(script, handler=None):
-    """`handler` has the functions that take the place of those a script leaves out; None for the toolkit's own."""
+    """Runs a script. `handler` has the functions that replace missing ones of the script; None for the toolkit's defaults."""
     with tempfile.TemporaryDirectory() as model_dir:
         for name, text in script["files"].items():
             path = os.path.join(model_dir, name)

@@ -1,4 +1,4 @@
-"""Records what the handler of SageMaker's XGBoost container answers in script mode: `record_xgboost.py >conformance/vectors/xgboost-scripts.json`.
+"""Records the responses of SageMaker's XGBoost container in script mode: `record_xgboost.py >conformance/vectors/xgboost-scripts.json`.
 
 Runs where `sagemaker_xgboost_container` (github.com/aws/sagemaker-xgboost-container, as of 2026-06: images 3.0-5), sagemaker-containers 2.8.6,
 sagemaker-inference and xgboost 3.0.5 are importable. The test of the same name plays the requests again, and needs none of these.
@@ -117,7 +117,7 @@ def main():
     accepts = (None, "*/*", JSON, CSV, "application/x-npy", "application/x-npz", "text/csv, application/json", "x/y")
     scripts = [
         {
-            "name": "the default functions around a Booster",
+            "name": "the default functions predict with a Booster",
             "files": {"code/inference.py": LOADING.encode(), "model.json": model()},
             "requests": [asked(rows, CSV, accept) for accept in accepts]
             + [asked("1,2", CSV), asked("1,2,3,4", CSV), asked("1:0.5 3:2", LIBSVM, CSV), asked(dense(ROWS), RECORDIO)],

@@ -26,7 +26,10 @@ async function writeFiles(directory: string, files: Readonly<Record<string, stri
   }
 }
 
-/** A container, by default of many models, of a framework in script mode, as the platform starts it, over a directory of archives that lie there unpacked. */
+/**
+ * A framework container in script mode (by default a multi-model one), started as the platform starts it, over a
+ * directory of unpacked archives.
+ */
 export class ScriptServer implements AsyncDisposable {
   readonly directory: string;
   readonly #child: ChildProcess;
@@ -41,7 +44,9 @@ export class ScriptServer implements AsyncDisposable {
         .on("data", (text: string) => (this.#log = (this.#log + text).slice(-logCharactersMax)));
   }
 
-  /** `files` are those of the model of a container that has one; SAGEMAKER_MULTI_MODEL says so. */
+  /**
+   * Starts a container. `files` are the model's files in a single-model container, which SAGEMAKER_MULTI_MODEL selects.
+   */
   static async open(
     kind: string,
     env: Readonly<Record<string, string>> = {},
@@ -69,7 +74,7 @@ export class ScriptServer implements AsyncDisposable {
     return this.#log;
   }
 
-  /** Resolves when the log has that: it leaves the server by another way than the answer that it is about. */
+  /** Resolves when the log contains the words, because log lines and responses arrive independently. */
   async logged(words: string): Promise<void> {
     await eventually(() => this.#log.includes(words)).catch((error: unknown) => {
       throw new Error(`the log has no "${words}": ${this.#log.slice(-5000)}`, { cause: error });
@@ -80,7 +85,7 @@ export class ScriptServer implements AsyncDisposable {
     return this.#child.pid ?? 0;
   }
 
-  /** Writes an archive's files and loads it; gives the answer to the load. */
+  /** Writes an archive's files and loads the archive. Resolves with the response. */
   async load(id: string, files: Readonly<Record<string, string | Buffer>>): Promise<ScriptReply> {
     await writeFiles(join(this.directory, "ml", "models", id, "model"), files);
     return await this.ask("POST", "/models", JSON.stringify({ model_name: id, url: `/opt/ml/models/${id}/model` }));
@@ -142,7 +147,7 @@ export class ScriptServer implements AsyncDisposable {
   }
 }
 
-/** The files below a directory, as those of an archive. */
+/** Returns the files below a directory by their relative paths. */
 export async function filesBelow(directory: string): Promise<Record<string, Buffer>> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { ensureFramework } from "../environments/index.ts";
 import { ScriptServer } from "./script-server.ts";
 
-// Scripts whose functions give iterators: their parts are sent as they are made.
+// Scripts whose functions return iterators: the chunks are sent as they are produced.
 
 const json = { "content-type": "application/json" };
 let server: ScriptServer;
@@ -27,7 +27,7 @@ function ask(id: string, body: string): ClientRequest {
   return request({ socketPath, method: "POST", path: `/models/${id}/invoke`, headers: json }).end(body);
 }
 
-/** The answer while it comes. */
+/** Resolves with the response when its head has arrived. */
 async function begun(id: string, body: string): Promise<IncomingMessage> {
   const [response] = (await once(ask(id, body), "response")) as [IncomingMessage];
   return response;
@@ -39,7 +39,7 @@ async function chunk(response: IncomingMessage): Promise<string> {
   return piece.toString();
 }
 
-/** What came of an answer that ends before its end. */
+/** Resolves with the received part of a response that breaks off. */
 function brokenOff(id: string, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = ask(id, body).once("error", reject);

@@ -1,4 +1,4 @@
-"""Framework containers in script mode, with the real sagemaker SDK v2.
+"""Deploys framework containers in script mode with the sagemaker SDK v2.
 
 python script_containers.py sklearn|pytorch|xgboost|many DIRECTORY
 """
@@ -104,35 +104,35 @@ def sklearn():
     )
     predictor = deployed(model, "scripts-sklearn")
     found = predictor.predict(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]))
-    proven("SKLearnModel.deploy and predict", np.allclose(found, [2.0, 10.0]), found)
+    proven("SKLearnModel deploys and predicts", np.allclose(found, [2.0, 10.0]), found)
     predictor.serializer, predictor.deserializer = CSVSerializer(), CSVDeserializer()
     found = predictor.predict("1,0,0\n0,1,1")
-    proven("CSV in, CSV out", [float(row[0]) for row in found] == [2.0, 10.0], found)
+    proven("a CSV request gets a CSV response", [float(row[0]) for row in found] == [2.0, 10.0], found)
     predictor.serializer, predictor.deserializer = JSONSerializer(), JSONDeserializer()
     found = predictor.predict([[1, 0, 0]])
-    proven("JSON in, JSON out", np.allclose(found, [2.0]), found)
+    proven("a JSON request gets a JSON response", np.allclose(found, [2.0]), found)
 
     def ask(body, content_type="application/json"):
         return runtime.invoke_endpoint(EndpointName="scripts-sklearn", ContentType=content_type, Body=body)
 
     answer = refused(
-        "what a script raises is a ModelError with its trace", "ModelError", "one column", lambda: ask(b"[[1],[2]]")
+        "an exception of the script is a ModelError with its traceback", "ModelError", "one column", lambda: ask(b"[[1],[2]]")
     )
     said = answer.get("OriginalMessage", "")
-    proven("its status is the toolkit's", answer.get("OriginalStatusCode") == 500, answer.get("OriginalStatusCode"))
+    proven("its status is that of the toolkit", answer.get("OriginalStatusCode") == 500, answer.get("OriginalStatusCode"))
     proven("its body begins with the message", said.startswith("one column is not enough\nTraceback"), said)
-    proven("its trace is the script's", "serving.py" in said and "galatea_worker" not in said, said)
-    refused("an unknown content type", "ModelError", "Content type x/y is not supported", lambda: ask(b"1", "x/y"))
+    proven("its traceback is that of the script", "serving.py" in said and "galatea_worker" not in said, said)
+    refused("an unknown content type is a ModelError", "ModelError", "Content type x/y is not supported", lambda: ask(b"1", "x/y"))
     group = {"logGroupName": "/aws/sagemaker/Endpoints/scripts-sklearn", "filterPattern": '"ValueError: one column"'}
-    # The answer and the lines leave the container by different ways.
+    # The response and the log lines arrive independently.
     events = eventually(lambda: logs.filter_log_events(**group)["events"])
     proven(
-        "the trace is in the log", [event["message"] for event in events] == ["ValueError: one column is not enough"]
+        "the traceback is in the log", [event["message"] for event in events] == ["ValueError: one column is not enough"]
     )
     removed(predictor)
     uri = sdk.image_uris.retrieve("kmeans", "us-east-1")
     refused(
-        "an image that is none of ours is refused with the list of what is known",
+        "an unknown image is rejected with the list of supported ones",
         "ValidationException",
         "cannot be run here.*sagemaker-scikit-learn.*pytorch-inference",
         lambda: sagemaker.create_model(ModelName="none", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": uri}),
@@ -154,8 +154,8 @@ def pytorch():
     rows = NumpySerializer().serialize(np.ones((2, 3), np.float32))
     answer = runtime.invoke_endpoint(EndpointName="scripts-pytorch", ContentType="application/x-npy", Body=rows)
     body = json.loads(answer["Body"].read())
-    proven("PyTorchModel.deploy and predict", body == [[6.5], [6.5]], body)
-    proven("the script's content type", answer["ContentType"] == "application/x-own", answer["ContentType"])
+    proven("PyTorchModel deploys and predicts", body == [[6.5], [6.5]], body)
+    proven("the response has the script's content type", answer["ContentType"] == "application/x-own", answer["ContentType"])
     removed(predictor)
     scripted = PyTorchModel(
         model_data=upload("pytorch.tar.gz"),
@@ -188,12 +188,12 @@ def xgboost():
     lines = "\n".join(" ".join("%d:%r" % (at, float(cell)) for at, cell in enumerate(row)) for row in rows)
     predictor = deployed(wrapped(), "scripts-xgboost")
     found = predictor.predict(lines)
-    proven("XGBoostModel.deploy and predict: libsvm in, CSV out", found == expected, found)
+    proven("XGBoostModel deploys, and a libsvm request gets a CSV response", found == expected, found)
     predictor.serializer, predictor.deserializer = CSVSerializer(), JSONDeserializer()
     found = predictor.predict(rows)
-    proven("CSV in, JSON out", found == [1.0, 2.0], found)
+    proven("a CSV request gets a JSON response", found == [1.0, 2.0], found)
     refused(
-        "what the default input_fn does not read is a ModelError in the container's words",
+        "an unsupported content type is a ModelError with the container's text",
         "ModelError",
         "Content type image/png is not supported by this framework",
         lambda: runtime.invoke_endpoint(EndpointName="scripts-xgboost", ContentType="image/png", Body=b"x"),
@@ -208,7 +208,7 @@ def xgboost():
         local = os.path.join(DIRECTORY, "xgboost-%d.tar.gz" % scale)
         model.add_model(model_data_source=local, model_data_path="%d.tar.gz" % scale)
         found = predictor.predict(lines, target_model="%d.tar.gz" % scale)
-        proven("a model of many: %d" % scale, found == [["%.1f" % scale], ["%.1f" % (2 * scale)]], found)
+        proven("model %d of a multi-model endpoint predicts" % scale, found == [["%.1f" % scale], ["%.1f" % (2 * scale)]], found)
     removed(predictor)
 
 
@@ -234,7 +234,7 @@ def many():
     proven("MultiDataModel.list_models", sorted(model.list_models()) == ["1.tar.gz", "10.tar.gz"])
     for scale in (1, 10):
         found = predictor.predict(np.array([[1.0, 1.0, 1.0]]), target_model="%d.tar.gz" % scale)
-        proven("the archive of %d, with the endpoint's script" % scale, np.allclose(found, 12.0 * scale), found)
+        proven("archive %d predicts with the endpoint's script" % scale, np.allclose(found, 12.0 * scale), found)
     removed(predictor)
 
     own = MultiDataModel(
@@ -250,7 +250,7 @@ def many():
     own.add_model(model_data_source=local, model_data_path="a/b.tar.gz")
     predictor.serializer, predictor.deserializer = JSONSerializer(), JSONDeserializer()
     found = predictor.predict([[1, 1, 1]], target_model="a/b.tar.gz")
-    proven("an archive with a script of its own", np.allclose(found, [60.0]), found)
+    proven("an archive with its own script predicts", np.allclose(found, [60.0]), found)
     try:
         predictor.predict([[1, 1, 1]], target_model="nothing.tar.gz")
         proven("an archive that is not there", False)

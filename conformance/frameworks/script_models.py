@@ -1,4 +1,4 @@
-"""Archives for containers in script mode, written with the framework that reads them.
+"""Writes archives for containers in script mode, with the framework that reads them.
 
 python script_models.py sklearn|pytorch|xgboost DIRECTORY
 """
@@ -57,7 +57,7 @@ def pytorch(directory):
 
 
 def xgboost(directory):
-    """Models whose answers are 1 or 2, and ten times that, by the first feature; with what XGBoost itself says of them."""
+    """Writes models that return 1 or 2 by the first feature, and ten times that, with XGBoost's own predictions."""
     import numpy as np
     from xgboost import Booster, DMatrix, train
 

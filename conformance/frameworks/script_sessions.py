@@ -1,4 +1,4 @@
-"""Stateful sessions with the real boto3: a script that keeps them, on two instances.
+"""Uses stateful sessions with boto3: a script stores them, on two instances.
 
 python script_sessions.py
 """
@@ -50,7 +50,7 @@ def created():
     container = {
         "Image": IMAGE,
         "ModelDataUrl": "s3://%s/sessions.tar.gz" % BUCKET,
-        # What a session is lies in one process.
+        # The state of a session is in one process.
         "Environment": {"SAGEMAKER_PROGRAM": "inference.py", "SAGEMAKER_MODEL_SERVER_WORKERS": "1"},
     }
     sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer=container)
@@ -70,21 +70,21 @@ def text(reply):
 
 
 def opened(word, **more):
-    """The id of a new session."""
+    """Opens a session and returns its id."""
     told = ask("NEW_SESSION", word, **more).get("NewSessionId", "")
     shape = r"[0-9a-f-]{36}; Expires=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-    proven("a session is opened with its id and its time", re.fullmatch(shape, told), told)
+    proven("a session is opened with its id and its expiry time", re.fullmatch(shape, told), told)
     return told.split(";")[0]
 
 
 def main():
     created()
-    # Two instances, and whoever has not opened a session does not know it.
+    # There are two instances, and only the one that opened a session knows it.
     sessions = [opened("hello%d" % number) for number in range(4)]
     for number, session in enumerate(sessions):
         found = [text(ask(session, word)) for word in ("one", "two")]
         expected = ["hello%d one " % number, "hello%d one two " % number]
-        proven("requests of a session find what it holds", found == expected, str(found))
+        proven("requests of a session see its state", found == expected, str(found))
     reply = runtime.invoke_endpoint_with_response_stream(
         EndpointName=ENDPOINT,
         ContentType="application/json",
@@ -92,16 +92,16 @@ def main():
         SessionId=sessions[0],
     )
     found = b"".join(event["PayloadPart"]["Bytes"] for event in reply["Body"]).decode()
-    proven("and streams do", found == "hello0 one two three ", found)
+    proven("and so do streams", found == "hello0 one two three ", found)
     closed = ask(sessions[0], "bye")
     proven("the model closes it", closed.get("ClosedSessionId") == sessions[0], str(closed))
     gone = r"Session %s not found for Request of endpoint %s\."
-    refused("one that is closed", "ValidationError", gone % (sessions[0], ENDPOINT), lambda: ask(sessions[0], "x"))
+    refused("a closed session is rejected", "ValidationError", gone % (sessions[0], ENDPOINT), lambda: ask(sessions[0], "x"))
     over = opened("hello", seconds=-1)
-    refused("one that is over", "ValidationError", gone % (over, ENDPOINT), lambda: ask(over, "x"))
-    refused("one that never was", "ValidationError", gone % ("s1", ENDPOINT), lambda: ask("s1", "x"))
+    refused("an expired session is rejected", "ValidationError", gone % (over, ENDPOINT), lambda: ask(over, "x"))
+    refused("an unknown session is rejected", "ValidationError", gone % ("s1", ENDPOINT), lambda: ask("s1", "x"))
     refused(
-        "a stream opens none",
+        "a stream cannot open a session",
         "ValidationError",
         "at 'sessionId' failed to satisfy constraint",
         lambda: runtime.invoke_endpoint_with_response_stream(

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-/** Each row's sum, and of how many rows the prediction was that it came from. */
+/** A script that returns for each row its sum and the number of rows of its predict call. */
 const script = (more: string) =>
   `${more}\ndef model_fn(d): return None\ndef predict_fn(data, m):\n    if (data < 0).any(): raise ValueError("negative")\n` +
   "    import numpy as np\n    return np.stack([data.sum(1), np.full(len(data), len(data))], 1)\n";

@@ -30,7 +30,7 @@ after(async () => {
 });
 
 test("a pipeline of scikit-learn, linear learner and XGBoost returns what the libraries compute, also with a multi-model linear learner", async () => {
-  // It compares what it is answered with what the libraries answer, and says what it has found.
+  // The program compares the responses with the libraries' results, and prints its findings.
   const said = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
   for (const line of [
     /three in a row: \[0\.\d+, /m,

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { ensureFramework } from "../environments/index.ts";
 import { filesBelow } from "./script-server.ts";
 
-/** A request of the REST API, and what TensorFlow itself computed for it in the process that saved the archive. */
+/** A request of the REST API, and TensorFlow's own result in the process that saved the archive. */
 export interface ServingCase {
   readonly archive: string;
   readonly body: string;
@@ -18,7 +18,7 @@ export interface ServingCase {
 
 /** Archives of SavedModels. */
 export class ServingArchives implements AsyncDisposable {
-  /** Holds a directory for each. */
+  /** The directory with one directory for each archive. */
   readonly directory: string;
   readonly cases: readonly ServingCase[];
 
@@ -38,12 +38,12 @@ export class ServingArchives implements AsyncDisposable {
     );
   }
 
-  /** Of one archive, or of a directory below it. */
+  /** Returns the files of an archive, or of a directory below it. */
   files(archive: string): Promise<Record<string, Buffer>> {
     return filesBelow(join(this.directory, archive));
   }
 
-  /** The same below another directory, for archives that have several. */
+  /** Returns the files of an archive below another directory, for archives with several models. */
   async filesUnder(place: string, archive: string): Promise<Record<string, Buffer>> {
     const files = await this.files(archive);
     return Object.fromEntries(Object.entries(files).map(([path, bytes]) => [`${place}/${path}`, bytes]));

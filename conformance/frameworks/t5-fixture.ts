@@ -7,12 +7,12 @@ import { ensurePackedEnvironment } from "../environments/index.ts";
 
 const run = promisify(execFile);
 const example = (name: string) => fileURLToPath(new URL(`../../examples/t5/${name}`, import.meta.url));
-/** T5-small has six; two say as much about how it is served. */
+/** T5-small has six layers; two are enough to test how it is served. */
 const layers = "2";
 
 export const translateScript = example("translate.py");
 
-/** What examples/t5/README.md says up to the endpoint, with the packed environment kept for the next run. */
+/** Runs the steps of examples/t5/README.md before the endpoint. The packed environment is kept for the next run. */
 export async function assembleT5(repository: string): Promise<void> {
   const { archive, python } = await ensurePackedEnvironment();
   await cp(example("models"), repository, { recursive: true });
@@ -25,7 +25,7 @@ export async function assembleT5(repository: string): Promise<void> {
 export interface ReferenceAnswer {
   readonly tokens: readonly number[];
   readonly answer: readonly number[];
-  /** By how much the best token was ahead of the next, where it was least. */
+  /** The smallest difference between the scores of the best and the second best token. */
   readonly margin: number;
 }
 

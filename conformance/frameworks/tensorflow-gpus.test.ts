@@ -1,4 +1,4 @@
-/** Models of backend `tensorflow` on GPUs that are not there: `tensorflow_gpus.py`. */
+/** Models of the backend `tensorflow` on simulated GPUs: `tensorflow_gpus.py`. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";

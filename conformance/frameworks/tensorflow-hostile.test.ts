@@ -1,4 +1,4 @@
-/** Model files of TensorFlow's that are damaged or made to harm: each fails its own load, or is kept to its own files, and harms nobody. */
+/** Damaged and malicious TensorFlow files: each fails only its own load, or can access only its own files. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

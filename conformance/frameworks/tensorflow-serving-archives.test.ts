@@ -15,7 +15,7 @@ after(() => archives[Symbol.asyncDispose]());
 
 type Files = Readonly<Record<string, string | Buffer>>;
 
-/** A container of one archive. */
+/** Starts a single-model container with an archive. */
 function open(files: Files, env: Readonly<Record<string, string>> = {}): Promise<ScriptServer> {
   return ScriptServer.open("tensorflow-serving", { SAGEMAKER_MULTI_MODEL: "false", ...env }, files);
 }

@@ -17,7 +17,7 @@ after(async () => {
   await archives[Symbol.asyncDispose]();
 });
 
-/** Loads the archive `other`, whose latest version gives `x / 10 + 2`, with a script. */
+/** Loads the archive `other` with a script. The latest version of its model returns `x / 10 + 2`. */
 async function loadScript(id: string, script: string, more: Readonly<Record<string, string>> = {}): Promise<void> {
   const files = { ...(await archives.files("other")), "code/inference.py": script, ...more };
   const loaded = await server.load(id, files);

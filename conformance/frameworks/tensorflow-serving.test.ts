@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { ScriptServer } from "./script-server.ts";
 import { ServingArchives, type ServingCase } from "./serving-fixture.ts";
 
-// What each archive answers is compared with what TensorFlow itself computed in the process that saved it.
+// Responses are compared with TensorFlow's own results in the process that saved the archive.
 
 let archives: ServingArchives;
 let server: ScriptServer;
@@ -24,7 +24,7 @@ after(async () => {
 
 const headersOf = ({ type, headers }: ServingCase) => ({ "Content-Type": type ?? "application/json", ...headers });
 
-/** As TensorFlow computed it: numbers to six digits of the largest, all else to the letter. */
+/** Asserts that a result equals TensorFlow's: numbers to six digits of the largest one, everything else exactly. */
 function isSame(found: unknown, expected: unknown, what: string): void {
   if (typeof expected === "number" && typeof found === "number") {
     const near = Math.abs(found - expected) <= 1e-6 * Math.max(1, Math.abs(expected));
@@ -83,7 +83,8 @@ const refused = (archive: string, body: unknown, error: string | RegExp, more: P
 });
 const element = "Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: ";
 
-// The sentences are those of TensorFlow Serving's sources (json_tensor.cc, predict_util.cc, classifier.cc, regressor.cc) but where a row says so.
+// The texts are those of TensorFlow Serving's sources (json_tensor.cc, predict_util.cc, classifier.cc, regressor.cc)
+// unless a row says otherwise.
 const refusals: readonly Refused[] = [
   refused("other", "", "JSON Parse error: The document is empty"),
   refused("other", "{ this is not valid json", "JSON Parse error: Missing a name for object member. at offset: 2"),
@@ -98,7 +99,7 @@ const refusals: readonly Refused[] = [
     "JSON Parse error: Missing a comma or } after an object member. at offset: 11",
   ),
   refused("other", '{"instances": [x]}', "JSON Parse error: Invalid value. at offset: 15"),
-  // A row of our own: what TensorFlow Serving reads however deep it is.
+  // This limit is ours: TensorFlow Serving accepts any depth.
   refused("other", "[".repeat(100_000), /nested too deep/),
   refused("other", { instances: 5 }, `JSON Value: {\n    "instances": 5\n} Expecting 'instances' to be an list/array`),
   refused("other", { instances: [] }, `JSON Value: {\n    "instances": []\n} No values in 'instances' array`),

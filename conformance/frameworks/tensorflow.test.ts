@@ -1,4 +1,4 @@
-/** The backend `tensorflow`; the truth is TensorFlow's own answer in the process that made the model. */
+/** The backend `tensorflow`, compared with TensorFlow's own results in the process that made the model. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";

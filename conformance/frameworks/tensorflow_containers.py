@@ -1,4 +1,4 @@
-"""TensorFlow Serving's container with the real sagemaker SDK v2, over archives that tensorflow_serving_models.py wrote.
+"""Deploys TensorFlow Serving's container with the sagemaker SDK v2, with archives that tensorflow_serving_models.py wrote.
 
 python tensorflow_containers.py DIRECTORY
 """
@@ -67,15 +67,15 @@ def single():
     )
     predictor = deployed(model, "tensorflow-lines")
     found = predictor.predict({"instances": [1.0, 2.0]})
-    proven("TensorFlowModel.deploy and predict", found == {"predictions": [2.1, 2.2]}, found)
+    proven("TensorFlowModel deploys and predicts", found == {"predictions": [2.1, 2.2]}, found)
     found = predictor.predict([1.0, 2.0])
     proven("a list of numbers is one row", found == {"predictions": [[2.1, 2.2]]}, found)
     old = TensorFlowPredictor("tensorflow-lines", session, model_name="line", model_version=1)
     found = old.predict({"inputs": [1, 2]})
-    proven("a predictor of a model and a version", found == {"outputs": [2.5, 3.0]}, found)
+    proven("a predictor selects a model and a version", found == {"outputs": [2.5, 3.0]}, found)
     none = TensorFlowPredictor("tensorflow-lines", session, model_version=5)
     answer = refused(
-        "a version that is not there is a ModelError",
+        "a missing version is a ModelError",
         "ModelError",
         "Servable not found for request: Specific\\(line, 5\\)",
         lambda: none.predict({"instances": [1]}),
@@ -120,9 +120,9 @@ def scripted():
 
     answer = ask("text/x-words")
     found = json.loads(answer["Body"].read())
-    proven("handlers of an entry point that the SDK packed", found == {"lengths": [[2.1, 2.2, 2.3]]}, found)
-    proven("its content type", answer["ContentType"] == "application/json", answer["ContentType"])
-    refused("what a handler raises", "ModelError", "no words", lambda: ask("text/plain"))
+    proven("handlers of an entry point that the SDK packed convert requests and responses", found == {"lengths": [[2.1, 2.2, 2.3]]}, found)
+    proven("the response has the handler's content type", answer["ContentType"] == "application/json", answer["ContentType"])
+    refused("an exception of a handler is a ModelError", "ModelError", "no words", lambda: ask("text/plain"))
     removed(predictor)
 
 
@@ -148,13 +148,13 @@ def many():
         return predictor.predict(data, initial_args=args)
 
     found = ask("lines", {"instances": [1, 2]})
-    proven("the first model of many", found == {"predictions": [2.1, 2.2]}, found)
+    proven("the first model of a multi-model endpoint predicts", found == {"predictions": [2.1, 2.2]}, found)
     found = ask("pair", {"inputs": {"a": [[1, 2]], "b": [3], "c": [[True]]}})
     proven("another", found["outputs"]["sum"] == [6.0], found)
     predictor.serializer = CSVSerializer()
     found = ask("other", [[1, 2, 3]], CustomAttributes="tfs-model-version=1")
-    proven("CSV, and a version of it", found == {"predictions": [[2.5, 3.0, 3.5]]}, found)
-    refused("an archive that is not there", "ValidationError", "", lambda: ask("nothing", [[1]]))
+    proven("a CSV request can select a version", found == {"predictions": [[2.5, 3.0, 3.5]]}, found)
+    refused("a missing archive is a ValidationError", "ValidationError", "", lambda: ask("nothing", [[1]]))
     removed(predictor)
 
 

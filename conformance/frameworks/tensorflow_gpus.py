@@ -1,7 +1,7 @@
-"""Models of backend `tensorflow` whose instances are placed on GPUs, by the runner itself in this process, without a GPU.
+"""Runs the runner of the backend `tensorflow` in this process with instances on GPUs, without a GPU.
 
-TensorFlow is told of two GPUs that are not there. A session that asks for one of them runs on the CPU, where it finds none; what it was
-opened with is looked at.
+TensorFlow sees two simulated GPUs. A session for one of them runs on the CPU, and the options with which it was
+opened are compared.
 """
 
 import json
@@ -93,7 +93,7 @@ def refusal(directory, number, accelerators=()):
 def main():
     current_worker.log = lambda *said: logged.append(str(said))
     current_worker.backend_config = lambda: backend_config
-    # This process goes on after its first model.
+    # This process continues after its first model.
     reading_only.enter = lambda directory: None
     session, constants = tf.compat.v1.Session, graphs.Constants
     graphs._v1.Session = lambda graph, config: opened.append(config) or session(graph=graph, config=config)

@@ -1,8 +1,8 @@
-"""Writes damaged and adversarial model files: `tensorflow_hostile.py REPOSITORY MARKER SECRET`. No model may make the file MARKER, or
+"""Writes damaged and malicious model files: `tensorflow_hostile.py REPOSITORY MARKER SECRET`. No model may create the file MARKER, or
 read the file SECRET.
 
-Prints the names of those whose load must be refused. Those that begin with `flipped_` may load or not; `asks_` load and are refused what
-they do when they run.
+Prints the names of those whose load must be rejected. Those with `flipped_` may load or fail; those with `asks_` load, and their
+operations fail when they run.
 """
 
 import logging
@@ -41,7 +41,7 @@ def put_graph(name, data, *about):
 
 
 def graph_of(make):
-    """A GraphDef with the input `x` and what `make` makes of it, which it calls `y`."""
+    """Returns a GraphDef with the input `x` and the result of `make` as the output `y`."""
     graph = tf.Graph()
     with graph.as_default():
         make(v1.placeholder(tf.float32, [None, 4], name="x"))
@@ -86,7 +86,7 @@ def unknown_type(nodes, _):
 
 
 def recursive(_, definition):
-    """A function that calls itself, called by the output."""
+    """Makes a function that calls itself, called by the output."""
     function = definition.library.function.add()
     function.signature.name = "again"
     function.signature.input_arg.add(name="a", type=types_pb2.DT_FLOAT)
@@ -99,7 +99,7 @@ def recursive(_, definition):
 
 
 def deep():
-    """Attributes in attributes, deeper than a stack."""
+    """Nests attributes deeper than a stack allows."""
     inner = b""
     for _ in range(30_000):
         inner = b"\x12" + varint(len(inner)) + inner
@@ -132,7 +132,7 @@ refused = {
 }
 for name, one in refused.items():
     put_graph(name, one)
-# Whatever TensorFlow makes of it.
+# TensorFlow may load or reject these files.
 put_graph("flipped_recursive", changed(good, recursive))
 
 

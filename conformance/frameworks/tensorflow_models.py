@@ -1,5 +1,5 @@
-"""Writes models of many kinds with TensorFlow itself: `tensorflow_models.py REPOSITORY`. Beside it `cases.json` has requests and what
-TensorFlow answered when it was asked in the process that made the model.
+"""Writes models of many kinds with TensorFlow itself: `tensorflow_models.py REPOSITORY`. `cases.json` next to it has requests and
+TensorFlow's results in the process that made the model.
 """
 
 import json
@@ -109,10 +109,10 @@ def write_encoder():
         given = chance.integers(0, 100, (rows, tokens)).astype(np.int32)
         mask = (np.arange(tokens) < chance.integers(1, tokens + 1, (rows, 1))).astype(np.float32)
         truth = module(given, mask)
-        # Of a scalar for each row the configuration makes one dimension.
+        # The configuration turns a scalar for each row into one dimension.
         lengths = truth["lengths"].numpy()[:, None]
         case("encoder", {"tokens": given, "mask": mask}, {"pooled": truth["pooled"], "lengths": lengths})
-    # The same, and the configuration says everything.
+    # The same model with a complete configuration.
     put_config(
         "encoder_configured",
         'backend: "tensorflow"\nplatform: "tensorflow_savedmodel"\nmax_batch_size: 16\ndefault_model_filename: "weights"\n'
@@ -128,7 +128,7 @@ def write_encoder():
 
 
 def write_inception():
-    """Inception v3 on small pictures: batch norms have the statistics of a few passes, so that outputs differ."""
+    """Makes an Inception v3 for small pictures. Batch norms have the statistics of a few passes, so that outputs differ."""
     tf.keras.utils.set_random_seed(3)
     model = tf.keras.applications.InceptionV3(weights=None, classes=1001, input_shape=(96, 96, 3))
     pixels = chance.random((8, 96, 96, 3), dtype=np.float32)
@@ -192,7 +192,7 @@ def write_strings():
 
 
 class Table(tf.Module):
-    """Words by a file that travels with the model."""
+    """Looks words up in a file that is part of the model."""
 
     def __init__(self, file):
         super().__init__()
@@ -313,11 +313,11 @@ def write_small_graphs():
     graph = tf.Graph()
     with graph.as_default():
         x = v1.placeholder(tf.float32, [None], name="x")
-        # An operation that writes into its input where nobody else has it.
+        # An operation that overwrites its input if no other operation uses it.
         tf.tensor_scatter_nd_update(x, [[0]], [-1.0], name="written")
         tf.identity(x, name="same")
         tf.reduce_sum(x, keepdims=True, name="row")
-        # Large enough to be taken out of the graph.
+        # Large enough to be moved out of the graph.
         tf.constant(np.arange(20000, dtype=np.float32), name="constant")
         tf.cast(x, tf.complex64, name="complex")
         tf.cast(x, tf.bfloat16, name="brain")
@@ -387,7 +387,7 @@ def ragged(config, kinds, outputs):
 
 
 def write_ragged():
-    """A sum for each request, of as many values as it has, and the values doubled."""
+    """Returns for each request the sum of its values, and the doubled values."""
 
     class Sums(tf.Module):
         @tf.function(
@@ -442,7 +442,7 @@ def write_ragged():
 
 
 class Frozen(tf.Module):
-    """Its weights are constants of its function, 16 MB."""
+    """A model whose weights are 16 MB of constants of its function."""
 
     weights = chance.normal(size=(2048, 2048)).astype(np.float32) / 45
 

@@ -1,5 +1,5 @@
-"""Writes archives of SavedModels with TensorFlow itself: `tensorflow_serving_models.py DIRECTORY`. Beside them `cases.json` has requests of
-the REST API, and what the functions that were saved answered when they were called in this process.
+"""Writes archives of SavedModels with TensorFlow itself: `tensorflow_serving_models.py DIRECTORY`. `cases.json` next to them has requests of
+the REST API, and the results of the saved functions in this process.
 """
 
 import base64
@@ -32,7 +32,7 @@ def listed(tensor):
 
 
 class Line(tf.Module):
-    """`scale * x + 2` of vectors of any length."""
+    """Computes `scale * x + 2` for vectors of any length."""
 
     def __init__(self, scale):
         super().__init__()
@@ -50,7 +50,7 @@ class Line(tf.Module):
 def write_lines():
     for version, scale in ((1, 0.5), (2, 5.0), (10, 0.1)):
         line = Line(scale)
-        # Versions are whole numbers with leading zeros or without.
+        # Versions are whole numbers with or without leading zeros.
         saved(
             "lines/line/%s" % ("00000010" if version == 10 else version),
             line,
@@ -82,7 +82,7 @@ def write_lines():
 
 
 class Together(tf.Module):
-    """How many rows were computed together."""
+    """Returns the number of rows that were computed together."""
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, "x")])
     def __call__(self, x):
@@ -156,7 +156,7 @@ def write_text():
 
 
 def write_examples():
-    """Signatures as estimators of TensorFlow 1 have them."""
+    """Has the signatures of TensorFlow 1's estimators."""
     with tf.Graph().as_default(), v1.Session() as session:
         serialized = v1.placeholder(tf.string, [None], "examples")
         features = {

@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { ensureFramework } from "../environments/index.ts";
 import { ScriptServer } from "./script-server.ts";
 
-// What of the inference toolkit's contract lies outside of the four functions: headers and statuses of answers, handler services, execution
-// parameters, limits, and the paths that containers have.
+// The parts of the inference toolkit's contract besides the four functions: headers and statuses of responses, handler
+// services, execution parameters, limits, and the containers' paths.
 
 const json = { "Content-Type": "application/json" };
 let server: ScriptServer;

@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment, ensureFramework } from "../environments/index.ts";
 import { ScriptServer } from "./script-server.ts";
 
-// Each script is served by the real inference toolkit and by us; where ours has the defaults of a framework's container, scripts and requests
-// are such that the toolkit's own mean the same.
+// Each script is served by the real inference toolkit and by our server. Where our server has the defaults of a
+// framework's container, the scripts and requests are such that the toolkit's own defaults give equal results.
 
 interface Request {
   readonly body: Buffer;
@@ -34,7 +34,7 @@ const script = (name: string, text: string, ...requests: Request[]): Script => (
 });
 const model = "def model_fn(model_dir): return 2\n";
 const json = "application/json";
-/** An array of 2 x 2 doubles as numpy.save writes it. */
+/** An array of 2 x 2 doubles in the format of numpy.save. */
 const npy = Buffer.concat([
   Buffer.from("\x93NUMPY\x01\x00\x76\x00", "latin1"),
   Buffer.from(`${"{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }".padEnd(117)}\n`),
@@ -118,7 +118,10 @@ before(async () => {
 });
 after(() => server[Symbol.asyncDispose]());
 
-/** Errors are compared to where their trace begins: its frames are each server's own. */
+/**
+ * Returns the comparable part of a response: of an error the text before its traceback, whose frames differ between
+ * servers.
+ */
 const compared = (status: number, body: Buffer) =>
   status < 400 ? body.toString("latin1") : body.toString().split("\nTraceback")[0];
 

@@ -4,11 +4,11 @@ import { after, before, test } from "node:test";
 import { ensureFramework } from "../environments/index.ts";
 import { ScriptServer } from "./script-server.ts";
 
-// What the handler of SageMaker's own container answers was recorded by record_xgboost.py.
+// The responses of SageMaker's own container were recorded by record_xgboost.py.
 
 interface Recorded {
   readonly name: string;
-  /** In base64, as bodies are. */
+  /** Files by name, in base64 like the bodies. */
   readonly files: Readonly<Record<string, string>>;
   readonly requests: readonly { readonly body: string; readonly headers: Readonly<Record<string, string>> }[];
   readonly error: string | null;
@@ -56,13 +56,13 @@ for (const [index, { name, files, requests, error, answers }] of recorded.entrie
 
 const varint = (value: bigint): number[] =>
   value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n)];
-/** A field of protobuf with bytes. */
+/** Encodes a protobuf field with bytes. */
 const field = (number: number, content: readonly number[]) => [
   (number << 3) | 2,
   ...varint(BigInt(content.length)),
   ...content,
 ];
-/** A `Record` whose features named `values` are a tensor of float32. */
+/** Encodes a `Record` whose features named `values` are a float32 tensor. */
 const features = (tensor: readonly number[]) =>
   field(1, [...field(1, [...Buffer.from("values")]), ...field(2, field(2, tensor))]);
 function framed(record: readonly number[]): Buffer {

@@ -1,4 +1,4 @@
-/** What nvidia-smi says of a GPU, in the units of our gauges. */
+/** The values that nvidia-smi reports for a GPU, in the units of our gauges. */
 export interface SmiGpu {
   readonly uuid: string;
   readonly memoryTotalBytes: number;
@@ -10,7 +10,7 @@ export const smiQuery = "uuid,memory.total,memory.used,power.limit";
 
 const mebibyte = 2 ** 20;
 
-/** The lines of `nvidia-smi --query-gpu=... --format=csv,noheader,nounits`. */
+/** Parses the output of `nvidia-smi --query-gpu=... --format=csv,noheader,nounits`. */
 export function parseSmi(text: string): readonly SmiGpu[] {
   return text
     .trim()
@@ -26,11 +26,11 @@ export function parseSmi(text: string): readonly SmiGpu[] {
     });
 }
 
-/** Memory in use and its total differ by what the driver rounds, and by what begins and ends between two looks. */
+/** Used and total memory may differ, because the driver rounds and processes start and end between the two readings. */
 const memoryToleranceBytes = 64 * mebibyte;
 const wattsTolerance = 1;
 
-/** What in an exposition is not as nvidia-smi says; empty where all is. */
+/** Returns the differences between an exposition and nvidia-smi; empty if there are none. */
 export function gaugeProblems(exposition: string, gpus: readonly SmiGpu[]): readonly string[] {
   return gpus.flatMap((gpu) => {
     const value = (name: string) => {

@@ -12,20 +12,23 @@ import { gaugeProblems, parseSmi, smiQuery } from "./gauges.ts";
 const run = promisify(execFile);
 
 export interface GpuRun {
-  /** The interpreter that has TensorRT's package; null: none was named. */
+  /** The Python interpreter with TensorRT's package; null if none was given. */
   readonly python: string | null;
-  /** What NVIDIA's kernel module makes where a GPU is. */
+  /** The device file that NVIDIA's kernel module creates for a GPU. */
   readonly device: string;
   /** An empty directory. */
   readonly directory: string;
 }
 
-/** One thing that needs a GPU. */
+/** A check that needs a GPU. */
 export interface GpuRow {
   readonly name: string;
-  /** What the machine lacks of what it needs, by name; `unbuilt` where the product has it not. */
+  /**
+   * Resolves with the names of the prerequisites that the machine lacks; `unbuilt` if the product does not have the
+   * feature.
+   */
   missing(run: GpuRun): Promise<readonly string[]>;
-  /** Throws where something is not as it should be. */
+  /** Runs the check and resolves with its figures. Throws if a result is wrong. */
   figures(run: GpuRun): Promise<Readonly<Record<string, number | string>>>;
 }
 
@@ -161,7 +164,7 @@ export const gpuRows: readonly GpuRow[] = [
         const ask = async (model: string) =>
           Object.values(await infer(server, model, "encoded", [picture], "UINT8"))[0]!;
         const [onGpu, onCpu] = [await ask("on_gpu"), await ask("on_cpu")];
-        // Decoders may round otherwise: by a step or two of 255.
+        // Decoders may round differently, by one or two steps of 255.
         const differences = onGpu.map((value, at) => Math.abs(value - onCpu[at]!));
         const meanDifference = differences.reduce((sum, one) => sum + one, 0) / onCpu.length;
         assert.equal(onGpu.length, onCpu.length);
@@ -207,7 +210,7 @@ async function withServer<Found>(
   }
 }
 
-/** The metrics, once a gauge of GPUs is among them. */
+/** Resolves with the metrics as soon as they contain a GPU gauge. */
 async function textOf(server: RunningServer, word: string): Promise<string> {
   const signal = AbortSignal.timeout(30_000);
   for (;;) {
@@ -239,7 +242,7 @@ async function infer(
 
 const timedRequests = 200;
 
-/** Milliseconds of requests one behind the other. */
+/** Measures sequential requests, in milliseconds. */
 async function timed(ask: () => Promise<unknown>): Promise<{ readonly p50Ms: number; readonly p99Ms: number }> {
   const took: number[] = [];
   for (let i = 0; i < timedRequests; i += 1) {

@@ -1,7 +1,7 @@
 /**
- * What needs a GPU, tried once on a machine that has one: node conformance/gpu/run.ts [--python <interpreter with TensorRT's package>]
- * Date, machine and figures go to bench/results. Each row that cannot be tried says what is missing. Exit code 1 when a row failed, or
- * when none could be tried.
+ * Runs the checks that need a GPU on a machine that has one: node conformance/gpu/run.ts [--python <interpreter with
+ * TensorRT's package>]. Date, machine and figures go to bench/results. A check that cannot run prints what is missing.
+ * The exit code is 1 if a check failed, or if none could run.
  */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Choices that a seed makes, the same for everybody who has it (xorshift32). */
+/** A random number generator (xorshift32): equal seeds give equal numbers. */
 export class Chance {
   #state: number;
 
@@ -7,7 +7,7 @@ export class Chance {
     for (let turn = 0; turn < 8; turn++) this.next();
   }
 
-  /** At least 0 and below 1. */
+  /** Returns a number in [0, 1). */
   next(): number {
     let state = this.#state;
     state ^= state << 13;

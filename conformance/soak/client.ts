@@ -11,7 +11,7 @@ import {
 import { frameMessage, splitMessages } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { causeOf } from "./documented.ts";
 
-/** One request: its model gives `values` back, perhaps with another sign. */
+/** A request. Its model returns `values`, possibly with changed signs. */
 export interface Question {
   readonly model: SoakModel;
   readonly id: string;
@@ -23,17 +23,20 @@ export interface SoakModel {
   readonly input: string;
   readonly output: string;
   readonly sign: 1 | -1;
-  /** Whether it wants to be told what to do. */
+  /** True if the model reads from the request what to do. */
   readonly isFaulty: boolean;
 }
 
-/** null for a right answer, else the cause of its error. */
+/** Null for a correct response, else the cause of the error. */
 type Outcome = string | null;
 
 const answerTimeoutMs = 120_000;
 const service = "/inference.GRPCInferenceService";
 
-/** A client with a connection of each kind; every question is answered exactly once, rightly or with a documented error, or it fails. */
+/**
+ * A client with one connection of each protocol. Each request must get exactly one response, a correct one or a
+ * documented error.
+ */
 export class SoakClient implements Disposable {
   readonly #httpPort: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -42,7 +45,7 @@ export class SoakClient implements Disposable {
   constructor(ports: { readonly httpPort: number; readonly grpcPort: number }) {
     this.#httpPort = ports.httpPort;
     this.#session = connect(`http://127.0.0.1:${ports.grpcPort}`);
-    // Each call tells its own failure.
+    // Each call reports its own failure.
     this.#session.on("error", () => {});
   }
 
@@ -92,7 +95,7 @@ export class SoakClient implements Disposable {
     return null;
   }
 
-  /** All of them on one stream: as many answers, in their order. */
+  /** Sends the requests on one stream, and expects as many responses in the same order. */
   async overStream(questions: readonly Question[]): Promise<Outcome[]> {
     const { messages, status, text } = await this.#call("ModelStreamInfer", questions);
     assert.equal(status, 0, `a stream ended with ${status}: ${text}`);

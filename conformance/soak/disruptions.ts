@@ -10,10 +10,13 @@ import type { Chance } from "./chance.ts";
 
 type Kind = "worker" | "zygote" | "runner";
 
-/** When all is well: two instances of 'steady', one of 'coming', what they are forked from, what runs 'onnx'. */
+/**
+ * The expected processes: two instances of 'steady', one of 'coming', the zygote that they are forked from, and the
+ * runner of 'onnx'.
+ */
 const processCounts: Readonly<Record<Kind, number>> = { worker: 3, zygote: 1, runner: 1 };
 
-/** What happens to the server while it is asked; each is over when what it did has had its effect. */
+/** Disruptions of the server under load. Each ends when its effect is visible. */
 export class Disruptions {
   readonly #serving: Serving;
   readonly #chance: Chance;
@@ -42,7 +45,7 @@ export class Disruptions {
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
 
-  /** Everything is as it was at the start. */
+  /** Resolves when the server is in its initial state again. */
   async settle(): Promise<void> {
     if (!this.#isComing) await this.#comeOrGo();
     await this.#renewOnnx();
@@ -55,7 +58,7 @@ export class Disruptions {
       .filter(({ state, command, pid }) => {
         if (state === "Z") return false;
         if (command.includes("runner-worker")) return kind === "runner";
-        // A worker has its model's arena open; the zygote that it was forked from has none.
+        // A worker has the arena of its model open, and the zygote that it was forked from has no arena open.
         return (openFiles(pid).some((path) => path.startsWith("/memfd:")) ? "worker" : "zygote") === kind;
       })
       .map(({ pid }) => pid);
@@ -68,7 +71,7 @@ export class Disruptions {
     try {
       process.kill(pid, "SIGKILL");
     } catch (error) {
-      // It may have ended since it was seen: its model was being loaded again.
+      // The process may have ended meanwhile, because its model was being reloaded.
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
     await until(`${kind} ${pid} is gone`, () => !this.#processes(kind).includes(pid));
@@ -84,7 +87,7 @@ export class Disruptions {
     await this.#loaded("steady");
   }
 
-  /** Other content then: what was being run when its runner ended is suspected of having ended it. */
+  /** Kills the runner, then writes another model file: a file that ran when its runner ended is not loaded again. */
   async #killRunner(): Promise<void> {
     await this.#kill("runner");
     await this.#renewOnnx();
@@ -109,7 +112,7 @@ export class Disruptions {
     assert.equal(status, 200, body.toString());
   }
 
-  /** All instances: as many requests as there are, at a time. */
+  /** Resolves when all instances of a model respond: as many concurrent requests as instances. */
   async #answers(model: string): Promise<void> {
     const body = JSON.stringify({
       inputs: [
@@ -124,7 +127,7 @@ export class Disruptions {
   }
 }
 
-/** In one moment: whoever loads the model sees the whole file, the old one or the new one. */
+/** Writes the model file atomically: a load sees either the old or the new file. */
 export async function writeOnnx(path: string, content: number): Promise<void> {
   const tensors = (name: string) => [{ name, type: "FLOAT" as const, dims: ["n"] }];
   const graphName = `content ${content}`;

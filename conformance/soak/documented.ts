@@ -1,4 +1,4 @@
-/** An error that a request may end with here: why, and with which status over HTTP and gRPC. */
+/** An error that a request of the soak may get, with its cause and its HTTP and gRPC statuses. */
 interface DocumentedError {
   readonly cause: string;
   readonly text: RegExp;
@@ -14,7 +14,7 @@ const documented: readonly DocumentedError[] = [
     grpc: 13,
   },
   {
-    // Until the next start, which the instance waits for longer each time.
+    // These errors occur until the next start of the worker, whose delay grows with each failure.
     cause: "its worker was killed while it was started again",
     text: /^Stub process '\w+' is not healthy\. \(restart failed: (cannot fork a Python worker: (the worker died before it began|it exited before it started)|Stub process '\w+' is not healthy\. \(signal SIGKILL\))\)$/,
     http: 500,
@@ -40,7 +40,7 @@ const documented: readonly DocumentedError[] = [
   },
 ];
 
-/** The cause of an error, where it is one of those that a kill or an unload brings; fails on any other. `status` is null in a stream. */
+/** Returns the cause of a documented error. Throws for any other error. `status` is null in a stream. */
 export function causeOf(where: "http" | "grpc", status: number | null, text: string): string {
   for (const { cause, text: pattern, ...statuses } of documented)
     if (pattern.test(text) && (status === null || status === statuses[where])) return cause;

@@ -1,4 +1,4 @@
-/** What is measured in each round, and by how much it may have grown from the first round after the warm-up to the last. */
+/** A measured value, and its maximum growth from the first round after the warm-up to the last round. */
 export interface Tolerance {
   readonly name: string;
   readonly unit: string;
@@ -8,12 +8,12 @@ export interface Tolerance {
 export interface Verdict extends Tolerance {
   readonly first: number;
   readonly last: number;
-  /** The median of the slopes between any two rounds, times the rounds. */
+  /** The median of the slopes between any two rounds, multiplied by the number of rounds. */
   readonly growth: number;
   readonly isFlat: boolean;
 }
 
-/** The median of the slopes between any two values: a few outliers do not move it (Theil and Sen). */
+/** Returns the median of the slopes between any two values (Theil-Sen estimator), which few outliers do not change. */
 export function medianSlope(values: readonly number[]): number {
   const slopes: number[] = [];
   for (const [from, value] of values.entries())
@@ -24,7 +24,7 @@ export function medianSlope(values: readonly number[]): number {
   return slopes.length % 2 === 1 ? slopes[middle]! : (slopes[middle - 1]! + slopes[middle]!) / 2;
 }
 
-/** The first quarter of the rounds, two at least, are the warm-up. */
+/** Judges a series. The first quarter of the rounds, at least two, are the warm-up and are ignored. */
 export function judgeFlatness(tolerance: Tolerance, rounds: readonly number[]): Verdict {
   const values = rounds.slice(Math.max(2, Math.floor(rounds.length / 4)));
   const growth = medianSlope(values) * Math.max(0, values.length - 1);

@@ -7,8 +7,9 @@ import type { Tolerance } from "./flatness.ts";
 const mebibyte = 2 ** 20;
 
 /**
- * What is measured while nobody asks anything. Processes are exact. Threads and descriptors may differ by those that start with the
- * first use of something. Memory: what V8 keeps of compiled code and of garbage that it has not looked at; arenas keep 16 MiB warm each.
+ * The values that are measured without load. The number of processes must be exact. Threads and descriptors may grow by
+ * those that the first use of a feature creates. Memory includes compiled code and uncollected garbage of V8, and 16
+ * MiB that each arena keeps.
  */
 export const tolerances = [
   { name: "descriptors of the server", unit: "", growthMax: 4 },
@@ -17,15 +18,15 @@ export const tolerances = [
   { name: "descriptors of all processes", unit: "", growthMax: 12 },
   { name: "arenas", unit: "MiB", growthMax: 16 },
   { name: "request memory", unit: "bytes", growthMax: 0 },
-  // The collector lets the heap rise from about 140 to about 280 MiB while load lasts, and stays there: a leak of a kilobyte a request
-  // passes this bound within ten minutes.
+  // Under load, V8's heap grows from about 140 to about 280 MiB and stays there. A leak of 1 KiB per request exceeds
+  // this limit within ten minutes.
   { name: "resident memory of the server", unit: "MiB", growthMax: 128 },
   { name: "resident memory of its processes", unit: "MiB", growthMax: 64 },
 ] as const satisfies readonly Tolerance[];
 
 export type Sample = readonly number[];
 
-/** In the order of `tolerances`. */
+/** Measures the values in the order of `tolerances`. */
 export async function takeSample({ pid, metricsPort }: RunningServer): Promise<Sample> {
   const others = descendantsOf(pid).map((seen) => seen.pid);
   const count = (each: number) => openFiles(each).length;
@@ -41,7 +42,7 @@ export async function takeSample({ pid, metricsPort }: RunningServer): Promise<S
   ];
 }
 
-/** Bytes in flight; the question after them is itself one of 4096. */
+/** Returns the bytes in flight. The request that reads them counts for 4,096 bytes itself. */
 export async function requestBytes(metricsPort: number): Promise<number> {
   const { body } = await ask(metricsPort, { path: "/metrics" });
   return Number(/^galatea_request_memory_used_bytes (\d+)$/m.exec(body.toString())?.[1] ?? Number.NaN) - 4096;

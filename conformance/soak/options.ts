@@ -3,8 +3,8 @@ import { parseOptions, type OptionsOf } from "../../packages/galatea/src/options
 import { flagRow } from "../../packages/galatea/src/cli/help.ts";
 
 const flags = {
-  minutes: numberFlag({ default: 10, min: 0.1, max: 100_000, about: "how long new rounds begin" }),
-  seed: integerFlag({ min: 0, max: 2 ** 31 - 1, about: "of all choices; a new one otherwise" }),
+  minutes: numberFlag({ default: 10, min: 0.1, max: 100_000, about: "time during which new rounds start" }),
+  seed: integerFlag({ min: 0, max: 2 ** 31 - 1, about: "seed of the random choices; random by default" }),
   record: switchFlag("write the figures to bench/results"),
 };
 
@@ -19,6 +19,7 @@ export function soakOptions(argv: readonly string[], newSeed: () => number): Soa
 }
 
 export function soakHelp(): string {
-  const title = "Kills, loads and unloads under load, and looks whether anything is lost or left.";
+  const title =
+    "Kills processes and loads and unloads models under load, and checks that nothing is lost or left behind.";
   return [title, "", "Usage: npm run soak -- [options]", "", ...Object.entries(flags).map(flagRow), ""].join("\n");
 }

@@ -1,6 +1,7 @@
 /**
- * Kills, loads and unloads under load: node conformance/soak/run.ts --help
- * Exit code 1 when a request was lost, answered twice, wrongly or with an undocumented error, when something grew, or was left at the end.
+ * Kills processes and loads and unloads models under load: node conformance/soak/run.ts --help. The exit code is 1 if a
+ * request was lost, was answered twice or wrongly or with an undocumented error, if a measured value grew, or if
+ * something was left behind.
  */
 import { randomInt } from "node:crypto";
 import { UsageError } from "../../packages/galatea/src/options/flag.ts";

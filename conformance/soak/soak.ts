@@ -14,10 +14,10 @@ import type { SoakOptions } from "./options.ts";
 export interface SoakReport {
   readonly rounds: number;
   readonly seconds: number;
-  /** By way: http, grpc, stream. */
+  /** Number of requests by protocol: http, grpc, stream. */
   readonly asked: Readonly<Record<Way, number>>;
   readonly answered: number;
-  /** By cause. */
+  /** Number of errors by cause. */
   readonly errors: Readonly<Record<string, number>>;
   readonly disruptions: Readonly<Record<string, number>>;
   readonly verdicts: readonly Verdict[];
@@ -33,12 +33,15 @@ const models: readonly SoakModel[] = [
 ];
 const clientCount = 8;
 const disruptionsPerRound = 12;
-/** Requests of one stream; of all requests 30 % then come on streams. */
+/** Number of requests of one stream. With it, 30 % of all requests are sent on streams. */
 const streamedTogether = 3;
 const streamChance = 0.125;
 const valueCounts = [1, 16, 1000, 1000, 60_000];
 
-/** Rounds of requests and disruptions until the time is over; after each everything is still, and measured. Throws at the first wrong. */
+/**
+ * Runs rounds of requests and disruptions until the time is over, and measures the idle server after each round. Throws
+ * at the first error.
+ */
 export async function soak({ minutes, seed }: SoakOptions, log: (line: string) => void): Promise<SoakReport> {
   const startedMs = performance.now();
   const chance = new Chance(seed);
@@ -64,7 +67,7 @@ export async function soak({ minutes, seed }: SoakOptions, log: (line: string) =
       for (let count = 0; count < disruptionsPerRound; count++) {
         const enough = answered + 20 + chance.below(200);
         await disruptions.next();
-        // The next one comes when so many have been answered: by then some of each kind are under way again.
+        // The next disruption starts after this number of responses: then requests of every kind are in flight again.
         await until("requests are answered", () => answered >= enough || over.signal.aborted, 60_000);
       }
     })().finally(() => over.abort());

@@ -1,5 +1,5 @@
 /**
- * Models that the real libraries trained answer over HTTP as the libraries predict: XGBoost, LightGBM, and scikit-learn through treelite.
+ * Models that XGBoost, LightGBM and scikit-learn (through treelite) trained get the libraries' predictions over HTTP.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -7,7 +7,7 @@ import { startGalatea, type RunningServer } from "../environments/index.ts";
 import { generateModels, type GeneratedModels, type TreeCase } from "./generated-models.ts";
 import { askTrees } from "./tree-request.ts";
 
-/** Beside 1, and relative to larger numbers. */
+/** Maximum difference from an expected number: absolute up to 1, relative to larger numbers. */
 const differenceMax = 1e-5;
 
 let models: GeneratedModels;

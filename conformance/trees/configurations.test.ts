@@ -1,4 +1,4 @@
-/** What the `fil` backend takes and refuses, over HTTP, of models that are written here by hand. */
+/** Configurations that the `fil` backend accepts or rejects, over HTTP, for handwritten models. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -28,10 +28,10 @@ interface WrittenTree {
   readonly categories?: readonly number[];
 }
 
-/** One split: below 0.5 it is 1, else -1. */
+/** A tree with one split: values below 0.5 get 1, others -1. */
 const stump: WrittenTree = { left: [1, -1, -1], right: [2, -1, -1], values: [0.5, 1, -1] };
 
-/** A model as XGBoost writes it, of two features. */
+/** Returns a model with two features in XGBoost's format. */
 function xgboostModel(tree: WrittenTree, objective = "reg:squarederror", more: object = {}): object {
   const nodes = tree.left.map((_, node) => node);
   const zeros = nodes.map(() => 0);
@@ -66,7 +66,7 @@ interface Asked {
   readonly model?: object | string;
 }
 
-/** Null where the model loaded, else why not. */
+/** Loads a model. Resolves with null, or with the error. */
 async function load({ parameters = {}, config = {}, model = xgboostModel(stump) }: Asked): Promise<string | null> {
   const given = { model_type: "xgboost_json", is_classifier: "false", ...parameters };
   const whole = {

@@ -13,12 +13,15 @@ export interface TreeCase {
   readonly features: number;
   readonly columns: number;
   readonly rowCount: number;
-  /** So many rows at the end lie at thresholds of the model, or one float beside them. */
+  /** Number of rows at the end that lie at thresholds of the model, or one float next to them. */
   readonly edgeCount: number;
   readonly rows: Float32Array;
-  /** By row, `columns` for each. */
+  /** Expected numbers, `columns` for each row. */
   readonly expected: Float64Array;
-  /** By row, for each output one for each feature, and what is left; null where the model is not asked to explain. */
+  /**
+   * Expected contributions: for each row and output one for each feature, and the remainder; null if the model does not
+   * return them.
+   */
   readonly contributions: Float64Array | null;
 }
 
@@ -29,7 +32,7 @@ export interface GeneratedModels extends AsyncDisposable {
 
 const program = fileURLToPath(new URL("generate.py", import.meta.url));
 
-/** Trains them with the real libraries, always the same ones. */
+/** Trains the models with the real libraries, from fixed seeds. */
 export async function generateModels(): Promise<GeneratedModels> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-trees-"));
   for (const [name, flags] of [

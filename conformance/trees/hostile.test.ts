@@ -78,7 +78,7 @@ test("a bit-flipped model file is rejected or loads as another model", () => {
   for (const { type, bytes } of files) {
     for (let flip = 0; flip < 400; flip += 1) {
       const changed = bytes.slice();
-      // Half of them near the beginning, where counts are.
+      // Half of the flips are near the beginning, where counts are.
       const place = next(flip % 2 === 0 ? bytes.length : Math.min(bytes.length, 600));
       changed[place] = (changed[place] as number) ^ (1 << next(8));
       triedCount += 1;

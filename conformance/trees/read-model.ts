@@ -1,4 +1,7 @@
-/** Reads a model file as a load does, and prints by how many bytes that made the process larger than the file alone did: node read-model.ts FILE TYPE */
+/**
+ * Reads a model file as a load does, and prints the growth of the process in bytes without the file: node read-model.ts
+ * FILE TYPE
+ */
 import { open } from "node:fs/promises";
 import { compactForest } from "../../packages/runtimes/src/trees/evaluation/compact-forest.ts";
 import type { ModelType } from "../../packages/runtimes/src/trees/fil-parameters.ts";

@@ -5,7 +5,7 @@ export interface TreeAnswer {
   readonly values: Float32Array;
 }
 
-/** Asks a model of the `fil` backend with binary tensors both ways. */
+/** Sends a request with binary tensors to a model of the `fil` backend. */
 export async function askTrees(
   port: number,
   model: string,

@@ -1,10 +1,5 @@
 /**
- * Builds the complete model repository of pictures in, classes out: DALI's preprocessing before TensorFlow's Inception v3.
- *
- *   node examples/inception/assemble.ts <target directory> <photograph.jpg>...
- *
- * What is in `models/` beside this file, plus what DALI and TensorFlow write in their environments, which `galatea model add` sets up the
- * first time. The photographs give the network its statistics: any few will do.
+ * Builds a complete model repository that classifies photographs: DALI's preprocessing, then TensorFlow's Inception v3.
  */
 import { execFile } from "node:child_process";
 import { cp, mkdir } from "node:fs/promises";
@@ -14,11 +9,11 @@ import { parseArgs, promisify } from "node:util";
 import { frameworkPython } from "../framework-python.ts";
 
 export interface InceptionOptions {
-  /** Becomes a model repository; made when absent. */
+  /** The directory of the model repository; created if it does not exist. */
   readonly targetDirectory: string;
   /** JPEG files. */
   readonly photographs: readonly string[];
-  /** Interpreters that have DALI and TensorFlow. */
+  /** Interpreters with DALI and with TensorFlow. */
   readonly pythons: { readonly dali: string; readonly tensorflow: string };
   readonly signal?: AbortSignal;
 }
@@ -26,7 +21,7 @@ export interface InceptionOptions {
 const run = promisify(execFile);
 const beside = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** Gives the same network every time. Throws with what DALI or TensorFlow said. */
+/** Writes the repository; the network is always the same. Throws with the output of DALI or TensorFlow. */
 export async function assembleInception(options: InceptionOptions): Promise<void> {
   const { targetDirectory, photographs, pythons, signal } = options;
   await cp(beside("models"), targetDirectory, { recursive: true });

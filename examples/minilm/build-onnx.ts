@@ -7,7 +7,7 @@
  */
 import { convertEncoder, onnxFileBytesMax } from "@galatea/tools/conversion";
 
-/** Reads `config.json` and `model.safetensors` in `source` and writes the graph to `target`, which is there whole or not at all. */
+/** Reads `config.json` and `model.safetensors` in `source` and writes the graph to `target` atomically. */
 export async function buildOnnx(source: string, target: string): Promise<void> {
   await convertEncoder({
     source,

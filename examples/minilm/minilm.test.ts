@@ -72,7 +72,7 @@ function runPython(args: readonly string[], input: unknown): unknown {
   return JSON.parse(done.stdout);
 }
 
-/** Token ids as the preprocessing step's tokenizer gives them. */
+/** Returns the token ids of the preprocessing step's tokenizer. */
 function tokenize(texts: readonly string[]): number[][] {
   const script = `
 import json, sys
@@ -85,7 +85,7 @@ json.dump([tokenizer.encode(text).ids for text in json.load(sys.stdin)], sys.std
   return runPython(["-c", script, join(repository, "preprocess/1/tokenizer.json")], texts) as number[][];
 }
 
-/** One padded batch through the graph, then mean and normalisation. */
+/** Runs one padded batch through the graph, and computes mean and normalization. */
 async function embed(rows: readonly number[][]): Promise<number[][]> {
   const tokens = Math.max(...rows.map((ids) => ids.length));
   const ids = new BigInt64Array(rows.length * tokens);

@@ -1,4 +1,7 @@
-/** The example as its README says; the truth is scikit-learn's own, trained again in a process apart. */
+/**
+ * Runs the example as its README describes, and compares the results with scikit-learn's, trained again in a separate
+ * process.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -37,7 +40,7 @@ test("the models quality, recognition and topic return what scikit-learn predict
     for (const [index, { scores }] of expected.entries())
       for (const [place, score] of scores.entries())
         assert.ok(Math.abs(score - found[index]!.scores[place]!) < 1e-5, `${index}: ${score}`);
-    // Any tolerance would do if all were said to be about the same.
+    // Equal topics for all strips would make the comparison meaningless.
     assert.deepEqual(new Set(found.map(({ topic }) => topic)), new Set(["animals", "food", "travel", "unreadable"]));
   } finally {
     await rm(directory, { recursive: true, force: true });

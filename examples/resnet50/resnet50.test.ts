@@ -1,4 +1,7 @@
-/** The example as its README part says, with the photographs of scikit-learn; the truth is PyTorch's own forward without TorchScript. */
+/**
+ * Runs the example as README describes, with scikit-learn's photographs, and compares the results with PyTorch's own
+ * forward pass without TorchScript.
+ */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -6,14 +6,14 @@ import { megabytes } from "./megabytes.ts";
 
 export interface ArchiveUpload {
   readonly directory: string;
-  /** Called with the bytes that were sent so far. */
+  /** Called with the number of bytes that were sent so far. */
   readonly detail: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Packs a directory as tar.gz and uploads it while it is packed; no archive lies on disk. Level 0: float weights do not compress, level 6 costs
- * two seconds and saves nothing. Up to 128 MiB are one PutObject, whose copies the platform stores once.
+ * Packs a directory as tar.gz and uploads it at the same time, without a file on disk. Compression level 0 is used,
+ * because float weights do not compress. Up to 128 MiB are one PutObject, whose copies the platform stores once.
  */
 export async function uploadArchive(
   s3: S3Client,

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 
-/** The golden sentences behind these are an empty one and one of 256 tokens: good for a test, not for a story. */
+/** The further golden sentences are an empty one and one of 256 tokens, which are for tests. */
 const sentenceCount = 7;
 
-/** A sentence, and what the published model makes of it by another implementation (examples/minilm/golden.py). */
+/** A sentence, and its embedding by another implementation of the published model (examples/minilm/golden.py). */
 export interface GoldenSentence {
   readonly text: string;
   readonly embedding: readonly number[];

@@ -21,13 +21,13 @@ export interface EndpointPlan {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What the platform's clients sign with. */
+/** The keys with which clients sign requests. */
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
 }
 
-/** A tensor of an answer, as JSON gives it. */
+/** An output tensor of a JSON response. */
 export interface OutputTensor {
   readonly name: string;
   readonly shape: readonly number[];
@@ -36,11 +36,11 @@ export interface OutputTensor {
 
 export interface Answer {
   readonly outputs: readonly OutputTensor[];
-  /** What the client waited. */
+  /** Latency on the client's side, in milliseconds. */
   readonly tookMs: number;
 }
 
-/** How often models were loaded and unloaded. */
+/** Numbers of loads and unloads of models. */
 export interface ModelCounts {
   readonly loads: number;
   readonly unloads: number;
@@ -52,7 +52,7 @@ export interface HostingAccess {
   readonly signal: AbortSignal;
 }
 
-/** The platform as its users see it: through the AWS SDK and nothing else. */
+/** Calls the platform as its users do, only through the AWS SDK. */
 export class Hosting {
   readonly #plan: EndpointPlan;
   readonly #s3: S3Client;
@@ -62,7 +62,7 @@ export class Hosting {
   readonly #startedMs = Date.now();
   readonly #abort: { readonly abortSignal: AbortSignal };
 
-  /** Requests under way end when the signal says so. */
+  /** The signal aborts requests in flight. */
   constructor(plan: EndpointPlan, { url, credentials, signal }: HostingAccess) {
     this.#plan = plan;
     this.#abort = { abortSignal: signal };
@@ -94,7 +94,7 @@ export class Hosting {
     await uploadArchive(this.#s3, at, { directory, detail, signal: this.#abort.abortSignal });
   }
 
-  /** Copies an archive in S3 unless the copy is there, which it returns false for. */
+  /** Copies an archive in S3. Returns false if the copy exists already. */
   async copy(archive: string, to: string): Promise<boolean> {
     if (await this.#isUploaded(to)) return false;
     const CopySource = `${bucket}/${this.#keyOf(archive)}`;
@@ -115,7 +115,7 @@ export class Hosting {
     return `${this.#plan.prefix}${archive}`;
   }
 
-  /** Creates the endpoint, or finds it in service from the last time. */
+  /** Creates the endpoint unless it is in service from an earlier run. */
   async createEndpoint(): Promise<void> {
     const { name, prefix, environment } = this.#plan;
     if (!(await this.#exists())) {
@@ -168,7 +168,7 @@ export class Hosting {
     }
   }
 
-  /** Asks a model of the endpoint in JSON: `body` is what Triton's clients send. */
+  /** Invokes a model of the endpoint with JSON: `body` has the format of Triton's clients. */
   async ask(archive: string, body: unknown): Promise<Answer> {
     const startMs = performance.now();
     const reply = await this.#runtime.send(
@@ -186,8 +186,8 @@ export class Hosting {
   }
 
   /**
-   * What the endpoint did so far, as CloudWatch tells it. Its minutes begin before this story does, and the story before this one may
-   * have ended in the same minute: what was done between two calls is their difference.
+   * Returns the endpoint's numbers of loads and unloads from CloudWatch. Its periods of a minute may include the end of
+   * an earlier story, so callers subtract two results.
    */
   async modelCounts(): Promise<ModelCounts> {
     const loads = await this.#samples("ModelLoadingTime");
@@ -215,7 +215,7 @@ export class Hosting {
   }
 }
 
-/** What was done between two looks. */
+/** Returns the difference of two counts. */
 export function countsBetween(before: ModelCounts, after: ModelCounts): ModelCounts {
   return { loads: after.loads - before.loads, unloads: after.unloads - before.unloads };
 }

@@ -17,13 +17,13 @@ import { embed } from "./visits.ts";
 const picturesArchive = "pictures.tar.gz";
 const sentencesArchive = "sentences.tar.gz";
 const warmCalls = 3;
-/** Another decoder and another scaler see nearly the same picture. */
+/** Maximum difference of scores: an independent decoder and scaler give nearly the same picture. */
 const scoreDifferenceMax = 0.02;
 const outputBytesMax = 2 ** 24;
 const reference = fileURLToPath(new URL("../inception/reference.py", import.meta.url));
 const plan: EndpointPlan = { name: "pictures-and-sentences", prefix: "pictures/", environment: {} };
 
-/** What was made once, and stays. */
+/** The files that are created once and kept. */
 interface Pictures {
   readonly photographs: readonly string[];
   /** The model repository of DALI before Inception v3. */
@@ -31,7 +31,7 @@ interface Pictures {
   readonly tensorflow: string;
 }
 
-/** Pictures in, labels out, beside sentences on one endpoint. Writes a page with the pictures. */
+/** Classifies photographs and embeds sentences on one endpoint. Writes a page with the photographs. */
 export async function tellImages(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
   const made = await preparePictures(context);
@@ -71,7 +71,7 @@ export async function tellImages(context: StoryContext): Promise<TryIt> {
   return { endpoint: plan.name, archive: sentencesArchive, sentence: golden[0]?.text ?? "" };
 }
 
-/** Frameworks, photographs and the network, made where they are not there yet. */
+/** Prepares the frameworks, the photographs and the network, if they do not exist yet. */
 async function preparePictures({ data, platform, python, progress, signal }: StoryContext): Promise<Pictures> {
   const framework = (name: string, about: string) =>
     progress.step(about, (detail) => frameworkPython(name, { data: platform.data, detail, signal }));

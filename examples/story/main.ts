@@ -23,10 +23,10 @@ const exitCodes: Readonly<Record<StopName, number>> = { SIGINT: 130, SIGTERM: 14
 
 const stories: Readonly<Record<StoryName, Story>> = { sentences: tellSentences, images: tellImages };
 
-// Work that was stopped in the middle must not keep the process.
+// Work that was interrupted must not keep the process alive.
 process.exit(await run(process.argv.slice(2)));
 
-/** Exit code 0 when every step held, or when it was stopped after that. */
+/** Resolves with exit code 0 if every step succeeded, or if it was stopped afterwards. */
 async function run(argv: readonly string[]): Promise<number> {
   const defaultData = join(root, ".galatea");
   let options: StoryOptions | null;
@@ -59,7 +59,7 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** A story of README.md, start to end. Rejects with the signal's reason when it is stopped before the end. */
+/** Runs a story of README.md from start to end. Rejects with the signal's reason if it is stopped before the end. */
 async function tell({ story, once, port, data }: StoryOptions, stop: StopSignal, signal: AbortSignal): Promise<number> {
   await makeDirectory(data);
   const live = process.stdout.isTTY && process.env.CI === undefined;
@@ -90,7 +90,7 @@ async function tell({ story, once, port, data }: StoryOptions, stop: StopSignal,
   }
 }
 
-/** Until a signal, which is how it should end, or until the platform ends by itself. */
+/** Waits for a signal, or for an unexpected end of the platform. */
 async function stayUp(platform: Platform, stop: StopSignal): Promise<number> {
   const end = await Promise.race([platform.ended, stop.stopped.then(() => null)]);
   if (end === null) return 0;
@@ -98,12 +98,15 @@ async function stayUp(platform: Platform, stop: StopSignal): Promise<number> {
   return 1;
 }
 
-/** Models need numpy and tokenizers: made once, before the platform would make it at the first request. */
+/**
+ * Creates the Python environment with numpy and tokenizers that the models need, which the platform would otherwise
+ * create at the first request.
+ */
 async function preparePython(root: string): Promise<string> {
   return findPython({ python: null, log: silentLogger, directories: dataDirectories(root, {}) });
 }
 
-/** The model repository, made once from the published weights. */
+/** Creates the model repository from the published weights, once. */
 async function prepareModels(data: string, repository: string, options: FetchOptions): Promise<void> {
   const stamp = join(repository, "..", "models.complete");
   if (await stat(stamp).catch(() => null)) return;
@@ -121,6 +124,6 @@ async function prepareModels(data: string, repository: string, options: FetchOpt
   await rm(repository, { recursive: true, force: true });
   await rename(partial, repository);
   await writeFile(stamp, "");
-  // The repository holds them now.
+  // The repository contains the weights now.
   await rm(weights, { recursive: true });
 }

@@ -9,11 +9,11 @@ export type StoryName = (typeof storyNames)[number];
 const flags = (data: string) => ({
   story: choiceFlag(storyNames, {
     default: "sentences",
-    about: "which one: sentences of 24 tenants, or images, with DALI and TensorFlow beside them (another 2.5 GB)",
+    about: "the story: sentences of 24 tenants, or images with DALI and TensorFlow (another 2.5 GB)",
   }),
-  once: switchFlag("tell the story and exit, instead of leaving the platform up"),
-  port: portFlag({ default: platformDefaults.port, about: "port of the platform; 0 takes any free" }),
-  data: textFlag({ default: data, about: "where everything is kept, about 0.5 GB" }),
+  once: switchFlag("exit after the story instead of leaving the platform up"),
+  port: portFlag({ default: platformDefaults.port, about: "port of the platform; 0 for any free one" }),
+  data: textFlag({ default: data, about: "directory of all files, about 0.5 GB" }),
 });
 
 export type StoryOptions = OptionsOf<ReturnType<typeof flags>>;
@@ -24,7 +24,7 @@ export const storyOptions = (argv: readonly string[], defaultData: string): Stor
 
 export function storyHelp(defaultData: string): string {
   return [
-    "Sets itself up, starts the platform, hosts ensembles of sentences (and pictures) and sends real ones.",
+    "Installs what it needs, starts the platform, deploys ensembles for sentences (and pictures), and sends requests.",
     "",
     "Usage: npm start -- [options]",
     "",

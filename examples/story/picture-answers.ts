@@ -5,15 +5,15 @@ export interface Label {
   readonly score: number;
 }
 
-/** What an ensemble said of a picture. */
+/** An ensemble's response to a picture. */
 export interface PictureAnswer {
   readonly name: string;
   readonly jpeg: Uint8Array;
-  /** Of all classes; they add up to 1. */
+  /** The scores of all classes, which add up to 1. */
   readonly scores: readonly number[];
   /** The highest scores first. */
   readonly best: readonly Label[];
-  /** What the client waited the first time, and then. */
+  /** Latencies on the client's side: of the first request, and of later ones. */
   readonly firstMs: number;
   readonly warmMs: readonly number[];
 }

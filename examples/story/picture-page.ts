@@ -10,7 +10,7 @@ export interface PicturePage {
   readonly sentencesMs: number;
 }
 
-/** One page of HTML that needs nothing beside it: the pictures, what was said of them, and the sentences. */
+/** Returns a self-contained HTML page with the pictures, their classes and the sentences. */
 export function picturePage({ endpoint, answers, sentences, sentencesMs }: PicturePage): string {
   const rows = sentences.map(({ text, nearest }) => {
     const other = sentences[nearest.index]?.text ?? "";
@@ -25,7 +25,7 @@ export function picturePage({ endpoint, answers, sentences, sentencesMs }: Pictu
 <h1>Pictures and sentences behind one endpoint</h1>
 <p>Two ensembles of the multi-model endpoint <b>${escaped(endpoint)}</b>: DALI decodes and scales a picture and TensorFlow's Inception v3 gives
 1,001 classes; a tokenizer, MiniLM and a pooling step embed sentences. The network's weights are of a fixed seed, because trained ones are
-no package: its classes are always the same and mean nothing.</p>
+not available as a package: its classes are always the same and mean nothing.</p>
 <div class="pictures">
 ${answers.map(figure).join("\n")}
 </div>
@@ -66,7 +66,7 @@ td, th { padding: .1rem .6rem .1rem 0; vertical-align: top; }
 .bar i { display: block; height: .6rem; margin-top: .5rem; background: #4a7; border-radius: .3rem; }
 `;
 
-/** As text or within quotes. */
+/** Escapes a text for HTML, also inside attribute values. */
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
 }

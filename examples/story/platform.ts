@@ -5,15 +5,18 @@ import { systemClock } from "@galatea/base";
 import type { Credentials } from "./hosting.ts";
 import { describeProcessEnd, spawnProcess } from "@galatea/base/processes";
 
-/** More than a platform gives requests under way. */
+/** Longer than the time that a platform gives requests in flight at its end, in milliseconds. */
 const stopMs = 35_000;
 
 export interface Platform {
-  /** Resolves with its URL; rejects with its last words when it ended instead. `detail` is told what it says until then. */
+  /**
+   * Resolves with its URL; rejects with its last output if it ends before. `detail` is called with its output until
+   * then.
+   */
   ready(detail: (text: string) => void): Promise<string>;
-  /** How it ended. */
+  /** Resolves with a description of its end. */
   readonly ended: Promise<string>;
-  /** Ends it, ready or not. */
+  /** Stops it, whether or not it is ready. */
   stop(): Promise<void>;
 }
 
@@ -24,12 +27,12 @@ export interface PlatformOptions {
 }
 
 /**
- * Starts `galatea up` beside this program. It is in a process group of its own, so that Ctrl-C is ours to pass on when our requests
- * have ended, and the kernel ends it with us, however we end.
+ * Starts `galatea up` in its own process group, so that Ctrl-C reaches it only after our requests have ended. The
+ * kernel ends it with this process.
  */
 export async function startPlatform({ root, port, data }: PlatformOptions): Promise<Platform> {
   const { promise: url, resolve, reject } = Promise.withResolvers<string>();
-  // Whoever stops it before it is ready does not ask for it any more.
+  // If the platform is stopped before it is ready, no caller waits for its URL.
   url.catch(() => {});
   let lastWords = "";
   let tell = (_text: string) => {};
@@ -60,7 +63,7 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
   };
 }
 
-/** What `galatea env` prints for it. */
+/** Returns the credentials that `galatea env` prints for the platform. */
 export async function platformCredentials({ root, port, data }: PlatformOptions): Promise<Credentials> {
   const args = [join(root, "packages/galatea/src/main.ts"), "env", `--port=${port}`, `--data=${data}`];
   const { stdout } = await promisify(execFile)(process.execPath, args);

@@ -1,14 +1,14 @@
 export interface ProgressOptions {
-  /** A line that is drawn over and over, for a terminal. */
+  /** True for a terminal: the current line is redrawn. */
   readonly live: boolean;
   readonly out: { write(text: string): unknown };
-  /** Ends the step that runs, and begins no further one. */
+  /** Aborts the running step; no further step starts. */
   readonly signal: AbortSignal;
 }
 
 const plainLineMs = 5000;
 
-/** Progress on screen: a live line where there is a terminal, else plain lines, one every 5 s while a step runs. */
+/** Prints progress: a redrawn line on a terminal, otherwise plain lines, one every 5 s during a step. */
 export class Progress implements Disposable {
   readonly #live: boolean;
   readonly #out: ProgressOptions["out"];
@@ -24,8 +24,8 @@ export class Progress implements Disposable {
   }
 
   /**
-   * Runs one step under its name; `detail` replaces what stands behind the name while it runs, and does nothing afterwards. Rejects
-   * with the signal's reason as soon as there is one; work that does not look at the signal itself goes on unheard.
+   * Runs a step under its name. `detail` replaces the text after the name while the step runs. Rejects with the
+   * signal's reason at once; work that ignores the signal continues without effect.
    */
   async step<T>(name: string, work: (detail: (text: string) => void) => Promise<T>): Promise<T> {
     this.#signal.throwIfAborted();

@@ -11,11 +11,12 @@ const memoryBudgetBytes = 384 * 2 ** 20;
 const plan: EndpointPlan = {
   name: "sentence-embeddings",
   prefix: "tenants/",
-  // Small on purpose, so that the story shows evictions: the encoder once, and about a dozen tenants' Python steps.
+  // A small budget, so that the story shows evictions: it holds the encoder once, and the Python steps of about a dozen
+  // tenants.
   environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryBudgetBytes) },
 };
 
-/** Many tenants' sentence embeddings on one endpoint. Asks every tenant and prints tables. */
+/** Computes sentence embeddings of many tenants on one endpoint, invokes every tenant and prints tables. */
 export async function tellSentences(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
   const hosting = new Hosting(plan, { ...platform, signal });

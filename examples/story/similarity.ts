@@ -1,4 +1,4 @@
-/** For each unit vector the index of the nearest other one, and their cosine. */
+/** Returns for each unit vector the index of the nearest other one, and their cosine. */
 export function nearestNeighbours(
   embeddings: readonly (readonly number[])[],
 ): readonly { readonly index: number; readonly cosine: number }[] {
@@ -13,7 +13,7 @@ export function nearestNeighbours(
   });
 }
 
-/** The largest absolute difference between any tenant's embeddings and the reference. NaN when shapes differ. */
+/** Returns the largest absolute difference between any tenant's embeddings and the reference; NaN if shapes differ. */
 export function agreement(
   tenants: readonly (readonly (readonly number[])[])[],
   reference: readonly (readonly number[])[],

@@ -1,10 +1,10 @@
 import type { Credentials } from "./hosting.ts";
 import type { Progress } from "./progress.ts";
 
-/** What every story stands on: a platform that is up, and MiniLM's ensemble to host. */
+/** The prerequisites of every story: a running platform, and MiniLM's ensemble. */
 export interface StoryContext {
   readonly root: string;
-  /** Where the story keeps what it makes. */
+  /** The directory of the story's files. */
   readonly data: string;
   readonly platform: { readonly url: string; readonly data: string; readonly credentials: Credentials };
   /** An interpreter of the product's own environment. */
@@ -15,12 +15,12 @@ export interface StoryContext {
   readonly signal: AbortSignal;
 }
 
-/** A call that another terminal can make when the story is told. */
+/** A call that the user can make from another terminal after the story. */
 export interface TryIt {
   readonly endpoint: string;
   readonly archive: string;
   readonly sentence: string;
 }
 
-/** Tells a story; throws where an answer is wrong. */
+/** Runs a story. Throws for a wrong response. */
 export type Story = (context: StoryContext) => Promise<TryIt>;

@@ -9,13 +9,13 @@ import { fileURLToPath } from "node:url";
 import { cacheDirectory } from "../../conformance/environments/index.ts";
 
 const main = fileURLToPath(new URL("main.ts", import.meta.url));
-/** Kept between runs, because the Python environment and the weights take a while. */
+/** The data directory is kept between runs, because the Python environment and the weights take time to download. */
 const data = join(cacheDirectory(process.env), "story-test");
 let root: string;
 
 before(async () => {
   root = await mkdtemp(join(tmpdir(), "gal-story-"));
-  // A platform refuses records that another release wrote.
+  // A platform rejects records of another release.
   for (const name of ["records", "snapshots"]) await rm(join(data, "platform", name), { recursive: true, force: true });
 });
 after(() => rm(root, { recursive: true }));
@@ -26,7 +26,7 @@ interface Told {
   readonly stderr: string;
 }
 
-/** Runs the story; at the first output that matches, it gets the signals, all at once. */
+/** Runs the story, and sends it all signals at the first output that matches `stopAt`. */
 function story(
   args: readonly string[],
   more: {

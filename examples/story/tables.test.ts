@@ -52,7 +52,7 @@ test("the printed commands run as pasted and invoke the endpoint with the senten
     };
     const install = "python3 -m venv .venv && .venv/bin/pip install --quiet boto3 && ";
     assert.ok(program.trim().startsWith(install));
-    // The environment that this makes is there already: that of the suites, which has boto3.
+    // The test replaces this environment by that of the suites, which has boto3.
     const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
     await mkdir(join(directory, ".venv/bin"), { recursive: true });
     await writeFile(join(directory, ".venv/bin/python"), `#!/bin/sh\nexec '${python}' "$@"\n`, { mode: 0o755 });

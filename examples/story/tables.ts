@@ -38,12 +38,12 @@ export function latencyTable(visits: readonly Visit[], reloadedMs: readonly numb
   ].join("\n");
 }
 
-/** What is loaded, what was evicted, and how often the weights lie on disk. */
+/** Returns a table of the loaded and evicted models, and of the copies of the weights on disk. */
 export async function loadedTable(visited: number, counts: ModelCounts, data: string): Promise<string> {
   const weights = await distinctLargeFiles(join(data, "platform"), "model.onnx");
   const { loads, unloads } = counts;
   return [
-    // The instance began empty with this story's platform.
+    // The instance was empty when this story's platform started.
     `  tenants visited ${visited}, loads ${loads}, unloads ${unloads}, loaded now ${loads - unloads}`,
     `  files named model.onnx in the instance's cache: ${weights.names}; copies on disk: ${weights.copies}` +
       ` (${(weights.bytes / 2 ** 20).toFixed(0)} MiB)`,
@@ -94,7 +94,7 @@ The platform stays up at ${url}; Ctrl-C stops it. Call it from anywhere:
 `;
 }
 
-/** As one word of a shell. */
+/** Quotes a text as one word of a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

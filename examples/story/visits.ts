@@ -4,7 +4,7 @@ export const tenantCount = 24;
 const archiveOf = (index: number) => `tenant-${String(index + 1).padStart(2, "0")}.tar.gz`;
 const warmCalls = 3;
 
-/** One tenant's answers: the embeddings of all sentences, and what the client waited. */
+/** The responses of one tenant: the embeddings of all sentences, and the latencies on the client's side. */
 export interface Visit {
   readonly embeddings: readonly (readonly number[])[];
   readonly coldMs: number;
@@ -16,7 +16,10 @@ export interface Embedded {
   readonly tookMs: number;
 }
 
-/** Uploads the first tenant's archive, and copies it in S3 for the others, which stores its bytes once. Skips those that are there. */
+/**
+ * Uploads the first tenant's archive and copies it in S3 for the others, which stores its bytes once. Skips existing
+ * archives.
+ */
 export async function uploadTenants(
   hosting: Hosting,
   repository: string,
@@ -29,7 +32,7 @@ export async function uploadTenants(
   }
 }
 
-/** Asks every tenant, once cold and then warm. */
+/** Invokes every tenant, first cold and then warm. */
 export async function visitTenants(
   hosting: Hosting,
   sentences: readonly string[],
@@ -47,7 +50,7 @@ export async function visitTenants(
   return visits;
 }
 
-/** Asks the tenants of the beginning again: their models were evicted, their files are still there. */
+/** Invokes the first tenants again: their models were evicted, and their files are still on disk. */
 export async function revisitTenants(
   hosting: Hosting,
   sentences: readonly string[],
@@ -58,7 +61,7 @@ export async function revisitTenants(
   return tookMs;
 }
 
-/** The embeddings of sentences, by an archive of MiniLM's ensemble. */
+/** Returns the embeddings of sentences from an archive of MiniLM's ensemble. */
 export async function embed(hosting: Hosting, archive: string, sentences: readonly string[]): Promise<Embedded> {
   const text = { name: "TEXT", shape: [sentences.length, 1], datatype: "BYTES", data: sentences };
   const { outputs, tookMs } = await hosting.ask(archive, { inputs: [text] });

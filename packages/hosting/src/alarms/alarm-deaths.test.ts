@@ -1,4 +1,7 @@
-/** A platform that is killed after any write of a move of an alarm: the next one has its state, its history, and has done what it says. */
+/**
+ * A platform is killed after every write of an alarm's transitions: the next run has the state and the history, and has
+ * run the actions.
+ */
 import { silentLogger } from "@galatea/base";
 import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
 import {
@@ -26,7 +29,10 @@ const above: AlarmDefinition = {
   rule: 'ALARM("errors")',
 };
 
-/** The time, what is measured, and what was told to whom, of which the last that an alarm told is what people see. */
+/**
+ * The state outside of the platform: the time, the metric, and the last notification of each alarm, which is what users
+ * see.
+ */
 interface Outside {
   readonly nowMs: number;
   readonly value: number;
@@ -68,7 +74,7 @@ class World implements AsyncDisposable {
     return world;
   }
 
-  /** Five minutes in which alarms are looked at. */
+  /** Lets five minutes pass, in which alarms are evaluated. */
   async live(): Promise<void> {
     for (let minute = 0; minute < 5; minute += 1) {
       this.nowMs += minuteMs;
@@ -84,7 +90,7 @@ class World implements AsyncDisposable {
       const kinds = history.map(({ kind, summary }) => (kind === "Action" ? summary : kind));
       alarms[definition.name] = [status.state, definition.description, ...new Set(kinds)].join(" ");
     }
-    // At least once: a platform that is killed before it has recorded what it told tells it again.
+    // Actions run at least once: a platform that is killed before it has recorded an action runs it again.
     return { alarms, told: [...new Set(this.told)].toSorted() };
   }
 

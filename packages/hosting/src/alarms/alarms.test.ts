@@ -1,4 +1,4 @@
-/** The book of alarms while others write, look and fail at the same time. */
+/** `Alarms` during concurrent and failing writes and evaluations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";

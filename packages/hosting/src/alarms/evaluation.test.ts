@@ -11,7 +11,7 @@ const rule = (datapointsToAlarm: number, missing: MissingDataTreatment): Evaluat
   datapointsToAlarm,
   missing,
 });
-/** `X` breaches, `0` does not, `-` is missing. */
+/** Returns the values of a window: `X` breaches, `0` does not, and `-` is missing. */
 const windowOf = (text: string) => text.split("").map((sign) => ({ X: 2, "0": 0, "-": null })[sign] as number | null);
 const [OK, ALARM, UNKNOWN] = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
 const kept = "kept";

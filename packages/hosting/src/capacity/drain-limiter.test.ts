@@ -6,7 +6,7 @@ import { DrainLimiter } from "./drain-limiter.ts";
 const limits = { deletionDrainMsMax: 100, updateDrainMsMax: 1000, updateDrainsMax: 2 };
 const open = new AbortController().signal;
 
-/** Instances that hold a request until it ends, or nobody waits for it any more. */
+/** Returns instances with a request in flight, which ends with `answer` or when the drain is cut off. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<void>();
   let state = "held";
@@ -17,7 +17,7 @@ function held() {
   return { drain, answer: resolve, state: () => state };
 }
 
-/** All that follows at once from what has fired. */
+/** Resolves when all immediate consequences of fired timers have run. */
 const settled = () => new Promise((resolve) => void setImmediate(resolve));
 
 async function move(clock: SteppedClock, byMs: number): Promise<void> {

@@ -10,7 +10,7 @@ import { HostingStore } from "../store/index.ts";
 const mebi = 2 ** 20;
 const owner = { accountId: "000000000000", region: "us-east-1" };
 
-/** A bucket of objects by their lengths; a listing has two to a page. */
+/** Returns a bucket with objects of these lengths; a listing has two objects on a page. */
 function objectsOf(lengths: Readonly<Record<string, number>>): ModelMemoryEstimatesOptions["objects"] {
   return {
     head: (_bucket: string, key: string) => {

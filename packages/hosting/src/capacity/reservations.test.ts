@@ -27,7 +27,7 @@ interface Asked {
   readonly hasShadow: boolean;
 }
 
-/** An endpoint of one variant, with a shadow of the same size or without. */
+/** Returns an endpoint with one variant, and with a shadow variant of the same size if `hasShadow`. */
 function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, hasShadow }: Asked) {
   const more = { arn: "", createdMs: 0, owner, request: {}, executionMode: "Serial" } as const;
   const model = { name: "m", containers: [{ ModelDataUrl: "s3://b/m" }] as const, ...more };

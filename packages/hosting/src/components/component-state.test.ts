@@ -1,4 +1,4 @@
-/** The moves of inference components as pure functions: every update, and what may happen in the middle of it. */
+/** The transitions of inference components as pure functions: every update, and events during it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

@@ -1,4 +1,4 @@
-/** The moves of endpoints as pure functions: of every update, and of what may happen in the middle of it. */
+/** The transitions of endpoints as pure functions: every update, and events during it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

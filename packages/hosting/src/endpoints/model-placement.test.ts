@@ -65,7 +65,7 @@ test("adding an instance moves only its share of the models, and all of them to 
     const moved = targets.filter((target) => {
       const before = place(candidates.slice(0, -1), target).serve;
       const after = place(candidates, target).serve;
-      // A model that moves at all moves to the new instance.
+      // A model that moves must move to the new instance.
       if (before !== after) assert.equal(after, candidates.at(-1));
       return before !== after;
     });
@@ -100,7 +100,8 @@ test("property: an instance over its busy threshold gets a request only if no fr
       );
       const having = candidates.filter(({ copy }) => copy !== "absent");
       const loaded = candidates.filter(({ copy }) => copy === "loaded");
-      // Never to one without the model while another has it, so no request waits for a further copy.
+      // A request never goes to an instance without the model while another one has it, so no request waits for a
+      // further copy.
       if (loaded.length > 0) assert.equal(serve.copy, "loaded");
       else if (having.length > 0) assert.equal(serve.copy, "coming");
       if (bring !== null) {
@@ -166,7 +167,7 @@ class Simulated {
     return this.#instances.filter(({ models }) => models.has(target)).length;
   }
 
-  /** Number of requests in flight before this one. */
+  /** Routes a request, and returns the numbers of requests in flight before it. */
   ask(target: string): {
     readonly before: { readonly all: readonly number[]; readonly chosen: number; readonly isBusyWith: boolean };
   } {

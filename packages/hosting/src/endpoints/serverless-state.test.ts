@@ -1,4 +1,4 @@
-/** An instance that is there only while it is wanted, as pure functions. */
+/** The states of a serverless variant's only instance, as pure functions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

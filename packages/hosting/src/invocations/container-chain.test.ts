@@ -8,7 +8,7 @@ import type { InvocationRequest } from "./invocation.ts";
 
 type Invoke = AgentContainer["invoke"];
 
-/** A container that answers so, or is not in service. */
+/** Returns a container that responds with `invoke`, or one that is not in service for null. */
 function hopTo(containerName: string, invoke: Invoke | null) {
   const container = {
     view: { models: null },
@@ -25,7 +25,7 @@ function hopTo(containerName: string, invoke: Invoke | null) {
   return newChainHop({ container, place, modelDataUrl: "" });
 }
 
-/** Answers with a body of no known length. */
+/** Returns an `invoke` that responds with a stream of unknown length. */
 const streaming =
   (body: Readable): Invoke =>
   () =>

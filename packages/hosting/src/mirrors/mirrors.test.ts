@@ -14,7 +14,7 @@ import { ShadowCalls } from "./shadow-calls.ts";
 
 type Put = ObjectStore["put"];
 
-/** Mirrors over a store that is a map, or as `put` says. */
+/** Mirrors over an object store in memory; tests may replace `put`. */
 class Bench implements AsyncDisposable {
   readonly clock = new SteppedClock();
   readonly objects = new Map<string, string>();
@@ -66,7 +66,7 @@ class Bench implements AsyncDisposable {
     });
   }
 
-  /** The data of each record by the file that it is in. */
+  /** Returns each file's name with the data of its records. */
   data(): readonly (readonly [string, ...string[]])[] {
     return [...this.objects].map(([key, lines]) => [key, ...lines.trim().split("\n").flatMap(dataOf)]);
   }
@@ -109,7 +109,7 @@ const replyOf = (body: Buffer | Readable): InvocationReply => ({
   failed: (error) => error,
 });
 
-/** Answers with the request's bytes and an exclamation mark. */
+/** Responds with the request's bytes and an exclamation mark. */
 const echo = async (request: InvocationRequest): Promise<InvocationReply> => {
   const body = await request.body();
   return replyOf(Buffer.concat([Buffer.isBuffer(body) ? body : await buffer(body), Buffer.from("!")]));
@@ -224,7 +224,7 @@ test("a captured record is in a file within a minute, so that a kill -9 loses at
   await using bench = new Bench({ fileCallsMax: 40 });
   const watch = bench.watch(null);
   const { put, clock } = bench;
-  // A store that takes twenty seconds for each file.
+  // The store takes 20 s for each file.
   bench.put = async (bucket, key, body, options) => {
     await new Promise<void>((resolve) => void clock.timer(20_000, resolve));
     return await put(bucket, key, body, options);
@@ -232,7 +232,7 @@ test("a captured record is in a file within a minute, so that a kill -9 loses at
   const endedMs: number[] = [];
   let oldestMs = 0;
   for (let second = 0; second < 600; second += 1) {
-    // Bursts that fill files, and quiet times in which a file has one record.
+    // Bursts fill files, and between them a file has one record.
     const calls = second % 60 < 20 ? 3 : second % 7 === 0 ? 1 : 0;
     for (let call = 0; call < calls; call += 1) {
       await watch.invoke(asked(Buffer.from(String(endedMs.length))), echo);

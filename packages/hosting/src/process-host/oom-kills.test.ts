@@ -38,7 +38,7 @@ for (const [about, counts, isOutOfMemory] of [
       isDetached: () => false,
       oomKillCount: () => left.shift() ?? null,
     });
-    // A look at it, as at each ping.
+    // The count is read at each ping.
     if (counts.length > 2) await container.workedNs();
     process.kill(child.pid, "SIGKILL");
     const end = await container.ended;

@@ -26,7 +26,7 @@ test("the usage of a process includes its descendants, and the CPU time of those
   const closed = once(child, "close");
   try {
     let said = "";
-    // The pipe stays open: a process that writes a line in two parts would end at the second otherwise.
+    // The pipe stays open, because otherwise a process that writes a line in two parts would die at the second one.
     for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
       said += String(chunk);
       if (said.includes("held") && said.includes("worked")) break;

@@ -1,4 +1,7 @@
-/** The reconciler over records of a kind that tests alone have: other writers, disk faults, superseded actions, and kills between any two steps. */
+/**
+ * The reconciler over records of a test kind: other writers, disk errors, superseded actions, and kills between any two
+ * steps.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -54,7 +57,7 @@ function toyTransition(record: ToyRecord, event: ToyEvent): ToyRecord {
   }
 }
 
-/** Chances of one run, one after the other, again and again. */
+/** The random numbers of one run, which repeat when they are used up. */
 class Dice {
   readonly #numbers: readonly number[];
   #thrown = 0;
@@ -72,7 +75,7 @@ const diskFull = () => Object.assign(new Error("no space left"), { code: "ENOSPC
 const isTerminal = (change: DocumentChange) =>
   change.do === "delete" || (change.do === "put" && /"at":"(Serving|Failed)"/.test(change.body));
 
-/** Reads and writes that take a while, fail now and then, and end with the platform. */
+/** Documents whose reads and writes take time, sometimes fail, and end with the platform. */
 class FaultyDocuments extends MemoryDocuments {
   readonly #memory: DocumentMemory;
   readonly #dice: Dice;
@@ -94,12 +97,12 @@ class FaultyDocuments extends MemoryDocuments {
     const [first] = changes;
     if (first?.kind === toyKind && this.#dice.next(8) === 0) this.#writeByAnother(first.key);
     const version = await super.write(changes);
-    // On disk, though its writer has an error: the writer of an action finds out.
+    // The write succeeded although its caller gets an error; the reconciler must find that out.
     if (changes.some(isTerminal) && this.#dice.next(6) === 0) throw new Error("lost");
     return version;
   }
 
-  /** Waits for some ticks, and may fail. */
+  /** Waits for some event loop ticks, and may fail. */
   async pause(): Promise<void> {
     for (let left = this.#dice.next(4); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
     if (this.isDead) throw new Error("killed");
@@ -113,7 +116,7 @@ class FaultyDocuments extends MemoryDocuments {
   }
 }
 
-/** Retries follow at once. */
+/** A clock whose timers fire at once, so that retries follow at once. */
 const hastyClock: Clock = {
   ...systemClock,
   timer(_delayMs, fire) {
@@ -242,7 +245,7 @@ const asks: fc.Arbitrary<Ask> = fc.oneof(
 const isDeleting = ({ state }: ToyRecord) => state.at === "Deleting";
 const stays = ({ state: { at } }: ToyRecord) => at === "Serving" || at === "Stopped" || at === "Failed";
 
-/** Turns of the event loop are the only time that passes. */
+/** Waits for the condition, tick by tick: no other time passes in these tests. */
 async function turnsUntil(isSo: () => boolean): Promise<void> {
   for (let count = 0; !isSo(); count++) {
     assert.ok(count < 5000, "the records come to no end");
@@ -305,7 +308,7 @@ test("property: after any events, failed writes and kills every record reaches a
         assert.ok(!callers.deleted.has(name), `${name} was deleted`);
         if (state.at === "Serving") assert.equal(state.observedCount, desiredCount, name);
       }
-      // A lease that was left would keep the next action of its record from running.
+      // A lease that was not released would keep the record's next action from running.
       for (const { name } of recordsIn(memory)) {
         while (recordsIn(memory).some((each) => each.name === name && stays(each))) {
           await callers.ask(platform, { do: "delete", of: Number(name.slice(4)) }).catch(() => {});

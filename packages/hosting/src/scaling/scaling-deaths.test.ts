@@ -1,4 +1,7 @@
-/** A platform that is killed after any write of a move of scaling: the next one comes to the same end, and nothing is left over. */
+/**
+ * A platform is killed after every write of scaling's transitions: the next run reaches the same result and leaves
+ * nothing behind.
+ */
 import assert from "node:assert/strict";
 import { alarmLimits, Alarms } from "../alarms/index.ts";
 import { sumAlarm } from "../alarms/sum-alarm-fixture.ts";
@@ -50,7 +53,7 @@ const busy = sumAlarm("busy", {
   evaluationPeriods: 2,
   datapointsToAlarm: 2,
 });
-/** Falls into the time in which a row waits for its end. */
+/** A scheduled action that is due while a test waits for the end of an activity. */
 const scheduled: ScheduledAction = {
   ...scaledVariantKey,
   name: "a",
@@ -82,7 +85,7 @@ class World implements AsyncDisposable {
   nowMs: number;
   /** Load of all instances together in every minute. */
   load: number;
-  /** Somebody else is changing the variant, until it is lived with for ten minutes. */
+  /** True while another caller changes the variant, for ten minutes. */
   isMoving: boolean;
 
   constructor({ capacity, nowMs, load, isMoving }: Outside) {
@@ -130,7 +133,7 @@ class World implements AsyncDisposable {
     return { capacity, nowMs, load, isMoving };
   }
 
-  /** Three quarters of an hour in which alarms and schedules are looked at. */
+  /** Lets 45 minutes pass, in which alarms and schedules are evaluated. */
   async live(): Promise<void> {
     for (let tick = 0; tick < 270; tick++) {
       this.nowMs += 10_000;
@@ -202,7 +205,7 @@ const plan =
     world.scaling.putScheduled({ ...scheduled, expression, startMs: firstMs });
 const at = (afterMs: number) => `at(${new Date(afterMs).toISOString().slice(0, 19)})`;
 
-/** After what was given has been lived with. */
+/** A time after the initial changes have taken effect. */
 const soonMs = startMs + 60 * minuteMs;
 
 const rows: readonly RecordedTransition<World, Found>[] = [

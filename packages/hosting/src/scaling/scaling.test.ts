@@ -1,4 +1,7 @@
-/** Scaling where something fails: the resource refuses, the disk is full, alarms cannot be made or taken away. */
+/**
+ * Scaling when something fails: the resource rejects a change, the disk is full, or alarms cannot be created or
+ * deleted.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { alarmLimits, Alarms } from "../alarms/index.ts";

@@ -4,7 +4,7 @@ import { ByteBudget } from "@galatea/base";
 import { JobMemory } from "./job-memory.ts";
 
 const never = new AbortController().signal;
-/** The limit of jobs is 100 of the 200 bytes for all requests. */
+/** Opens a budget of 200 bytes for all requests, of which jobs may use 100. */
 const open = () => {
   const budget = new ByteBudget(200);
   return { budget, memory: new JobMemory(budget) };

@@ -7,7 +7,7 @@ import { maskedCrc32c } from "./tfrecord-splitter.ts";
 
 const magic = Buffer.from([0x0a, 0x23, 0xd7, 0xce]);
 
-/** A record as MXNet writes it: cut wherever the magic number stands in it at a multiple of four. */
+/** Encodes a record as MXNet does: it is split wherever it contains the magic number at a multiple of four. */
 function recordIo(content: Buffer): Buffer {
   const parts: Buffer[] = [];
   let from = 0;
@@ -99,7 +99,7 @@ for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
 }
 
 test("a TFRecord with a wrong checksum is rejected", () => {
-  // The CRC-32C of these digits is e3069283; TensorFlow's mask makes this of it.
+  // The CRC-32C of these digits is e3069283, which TensorFlow's mask turns into this value.
   assert.equal(maskedCrc32c(Buffer.from("123456789")), 0xc78ab0e5);
   const damaged = tfRecord(Buffer.from("abc"));
   damaged[13] = 0;
@@ -124,7 +124,7 @@ test("property: records are packed in order into payloads that are as long as po
         assert(body.length <= 100);
         at += recordCount;
         const next = records[at];
-        // Originals have a line feed each and are as long as a payload together, at most.
+        // Each original record has a line feed, and together they must not exceed a payload either.
         assert(next === undefined || body.length + recordCount + next.length > 100);
       }
     }),

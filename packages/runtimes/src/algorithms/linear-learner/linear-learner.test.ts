@@ -89,7 +89,7 @@ test("equal rows get equal responses from CSV, JSON, JSON lines (dense and spars
   }
 });
 
-/** A record with a float32 tensor named `values`, by hand: the lengths are below 128. */
+/** Encodes a record with a float32 tensor named `values`. All lengths are below 128. */
 function recordOf(row: readonly number[]): Buffer {
   const field = (tag: number, content: Buffer) => Buffer.concat([Buffer.from([tag, content.length]), content]);
   const tensor = field(0x0a, Buffer.from(Float32Array.from(row).buffer));

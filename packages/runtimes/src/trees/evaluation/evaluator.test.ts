@@ -25,7 +25,7 @@ function plant(next: (below: number) => number, outputCount: number): Tree {
   const leaves = [0];
   let end = 1;
   for (let split = 0; split < splitCount; split += 1) {
-    // Often the last one, so that trees are deep.
+    // The last leaf is often split, so that trees are deep.
     const [node] = leaves.splice(next(2) === 0 ? leaves.length - 1 : next(leaves.length), 1) as [number];
     [tree.left[node], tree.right[node]] = [end, end + 1];
     leaves.push(end, end + 1);
