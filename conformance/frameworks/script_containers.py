@@ -116,18 +116,29 @@ def sklearn():
         return runtime.invoke_endpoint(EndpointName="scripts-sklearn", ContentType=content_type, Body=body)
 
     answer = refused(
-        "an exception of the script is a ModelError with its traceback", "ModelError", "one column", lambda: ask(b"[[1],[2]]")
+        "an exception of the script is a ModelError with its traceback",
+        "ModelError",
+        "one column",
+        lambda: ask(b"[[1],[2]]"),
     )
     said = answer.get("OriginalMessage", "")
-    proven("its status is that of the toolkit", answer.get("OriginalStatusCode") == 500, answer.get("OriginalStatusCode"))
+    proven(
+        "its status is that of the toolkit", answer.get("OriginalStatusCode") == 500, answer.get("OriginalStatusCode")
+    )
     proven("its body begins with the message", said.startswith("one column is not enough\nTraceback"), said)
     proven("its traceback is that of the script", "serving.py" in said and "galatea_worker" not in said, said)
-    refused("an unknown content type is a ModelError", "ModelError", "Content type x/y is not supported", lambda: ask(b"1", "x/y"))
+    refused(
+        "an unknown content type is a ModelError",
+        "ModelError",
+        "Content type x/y is not supported",
+        lambda: ask(b"1", "x/y"),
+    )
     group = {"logGroupName": "/aws/sagemaker/Endpoints/scripts-sklearn", "filterPattern": '"ValueError: one column"'}
     # The response and the log lines arrive independently.
     events = eventually(lambda: logs.filter_log_events(**group)["events"])
     proven(
-        "the traceback is in the log", [event["message"] for event in events] == ["ValueError: one column is not enough"]
+        "the traceback is in the log",
+        [event["message"] for event in events] == ["ValueError: one column is not enough"],
     )
     removed(predictor)
     uri = sdk.image_uris.retrieve("kmeans", "us-east-1")
@@ -155,7 +166,11 @@ def pytorch():
     answer = runtime.invoke_endpoint(EndpointName="scripts-pytorch", ContentType="application/x-npy", Body=rows)
     body = json.loads(answer["Body"].read())
     proven("PyTorchModel deploys and predicts", body == [[6.5], [6.5]], body)
-    proven("the response has the script's content type", answer["ContentType"] == "application/x-own", answer["ContentType"])
+    proven(
+        "the response has the script's content type",
+        answer["ContentType"] == "application/x-own",
+        answer["ContentType"],
+    )
     removed(predictor)
     scripted = PyTorchModel(
         model_data=upload("pytorch.tar.gz"),
@@ -208,7 +223,11 @@ def xgboost():
         local = os.path.join(DIRECTORY, "xgboost-%d.tar.gz" % scale)
         model.add_model(model_data_source=local, model_data_path="%d.tar.gz" % scale)
         found = predictor.predict(lines, target_model="%d.tar.gz" % scale)
-        proven("model %d of a multi-model endpoint predicts" % scale, found == [["%.1f" % scale], ["%.1f" % (2 * scale)]], found)
+        proven(
+            "model %d of a multi-model endpoint predicts" % scale,
+            found == [["%.1f" % scale], ["%.1f" % (2 * scale)]],
+            found,
+        )
     removed(predictor)
 
 

@@ -96,7 +96,9 @@ def main():
     closed = ask(sessions[0], "bye")
     proven("the model closes it", closed.get("ClosedSessionId") == sessions[0], str(closed))
     gone = r"Session %s not found for Request of endpoint %s\."
-    refused("a closed session is rejected", "ValidationError", gone % (sessions[0], ENDPOINT), lambda: ask(sessions[0], "x"))
+    refused(
+        "a closed session is rejected", "ValidationError", gone % (sessions[0], ENDPOINT), lambda: ask(sessions[0], "x")
+    )
     over = opened("hello", seconds=-1)
     refused("an expired session is rejected", "ValidationError", gone % (over, ENDPOINT), lambda: ask(over, "x"))
     refused("an unknown session is rejected", "ValidationError", gone % ("s1", ENDPOINT), lambda: ask("s1", "x"))

@@ -120,8 +120,16 @@ def scripted():
 
     answer = ask("text/x-words")
     found = json.loads(answer["Body"].read())
-    proven("handlers of an entry point that the SDK packed convert requests and responses", found == {"lengths": [[2.1, 2.2, 2.3]]}, found)
-    proven("the response has the handler's content type", answer["ContentType"] == "application/json", answer["ContentType"])
+    proven(
+        "handlers of an entry point that the SDK packed convert requests and responses",
+        found == {"lengths": [[2.1, 2.2, 2.3]]},
+        found,
+    )
+    proven(
+        "the response has the handler's content type",
+        answer["ContentType"] == "application/json",
+        answer["ContentType"],
+    )
     refused("an exception of a handler is a ModelError", "ModelError", "no words", lambda: ask("text/plain"))
     removed(predictor)
 
