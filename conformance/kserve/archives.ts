@@ -16,7 +16,10 @@ const named = (name: string, model: ModelSource): ModelSource => ({
   config: `name: "${name}"\n${model.config ?? ""}`,
 });
 
-/** What lies unpacked in /opt/ml/models/<hash>/model before the multi-model cases: model directories by their path in it. */
+/**
+ * The archives that are unpacked in /opt/ml/models/<hash>/model before the multi-model cases: model directories by
+ * their path in the archive.
+ */
 export const archives: Readonly<Record<string, Readonly<Record<string, ModelSource>>>> = {
   kservesuite1: { add_sub: models.add_sub },
   /** config.pbtxt in the archive's root. */
@@ -24,12 +27,12 @@ export const archives: Readonly<Record<string, Readonly<Record<string, ModelSour
   kservesuite3: { add_sub: models.add_sub, chain: models.chain },
   kservesuite4: { raises: controlModels.raises_in_initialize },
   kservesuite5: { out_of_memory: outOfMemory },
-  /** Configured under another name than the directory's. */
+  /** The name in config.pbtxt differs from the directory's. */
   kservesuite6: { add_sub: named("another", models.add_sub) },
   kservesuite7: { ".": named("another", models.add_sub) },
   kservesuite8: { add_sub: models.add_sub, chain: named("pipeline", models.chain) },
-  /** A step is not mapped, so its name must be its directory's. */
-  /** A model that gives any number of answers. */
+  /** The name of an ensemble's step must be its directory's, because it is not mapped. */
+  /** A model that sends any number of responses. */
   kservesuite10: { streams: models.streams },
   kservesuite9: { add_sub: named("another", models.add_sub), chain: models.chain },
 };

@@ -13,7 +13,7 @@ const inLife = (text: string): ModelSource => ({
 const callInLife =
   '        request = pb_utils.InferenceRequest(model_name="upper", requested_output_names=["UPPER"], inputs=[])\n        raise RuntimeError("called: %s" % request.exec().has_error())\n';
 
-/** Models that call others, and those that they call. */
+/** Models that call other models, and the called models. */
 export const blsModels = {
   add_sub: models.add_sub,
   upper: models.upper,

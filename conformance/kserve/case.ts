@@ -1,16 +1,16 @@
 import type { FixtureName } from "./fixtures.ts";
 
-/** One request of a case. */
+/** A request of a case. */
 export interface Request {
-  /** `GRPC`: a call of the method at `path`; `headers` are its metadata, `body` its messages as gRPC frames them. */
+  /** `GRPC`: a call of the method at `path`. `headers` are its metadata, and `body` its messages in gRPC's framing. */
   readonly method: "GET" | "POST" | "DELETE" | "PUT" | "HEAD" | "GRPC";
   readonly path: string;
   readonly port?: "http" | "metrics" | "sagemaker";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Sent this many times at once; the answer compared is the sorted set of different answers. */
+  /** Number of concurrent copies of the request. The compared response is the sorted set of different responses. */
   readonly copies?: number;
-  /** Sent this long after the copies before it in the same case were sent, without waiting for their answers. */
+  /** Delay in milliseconds after the previous step, whose responses are not awaited. */
   readonly afterMs?: number;
 }
 
@@ -37,21 +37,24 @@ export type Comparison =
   | "model-metrics"
   | "status";
 
-/** Of a call over gRPC the body is JSON: its reply, a list of replies for a stream, or its status text under `error`. */
+/**
+ * A response. The body of a gRPC call is JSON: its reply, a list of replies for a stream, or its status text under
+ * `error`.
+ */
 export interface Answer {
-  /** Of a call over gRPC: 200 for OK, else 600 and the code. */
+  /** The HTTP status. For a gRPC call: 200 for OK, otherwise 600 plus the code. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** What we answer where we mean to differ; `row` names the line of supported.md that says why. */
+/** Our response where we differ on purpose; `row` names the line of supported.md with the reason. */
 export interface Difference {
   readonly row: string;
   readonly status: number;
-  /** Each must occur in the body. */
+  /** Texts that the body must contain. */
   readonly includes: readonly string[];
-  /** The oracle must not be asked: it would crash or hang. */
+  /** True if the request must not be sent to the oracle, which would crash or hang. */
   readonly notAsked?: boolean;
 }
 

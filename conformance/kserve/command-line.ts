@@ -7,7 +7,7 @@ import { models } from "./models.ts";
 import { writeRepository } from "./repository.ts";
 import type { Target } from "./started-fixture.ts";
 
-/** A start that ends by itself: which flags, and what of the end is compared. */
+/** A start that ends by itself: its flags, and the compared properties of the end. */
 export interface CommandLineCase {
   readonly name: string;
   readonly flags: readonly string[];
@@ -17,9 +17,9 @@ export interface CommandLineCase {
    */
   readonly repository: "none" | "good" | "broken" | "missing" | "doubled" | "model";
   readonly exitCode: number;
-  /** Of ours, where a row of supported.md says so. */
+  /** Our exit code if a row of supported.md documents the difference. */
   readonly oursExitCode?: number;
-  /** Occurs in one of the output streams of both. */
+  /** A text that occurs in an output stream of both servers. */
   readonly says: string;
 }
 
@@ -129,7 +129,7 @@ export interface CommandLineResult {
   readonly output: string;
 }
 
-/** What the start must end with. */
+/** Returns the expected exit code of a start. */
 export const expectedExitCode = (target: Target, item: CommandLineCase) =>
   target.kind === "galatea" ? (item.oursExitCode ?? item.exitCode) : item.exitCode;
 

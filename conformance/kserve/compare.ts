@@ -2,7 +2,7 @@ import type { Answer, Comparison, Difference } from "./case.ts";
 import { gunzipSync, inflateSync } from "node:zlib";
 import { jsonTokens, unordered, unorderedOutputs } from "./json-tokens.ts";
 
-/** The headers that clients read. */
+/** The compared headers, which clients read. */
 export const comparedHeaders = [
   "content-type",
   "inference-header-content-length",
@@ -10,7 +10,7 @@ export const comparedHeaders = [
   "accept-encoding",
 ] as const;
 
-/** What is wrong with `ours`, held against the recorded answer; null when nothing is. */
+/** Returns the first difference of `ours` from the recorded responses; null if there is none. */
 export function compareAnswers(expected: readonly Answer[], ours: readonly Answer[], how: Comparison): string | null {
   if (expected.length !== ours.length) {
     return `${expected.length} different answers expected, got ${ours.length}: ${ours.map(printed).join("; ")}`;
@@ -47,12 +47,12 @@ const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) =>
   map: (expected, ours) => unordered(text(expected.body)) === unordered(text(ours.body).replace(newerField, "")),
   ensemble: (expected, ours) => unorderedOutputs(text(expected.body)) === unorderedOutputs(text(ours.body)),
   error: (expected, ours) => {
-    // Where copies are sent, some of the different answers are no errors.
+    // With several copies, some of the different responses are not errors.
     if (expected.status < 400) return tokens(expected.body) === tokens(ours.body);
     if (ours.body.length === 0 || expected.body.length === 0) return ours.body.length === expected.body.length;
     const theirs = JSON.parse(text(ours.body)) as Record<string, unknown>;
     const wanted = JSON.parse(text(expected.body)) as Record<string, unknown>;
-    // What closes Triton's text may stand behind our detail.
+    // The end of Triton's text may follow our detail.
     return (
       Object.keys(theirs).join() === Object.keys(wanted).join() &&
       typeof theirs["error"] === "string" &&
@@ -73,7 +73,7 @@ const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) =>
   "model-metrics": (expected, ours) => modelLines(expected.body) === modelLines(ours.body),
 };
 
-/** Compressors differ; what they compressed must not. */
+/** Decompresses a body: only the decompressed bytes must be equal. */
 function decoded(answer: Answer): Answer {
   const encoding = answer.headers["content-encoding"];
   if (encoding === "gzip") return { ...answer, body: gunzipSync(answer.body) };
@@ -81,20 +81,20 @@ function decoded(answer: Answer): Answer {
   return answer;
 }
 
-/** Newer releases print it in every ensemble's configuration. */
+/** Newer releases print this field in every ensemble's configuration. */
 const newerField = ',"max_inflight_requests":0';
 
 const text = (body: Uint8Array) => Buffer.from(body).toString("utf8");
 const tokens = (body: Uint8Array) => jsonTokens(text(body)).join(" ");
 
-/** The JSON header and what follows it. */
+/** Splits a body into the JSON header and the bytes after it. */
 function cut(answer: Answer): [Uint8Array, Uint8Array] {
   const mime = /json-header-size=(\d+)/.exec(answer.headers["content-type"] ?? "")?.[1];
   const length = Number(answer.headers["inference-header-content-length"] ?? mime ?? answer.body.length);
   return [answer.body.subarray(0, length), answer.body.subarray(length)];
 }
 
-/** Times and memory differ from run to run; counts do not. */
+/** Masks times and memory, which differ between runs; counts are compared. */
 function masked(body: Uint8Array): Uint8Array {
   return Buffer.from(
     text(body).replace(/"(ns|last_inference)":"?\d+"?/g, (_all, key: string) => `"${key}":"*"`),
@@ -102,7 +102,7 @@ function masked(body: Uint8Array): Uint8Array {
   );
 }
 
-/** `name type labels` of each family; GPU rows exist only where a GPU does, and are not asked of the other. */
+/** Returns `name type labels` of each family. GPU families exist only with a GPU, and are not compared. */
 function families(body: Uint8Array): string[] {
   const types = new Map<string, string>();
   const rows = new Set<string>();
@@ -117,7 +117,10 @@ function families(body: Uint8Array): string[] {
   return [...rows].sort();
 }
 
-/** Of families that are neither server's own, each with its head before its lines, which Triton prints in no order. */
+/**
+ * Returns the families of models with their lines sorted, which Triton prints in any order. The servers' own families
+ * are omitted.
+ */
 function modelLines(body: Uint8Array): string {
   return text(body)
     .split(/^(?=# HELP )/m)
@@ -128,7 +131,7 @@ function modelLines(body: Uint8Array): string {
     .join("\n");
 }
 
-/** What is wrong with an answer where we mean to differ. */
+/** Checks a response that differs on purpose. Returns the error, or null. */
 export function checkDifference(difference: Difference, answers: readonly Answer[]): string | null {
   for (const answer of answers) {
     if (answer.status !== difference.status)

@@ -2,7 +2,7 @@ import { brokenConfigs } from "./broken-configs.ts";
 import { ensemble, pair, python, pythonConfig, type ModelSource } from "./model-source.ts";
 import { models } from "./models.ts";
 
-/** Directories that cannot be loaded, and what else the model control cases need. */
+/** Invalid model directories, and others that the model control cases need. */
 export const controlModels = {
   add_sub: models.add_sub,
   auto: models.auto,

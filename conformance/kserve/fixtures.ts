@@ -9,50 +9,50 @@ import { mixedModels, streamedModels } from "./streamed-models.ts";
 import { reloadModels } from "./reload-models.ts";
 import { warmModels } from "./warm-models.ts";
 
-/** One started server that cases run against, the same for both. */
+/** The models, flags and variables of a server that cases run against. */
 export interface Fixture {
   readonly models: Readonly<Record<string, ModelSource>>;
   readonly flags: readonly string[];
-  /** What Triton is told besides. */
+  /** Additional flags for Triton. */
   readonly oracleFlags?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** One model that fails must not hide every other case. */
+/** A failed model must not prevent all other cases. */
 const keepGoing = "--exit-on-error=false";
 
 export const fixtures = {
-  /** All models at start, model control off, a default model for the container contract. */
+  /** All models are loaded at the start, without model control, and with a default model for the container API. */
   main: { models, flags: ["--id=conformance", keepGoing], env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" } },
-  /** Nothing but add_sub at start; models come and go. */
+  /** Only add_sub is loaded at the start; cases load and unload models. */
   control: {
     models: controlModels,
     flags: ["--model-control-mode=explicit", "--load-model=add_sub", keepGoing],
     env: {},
   },
-  /** Headers become parameters of requests. */
+  /** Headers are forwarded as parameters of requests. */
   forwarding: {
     models: { report: models.report },
     flags: ["--http-header-forward-pattern=(x-.*|Y-.*)", "--grpc-header-forward-pattern=(x-.*|Y-.*|triton_other)"],
     env: {},
   },
-  /** Nothing at start, and one model that cannot be read. */
+  /** No model is loaded at the start, and one cannot be read. */
   fresh: {
     models: { add_sub: models.add_sub, broken_unknown_field: controlModels.broken_unknown_field },
     flags: ["--model-control-mode=explicit", keepGoing],
     env: {},
   },
-  /** Models with ensembles above them, all still to be loaded. */
+  /** Models and ensembles of them; cases load them. */
   reload: { models: reloadModels, flags: ["--model-control-mode=explicit"], env: {} },
-  /** Programs that say something while they are loaded. */
+  /** Programs whose load prints or reports something. */
   programs: { models: programModels, flags: ["--model-control-mode=explicit"], env: {} },
-  /** Programs that do what those of real repositories do, all at start. */
+  /** Programs with typical code of real repositories, all loaded at the start. */
   habits: { models: habitModels, flags: [keepGoing], env: {} },
-  /** Models that make metrics of their own, all at start. */
+  /** Models with custom metrics, all loaded at the start. */
   metrics: { models: metricModels, flags: [keepGoing], env: {} },
-  /** Models with `model_warmup`, all still to be loaded. */
+  /** Models with `model_warmup`; cases load them. */
   warm: { models: warmModels, flags: ["--model-control-mode=explicit"], env: {} },
-  /** Ensembles with decoupled steps, and some that cannot be loaded. */
+  /** Ensembles with decoupled steps, including invalid ones. */
   streamed: {
     models: { ...streamedModels, ...mixedModels },
     flags: [
@@ -62,7 +62,7 @@ export const fixtures = {
     ],
     env: {},
   },
-  /** Models that call others, and load them. */
+  /** Models that call and load other models. */
   bls: {
     models: blsModels,
     flags: [
@@ -75,25 +75,25 @@ export const fixtures = {
     ],
     env: {},
   },
-  /** A model that cannot be loaded does not end the server, but keeps it from being ready. */
+  /** An invalid model does not end the server, but keeps it from being ready. */
   partly: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },
     flags: [keepGoing],
     env: {},
   },
-  /** The same without strict readiness. */
+  /** The same models without strict readiness. */
   lenient: {
     models: { add_sub: models.add_sub, raises_in_initialize: controlModels.raises_in_initialize },
     flags: [keepGoing, "--strict-readiness=false"],
     env: { SAGEMAKER_TRITON_PING_MODE: "live" },
   },
-  /** A decoupled model behind the container contract. */
+  /** A decoupled model behind the container API. */
   decoupled: {
     models: { streams: models.streams },
     flags: [],
     env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "streams" },
   },
-  /** The same, called by the generate extension; Triton 2.51 does not know the variable and infers. */
+  /** The same model with the generate extension; Triton 2.51 does not know the variable and uses infer. */
   generate: {
     models: { streams: models.streams },
     flags: [],
@@ -104,11 +104,11 @@ export const fixtures = {
     flags: [],
     env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "streams", SAGEMAKER_TRITON_INFERENCE_TYPE: "generate_stream" },
   },
-  /** Multi-model hosting: archives unpacked below /opt/ml/models are loaded on request. */
+  /** Multi-model hosting: archives below /opt/ml/models are loaded on request. */
   multi: {
     models: {},
     flags: ["--model-control-mode=explicit"],
-    // As its own entry point for the platform does; our namespaces need no flag.
+    // Triton's entry point for SageMaker sets this flag; our namespaces need none.
     oracleFlags: ["--model-namespacing=true"],
     env: { SAGEMAKER_MULTI_MODEL: "true", SAGEMAKER_TRITON_PING_MODE: "live" },
   },

@@ -18,7 +18,7 @@ import { frameMessage, type GrpcReply } from "../../packages/server/src/protocol
 
 const services: readonly DescService[] = [GRPCInferenceService, Health];
 
-/** Statuses other than OK are told apart from those of HTTP. */
+/** Added to gRPC codes to distinguish them from HTTP statuses. */
 const statusBase = 600;
 
 function methodAt(path: string): DescMethod | undefined {
@@ -26,7 +26,7 @@ function methodAt(path: string): DescMethod | undefined {
   return services.find(({ typeName }) => typeName === service)?.methods.find((method) => method.name === name);
 }
 
-/** What a call gave, in the form that answers are recorded and compared in. */
+/** Returns the result of a call in the recorded and compared form. */
 export function answerOf(path: string, reply: GrpcReply): Answer {
   const method = methodAt(path);
   const json = (value: unknown) => Buffer.from(JSON.stringify(value), "utf8");
@@ -43,7 +43,7 @@ export function answerOf(path: string, reply: GrpcReply): Answer {
 type InferInit = MessageInitShape<typeof ModelInferRequestSchema>;
 type MethodName = keyof typeof GRPCInferenceService.method;
 
-/** A call of one of the inference service's methods. */
+/** Returns a request that calls a method of the inference service. */
 export function rpc<const Name extends MethodName>(
   name: Name,
   messages: MessageInitShape<(typeof GRPCInferenceService.method)[Name]["input"]> | readonly Uint8Array[],
@@ -71,7 +71,7 @@ export const inferMessage = (init: InferInit): Uint8Array =>
 export const modelInfer = (init: InferInit, compare: Comparison = "json", more: Partial<Request> = {}): Step =>
   rpc("modelInfer", init, compare, more);
 
-/** Several requests on one stream; the client half-closes behind the last. */
+/** Returns a step with several requests on one stream; the client half-closes after the last one. */
 export const modelStream = (
   requests: readonly InferInit[],
   compare: Comparison = "json",
@@ -80,7 +80,7 @@ export const modelStream = (
 
 export type TensorInit = ModelInferRequest["inputs"][number];
 
-/** A tensor whose elements are in raw_input_contents. */
+/** Returns a tensor whose elements are in raw_input_contents. */
 export const rawInput = (name: string, datatype: string, shape: readonly number[]) => ({
   name,
   datatype,

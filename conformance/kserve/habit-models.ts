@@ -1,12 +1,12 @@
 import { type ModelSource, pythonConfig } from "./model-source.ts";
 
-/** One habit: what its model does, and what it says of it when it is asked. */
+/** Typical code of a model, and the expression that it returns. */
 interface Habit {
-  /** At the top of model.py. */
+  /** Code at the top of model.py. */
   readonly before?: string;
-  /** The body of `initialize(self, args)`; none without it. */
+  /** The body of `initialize(self, args)`; absent for a model without it. */
   readonly initialize?: string;
-  /** The body of `report(self, request)`; what it returns is answered as its repr. */
+  /** The body of `report(self, request)`. The response is the repr of its result. */
   readonly report: string;
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -34,7 +34,7 @@ ${initialize === undefined ? "" : `    def initialize(self, args):\n        ${in
   return { config, program: null, files: { "1/model.py": program, ...files } };
 }
 
-/** What programs of real repositories do beside their tensors, by the name of the model. */
+/** Typical code of real repositories besides tensors, by the name of the model. */
 const habits: Readonly<Record<string, Habit>> = {
   logs: {
     before: 'import logging\n\nlogging.basicConfig(level=logging.INFO)\nlog = logging.getLogger("habit")',
@@ -113,7 +113,7 @@ return answer, process.exitcode`,
     },
   },
   sibling_late: { report: "import late\nreturn late.__name__, late.NAME", files: { "1/late.py": 'NAME = "late"\n' } },
-  /** Another model has a file of the same name. */
+  /** Another model has a file with this name. */
   sibling_of_the_same_name: {
     before: "import helper",
     report: "return helper.NAME",
@@ -242,7 +242,7 @@ return (
   raises_too_deep: { before: "def deeper():\n    return deeper()", report: "return deeper()" },
 };
 
-/** Answers with the array that CODE makes. */
+/** Returns the array that CODE creates. */
 const arrays: ModelSource = {
   config: pythonConfig({ inputs: [["CODE", "STRING", [1]]], outputs: [["OUT", "FP32", [-1]]] }),
   program: null,
@@ -259,7 +259,7 @@ class TritonPythonModel:
   },
 };
 
-/** What models return in the place of a list of responses. */
+/** Returns a model whose `execute` returns something other than a list of responses. */
 const returns = (text: string): ModelSource => ({
   config: pythonConfig({ inputs: [["IN", "FP32", [-1]]], outputs: [["OUT", "FP32", [-1]]] }),
   program: null,

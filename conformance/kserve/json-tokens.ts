@@ -1,6 +1,6 @@
 /**
- * JSON cut into tokens, so that the order of keys and the text of numbers can be compared while white space and the
- * spelling of strings are free. Takes NaN and Infinity, which Triton prints.
+ * Splits JSON into tokens, so that the order of keys and the text of numbers can be compared without white space and
+ * the spelling of strings. Accepts NaN and Infinity, which Triton prints.
  */
 export function jsonTokens(text: string): string[] {
   const tokens: string[] = [];
@@ -24,7 +24,7 @@ function normalString(token: string): string {
   }
 }
 
-/** As `unordered`, with the members of `outputs` sorted by their text; of members with the same name the last counts. */
+/** Returns `unordered` JSON with `outputs` sorted by their text; of members with the same name the last counts. */
 export function unorderedOutputs(text: string): string {
   const value = JSON.parse(unordered(text)) as PrintedResponse | readonly { infer_response: PrintedResponse }[];
   if (!Array.isArray(value)) return JSON.stringify(sortedOutputs(value as PrintedResponse));
@@ -35,7 +35,7 @@ export function unorderedOutputs(text: string): string {
 
 interface PrintedResponse {
   outputs?: unknown[];
-  /** Of a response over gRPC, in the order of its outputs. */
+  /** Present in a gRPC response, in the order of its outputs. */
   raw_output_contents?: unknown[];
 }
 
@@ -43,7 +43,7 @@ function sortedOutputs({ outputs, raw_output_contents: raw, ...rest }: PrintedRe
   return { ...rest, outputs: outputs?.map((output, at) => JSON.stringify([output, raw?.[at]])).sort() };
 }
 
-/** The value with its keys sorted at every depth; numbers keep their text. */
+/** Returns JSON with sorted keys at every depth; numbers keep their text. */
 export function unordered(text: string): string {
   const value: unknown = JSON.parse(text, function (_key, parsed: unknown, context?: { source?: string }) {
     return typeof parsed === "number" ? { "#": context?.source ?? String(parsed) } : parsed;

@@ -1,4 +1,4 @@
-/** Our server against the recorded answers of Triton, one test per case, check and start. */
+/** Compares our server with the recorded responses of Triton, one test for each case, check and start. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";

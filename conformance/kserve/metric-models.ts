@@ -5,7 +5,7 @@ const counts = (instanceCount: number): ModelSource => {
   return { ...model, config: model.config!.replace("count: 1", `count: ${instanceCount}`) };
 };
 
-/** Models that make metrics of their own. */
+/** Models with custom metrics. */
 export const metricModels: Readonly<Record<string, ModelSource>> = {
   counts: counts(1),
   counts_too: counts(1),

@@ -1,11 +1,11 @@
-/** One model directory of the suite: its config.pbtxt, the program of each version, and further files. */
+/** A model directory of the suite: its config.pbtxt, the program of each version, and further files. */
 export interface ModelSource {
-  /** null: a directory without config.pbtxt. */
+  /** The text of config.pbtxt; null for a directory without it. */
   readonly config: string | null;
-  /** File of `models/` that becomes each version's model.py; null for ensembles, whose version directory is empty. */
+  /** The file of `models/` that is each version's model.py; null for ensembles, whose version directories are empty. */
   readonly program: string | null;
   readonly versions?: readonly number[];
-  /** Path inside the model directory to text. */
+  /** Further files: text by path inside the model directory. */
   readonly files?: Readonly<Record<string, string>>;
 }
 

@@ -51,7 +51,7 @@ const spoilsTensors: PythonOptions = {
   ],
 };
 
-/** Two steps over the same tensors, and two over what the first made of them. */
+/** Returns two steps that read the same tensors, and two that read the outputs of the first ones. */
 const spoilSteps = (more: Readonly<Record<string, string>>): readonly Step[] => [
   {
     model: "spoils",
@@ -78,11 +78,11 @@ const streams = (more = ""): PythonOptions => ({
 });
 const saws = [1, 2, 3, 4, 5].map((step): Tensor => [`SAW${step}`, "STRING", [1]]);
 
-/** Every model that a fixture may hold, by directory name. */
+/** All models of fixtures, by directory name. */
 export const models = {
   spoils: python("spoils.py", spoilsTensors),
   spoilt_fan: ensemble({ inputs: spoilInputs, outputs: saws }, spoilSteps({})),
-  /** What lies between the steps, and is written over by them, are outputs too. */
+  /** The tensors between the steps, which the steps overwrite, are outputs too. */
   spoilt_open: ensemble(
     {
       inputs: spoilInputs,

@@ -17,7 +17,7 @@ const program = (text: string, config = configured, files: Readonly<Record<strin
   files: { "1/model.py": imports + text, ...files },
 });
 
-/** Its `auto_complete_config` is `body`. */
+/** Returns a model whose `auto_complete_config` is `body`. */
 const completes = (body: string, config = 'backend: "python"\n'): ModelSource =>
   program(
     `class TritonPythonModel:\n    @staticmethod\n    def auto_complete_config(config):\n${indented(body)}\n${execute}`,
@@ -30,7 +30,7 @@ const input = (text: string, config?: string) => completes(`config.add_input(${t
 const output = (text: string) => completes(`config.add_output(${text})\nreturn config`);
 const policy = (text: string) => completes(`${both}config.set_model_transaction_policy(${text})\nreturn config`);
 
-/** Its `initialize` is `body`. */
+/** Returns a model whose `initialize` is `body`. */
 const initializes = (body: string, files: Readonly<Record<string, string>> = {}, before = ""): ModelSource =>
   program(
     `${before}class TritonPythonModel:\n    def initialize(self, args):\n${indented(body)}\n${execute}`,
@@ -41,7 +41,10 @@ const initializes = (body: string, files: Readonly<Record<string, string>> = {},
 const over = (step: string, dims: readonly number[] = [1], batch = 0): ModelSource =>
   ensemble({ ...pair(dims), batch }, [{ model: step, inputs: { IN: "IN" }, outputs: { OUT: "OUT" } }]);
 
-/** Programs whose load says something, by directory name; those that begin with `step_` are steps of others. */
+/**
+ * Programs whose load prints or reports something, by directory name; those with the prefix `step_` are steps of
+ * ensembles.
+ */
 export const programModels = {
   completes_nothing: completes("pass"),
   completes_dict: completes("return config.as_dict()"),

@@ -5,14 +5,14 @@ import { oraclePackage, oracleVersion } from "../environments/index.ts";
 import type { Answer, Answers, Case } from "./case.ts";
 import { fixtures } from "./fixtures.ts";
 
-/** One group's recorded answers. */
+/** The recorded responses of a group. */
 interface RecordingFile {
   readonly oracle: { readonly version: string; readonly package: string };
   readonly cases: Readonly<Record<string, RecordedCase>>;
 }
 
 interface RecordedCase {
-  /** Of everything that the answers depend on in this suite; another digest makes the recording stale. */
+  /** Digest of everything in this suite that the responses depend on. A recording with another digest is stale. */
   readonly digest: string;
   readonly steps: readonly (readonly RecordedAnswer[] | null)[];
 }
@@ -29,7 +29,7 @@ const pathOf = (group: string) => fileURLToPath(new URL(`${group}.json`, directo
 
 export class StaleRecording extends Error {}
 
-/** Changes with the case's requests and with its fixture; how answers are compared is not part of it. */
+/** Returns a digest of the case's requests and its fixture, without the way of comparison. */
 export function caseDigest(item: Case): string {
   const requests = item.steps.map((step) => ({
     ...step.request,
@@ -54,7 +54,10 @@ export async function readRecording(group: string): Promise<(item: Case) => Answ
   };
 }
 
-/** Keeps what was recorded before for cases of the group that were not run now; drops cases that are no more. */
+/**
+ * Writes the recording of a group. Keeps earlier responses of cases that were not run now, and drops those of deleted
+ * cases.
+ */
 export async function writeRecording(
   group: string,
   cases: readonly Case[],
@@ -82,7 +85,7 @@ export async function writeRecording(
   await writeFile(pathOf(group), `${JSON.stringify(file, null, 1)}\n`);
 }
 
-/** Large bodies of one repeated pattern are not worth their bytes in the repository; they stay below this. */
+/** Shortens large bodies of one repeated pattern, so that the repository stays small. */
 function kept(answer: Answer): RecordedAnswer {
   const body = Buffer.from(answer.body);
   const text = body.toString("utf8");

@@ -4,7 +4,7 @@ import { models } from "./models.ts";
 const versioned: PythonOptions = { inputs: [["IN", "INT32", [1]]], outputs: [["OUT", "STRING", [1]]] };
 const over = (model: string) => ensemble(versioned, [{ model, inputs: { IN: "IN" }, outputs: { OUT: "OUT" } }]);
 
-/** Models that change, with ensembles above them. */
+/** Models that change, and ensembles of them. */
 export const reloadModels = {
   versions_latest: models.versions_latest,
   over_latest: over("versions_latest"),

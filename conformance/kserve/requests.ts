@@ -1,6 +1,6 @@
 import type { Comparison, Difference, Request, Step } from "./case.ts";
 
-/** The small vocabulary that cases are written in. */
+/** Functions that create the steps of cases. */
 export const get = (path: string, compare: Comparison = "json", more: Partial<Request> = {}): Step => ({
   request: { method: "GET", path, ...more },
   compare,
@@ -18,10 +18,10 @@ function asBody(body: unknown): string | Uint8Array {
 export const infer = (model: string, body: unknown, compare: Comparison = "json", more: Partial<Request> = {}): Step =>
   post(`/v2/models/${model}/infer`, body, compare, more);
 
-/** The same step, answered by us in our own way. */
+/** Returns a step in which our response differs on purpose. */
 export const differs = (step: Step, difference: Difference): Step => ({ ...step, difference });
 
-/** JSON header, then the buffers. */
+/** Returns a request with a JSON header followed by the buffers. */
 export function binary(
   model: string,
   header: unknown,
@@ -35,7 +35,7 @@ export function binary(
   });
 }
 
-/** The answer of the newer releases that the reference was read from, where 2.51 answers otherwise. */
+/** Returns a step with the response of newer Triton releases, where 2.51 responds differently. */
 export const newer = (step: Step, status: number, ...includes: string[]): Step =>
   differs(step, { row: "newer-release", status, includes });
 
@@ -55,7 +55,7 @@ export const binaryInput = (name: string, datatype: string, shape: readonly numb
 
 export const floats = (...values: number[]) => Buffer.from(new Float32Array(values).buffer);
 export const ints = (...values: number[]) => Buffer.from(new Int32Array(values).buffer);
-/** BYTES elements: a uint32 length before each. */
+/** Encodes BYTES elements, each after its uint32 length. */
 export const strings = (...values: string[]) =>
   Buffer.concat(
     values.flatMap((value) => {

@@ -1,7 +1,7 @@
 /**
- * The suite from the command line: node conformance/kserve/run.ts --help
- * `oracle` asks the real tritonserver and fails where a recording is stale (--record writes them anew instead); `galatea`
- * holds our server against the recordings; `both` does one after the other. Exit code 1 when anything differs.
+ * Runs the suite from the command line: node conformance/kserve/run.ts --help. `oracle` runs the real tritonserver and
+ * fails if a recording is stale (--record writes them again instead); `galatea` compares our server with the
+ * recordings; `both` does one after the other. The exit code is 1 if anything differs.
  */
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { UsageError } from "../../packages/galatea/src/options/flag.ts";
@@ -19,16 +19,19 @@ import {
   writeClientRecording,
 } from "./tritonclient/checks.ts";
 
-// Ends by a signal go through `exit`, where started servers are ended too.
+// A signal ends the process with `exit`, whose handler also ends the started servers.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
 const cache = cacheDirectory(process.env);
 const options = commandLine();
 
-/** Triton dies of some cases, or falls silent, once in many runs: that says nothing of its recorded answer. Of more, the suite is wrong. */
+/**
+ * Maximum number of cases without a response. Triton rarely crashes or hangs in some cases, which does not invalidate
+ * their recordings; more failures mean that the suite is wrong.
+ */
 const unansweredMax = 5;
 
-/** Each gives the number of things that are wrong. */
+/** The parts of the suite. Each resolves with the number of differences. */
 const parts: Readonly<Record<PartName, (target: Target) => Promise<number>>> = {
   cases: (target) => (recording(target) ? recordCases(target) : checkCases(target)),
   tritonclient: checkClient,

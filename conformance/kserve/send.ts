@@ -5,18 +5,18 @@ import { comparedHeaders } from "./compare.ts";
 import { callGrpc, NoResponse } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { answerOf } from "./grpc-messages.ts";
 
-/** What bodies that may hold texts of the server begin with: JSON, and events of JSON. */
+/** The beginnings of bodies that may contain texts of the server: JSON, and events of JSON. */
 const textBeginnings = ["{", "[", "data: "];
 const answerTimeoutMs = 60_000;
 
-/** Texts that differ between two runs of the same case, replaced in both before anything is compared. */
+/** Texts that differ between two runs of a case and are replaced in both before the comparison. */
 export interface Masks {
   readonly repository: string;
-  /** Where `/opt/ml` really lies, when elsewhere. */
+  /** The real directory for `/opt/ml`; null if it is not replaced. */
   readonly mlRoot: string | null;
 }
 
-/** The namespace before a model's name, Python's own import machinery in a stack, and where an object lies in memory. */
+/** The namespace before a model's name, lines of Python's import machinery in a traceback, and addresses of objects. */
 const noise = [
   [/\b0x[0-9a-f]{8,16}\b/g, "<address>"],
   [/'\/opt\/ml\/models\/[^':]*::/g, "'"],
@@ -24,7 +24,10 @@ const noise = [
   [/ {2}(?:<frozen importlib[^\\]*|[^\\ ]*\/importlib\/__init__\.py\(\d+\): import_module)\\n/g, ""],
 ] as const;
 
-/** Sends a case's steps in order; steps with `afterMs` overlap with the ones before. Null for a step that is not asked. */
+/**
+ * Sends a case's steps in order. Steps with `afterMs` overlap with earlier ones. The result is null for a step that is
+ * not sent.
+ */
 export async function sendSteps(
   server: RunningServer,
   steps: readonly Step[],
@@ -40,7 +43,7 @@ export async function sendSteps(
     sent.catch(() => {});
     answers.push(sent);
   }
-  // Awaited here: the agent closes its connections when this scope ends.
+  // The responses are awaited here, because the agent closes its connections at the end of this scope.
   return await Promise.all(answers);
 }
 

@@ -7,7 +7,7 @@ import { fixtures, type Fixture, type FixtureName } from "./fixtures.ts";
 import { writeRepository } from "./repository.ts";
 import type { Masks } from "./send.ts";
 
-/** What is asked: the oracle in its environment, or our server. */
+/** The server under test: the oracle in its environment, or our server. */
 export type Target = { readonly kind: "oracle"; readonly environment: Environment } | { readonly kind: "galatea" };
 
 export interface StartedFixture {
@@ -16,7 +16,7 @@ export interface StartedFixture {
   stop(): Promise<void>;
 }
 
-/** Triton looks below /opt/ml whatever one says; only the archives of this suite are written there, and removed again. */
+/** Triton always reads /opt/ml. Only the archives of this suite are written there, and removed again. */
 const originalRoot = "/opt/ml";
 
 export async function startFixture(target: Target, name: FixtureName): Promise<StartedFixture> {

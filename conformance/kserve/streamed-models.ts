@@ -9,7 +9,7 @@ const streams: PythonOptions = {
   more: decoupled,
 };
 
-/** A step of each kind: what it reads, and what its one output becomes. */
+/** Returns a step of each kind from its input tensor and its output tensor. */
 const streaming = (from: string, to: string, model = "streams"): Step => ({
   model,
   inputs: { CODE: from },
@@ -25,7 +25,7 @@ const graph = (steps: readonly Step[], more = "", outputs: readonly Tensor[] = o
   ensemble({ inputs: code, outputs, more }, steps);
 const text = (...names: readonly string[]): readonly Tensor[] => names.map((name) => [name, "STRING", [1]]);
 
-/** Ensembles with steps that give any number of answers. */
+/** Ensembles with steps that send any number of responses. */
 export const streamedModels = {
   streams: python("streams.py", streams),
   streams_counted: python("streams.py", streams),
@@ -38,7 +38,7 @@ export const streamedModels = {
   then_many: graph([evaluating("CODE", "T"), streaming("T", "OUT")]),
   many_many: graph([streaming("CODE", "T"), streaming("T", "OUT")]),
   many_many_then: graph([streaming("CODE", "T"), streaming("T", "U"), evaluating("U", "OUT")]),
-  /** Not decoupled, with a step that leaves an output out. */
+  /** An ensemble that is not decoupled, with a step that omits an output. */
   leaves_out: ensemble(
     {
       inputs: [["K", "INT32", [1]]],
@@ -63,9 +63,9 @@ export const streamedModels = {
     joining("U", "V", "W"),
     joining("W", "T", "OUT"),
   ]),
-  /** What lies between the steps is an output too. */
+  /** The tensor between the steps is an output too. */
   many_open: graph([streaming("CODE", "BETWEEN"), evaluating("BETWEEN", "OUT")], "", text("OUT", "BETWEEN")),
-  /** Two outputs of the step that gives many answers. */
+  /** The step that sends several responses has two outputs. */
   many_pairs: graph(
     [{ model: "streams", inputs: { CODE: "CODE" }, outputs: { OUT: "T", MORE: "N" } }, evaluating("T", "OUT")],
     "",
@@ -85,10 +85,10 @@ export const streamedModels = {
   ),
 } satisfies Record<string, ModelSource>;
 
-/** Steps that read answers of different models, and outputs that come of different ones. */
+/** Ensembles with steps that read responses of different models, and with outputs of different models. */
 export const mixedModels = {
   mixes_input: graph([streaming("CODE", "T"), joining("T", "CODE", "OUT")]),
-  /** The step that mixes makes no output of the ensemble. */
+  /** The mixing step produces no output of the ensemble. */
   mixes_within: graph([streaming("CODE", "T"), joining("T", "CODE", "W"), evaluating("W", "OUT")]),
   mixes_two: graph([streaming("CODE", "T"), streaming("CODE", "U"), joining("T", "U", "OUT")]),
   mixes_levels: graph([streaming("CODE", "T"), streaming("T", "U"), joining("T", "U", "OUT")]),

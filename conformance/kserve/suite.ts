@@ -8,7 +8,7 @@ import { sendSteps } from "./send.ts";
 import { startFixture, type StartedFixture, type Target } from "./started-fixture.ts";
 
 export interface Selection {
-  /** Cases whose name contains this. */
+  /** Selects the cases whose names contain this text. */
   readonly only: string;
 }
 
@@ -18,9 +18,9 @@ export interface FoundCase {
 }
 
 export interface AskedCase extends FoundCase {
-  /** What went wrong before there was an answer to compare. */
+  /** The responses, or the error that prevented them. */
   readonly answers: Answers | Error;
-  /** A server of its fixture was lost before: what the cases before it did is not to be seen. */
+  /** True if a server of the fixture has died before, so that the effects of earlier cases are missing. */
   readonly isAfterLoss: boolean;
 }
 
@@ -30,7 +30,7 @@ export function selectedCases(selection: Selection): FoundCase[] {
   );
 }
 
-/** Starts each fixture that the selection needs and asks its cases one after another. */
+/** Starts each fixture that the selection needs, and runs its cases one after another. */
 export async function askAll(
   target: Target,
   selection: Selection,
@@ -45,20 +45,20 @@ export async function askAll(
   return all;
 }
 
-/** The server's process ended while it was asked a case, or right before. */
+/** The error for a server process that ended during a case, or right before it. */
 export class ServerDied extends Error {
   override readonly name = "ServerDied";
 }
 
-/** Whether the server of these answers is fit to be asked anything more. */
+/** Returns whether the server of these responses can no longer be used. */
 export function isLost(answers: Answers | Error): answers is ServerDied | NoResponse {
   return answers instanceof ServerDied || answers instanceof NoResponse;
 }
 
-/** Servers of one fixture that may die or fall silent; then the cases that are left are not asked. */
+/** Number of servers of one fixture that may crash or hang before its remaining cases are skipped. */
 const lostServersMax = 3;
 
-/** Asks the cases one after another; where the server died or fell silent, the next case is asked of another one. */
+/** Runs the cases one after another. After a crash or hang of the server the next case runs on a new one. */
 export async function askFixture(
   target: Target,
   name: FixtureName,
@@ -89,7 +89,7 @@ export async function askFixture(
   return asked;
 }
 
-/** How long the end of a process may come after its connections broke. */
+/** Maximum time between the break of a process's connections and its end, in milliseconds. */
 const endAfterBreakMs = 5000;
 
 async function askCase(target: Target, fixture: StartedFixture, item: Case): Promise<Answers | Error> {
@@ -103,7 +103,7 @@ async function askCase(target: Target, fixture: StartedFixture, item: Case): Pro
   return new ServerDied(`the server ended (${end.signal ?? `exit code ${end.exitCode}`}): ${answers.message}`);
 }
 
-/** What is wrong with our answers to a case; null when nothing is. */
+/** Returns the first difference in our responses to a case; null if there is none. */
 export function judge(item: Case, expected: Answers, ours: Answers | Error): string | null {
   if (ours instanceof Error) return ours.message;
   for (const [index, step] of item.steps.entries()) {
@@ -117,7 +117,10 @@ export function judge(item: Case, expected: Answers, ours: Answers | Error): str
   return null;
 }
 
-/** Whether two runs of the oracle agree; `compare` is the case's own, so that masks apply. */
+/**
+ * Returns the first difference between two runs of the oracle, with the case's own comparison and masks; null if there
+ * is none.
+ */
 export function judgeRecording(item: Case, recorded: Answers, live: Answers | Error): string | null {
   if (live instanceof Error) return live.message;
   for (const [index, step] of item.steps.entries()) {

@@ -30,11 +30,11 @@ const warmed = (
 
 const zero = "zero_data: true";
 const file = 'input_data_file: "sample"';
-/** Bytes of two FP32, of two elements of BYTES, and of less than two FP32. */
+/** Sample files: the bytes of two FP32, of two BYTES elements, and of less than two FP32. */
 const floatsFile = { "warmup/sample": "AAAABBBB" };
 const stringsFile = { "warmup/sample": "\x02\0\0\0ab\x01\0\0\0c" };
 
-/** Models that are warmed up, by what is said of it; those that fail to load last. */
+/** Models with a warm-up; those that fail to load come last. */
 export const warmModels = {
   zeros: warmed(sample("s", { data: zero })),
   zeros_denied: warmed(sample("s", { data: "zero_data: false" })),

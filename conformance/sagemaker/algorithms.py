@@ -1,9 +1,9 @@
-"""The containers of SageMaker's algorithms, with the real boto3 and the sagemaker SDK v2: images by name, answers, errors, pipelines, many models.
+"""Deploys the containers of SageMaker's algorithms with boto3 and the sagemaker SDK v2: images, responses, errors, pipelines, multi-model endpoints.
 
     python algorithms.py boto3|sdk
 
-Models of XGBoost are those of `conformance/vectors/xgboost-models.json`, with what XGBoost itself predicts. Linear learner's are written
-byte by byte, and so are pipelines of Spark ML; what they answer is computed here, too.
+XGBoost's models are those of `conformance/vectors/xgboost-models.json`, with XGBoost's own predictions. Linear learner's are written
+byte by byte, and so are pipelines of Spark ML; their expected responses are computed here, too.
 """
 
 import base64
@@ -51,7 +51,7 @@ SCHEMA = {
 
 
 def spark_files():
-    """A pipeline that makes a vector of four columns and takes their means away."""
+    """A pipeline that makes a vector of four columns and subtracts their means."""
     node = lambda inputs, outputs: {
         "name": "node",
         "shape": {
@@ -132,8 +132,8 @@ def xgboost():
     url = put("xgboost.tar.gz", xgboost_files("binary:logistic", "pickle4"))
     served("xgboost", PrimaryContainer={"Image": image("xgboost", "1.7-1"), "ModelDataUrl": url})
     content_type, text = ask("xgboost", csv(VECTORS["rows"]))
-    proven("XGBoost answers CSV by default", content_type.startswith("text/csv"), content_type)
-    proven("as XGBoost itself predicts", near(text, xgboost_predictions("binary:logistic")), text)
+    proven("XGBoost responds with CSV by default", content_type.startswith("text/csv"), content_type)
+    proven("the response has XGBoost's own predictions", near(text, xgboost_predictions("binary:logistic")), text)
     _, text = ask("xgboost", csv(VECTORS["rows"]), Accept="application/json")
     scores = [each["score"] for each in json.loads(text)["predictions"]]
     proven("or JSON", near(" ".join(map(str, scores)), xgboost_predictions("binary:logistic")), text)
@@ -145,12 +145,16 @@ def xgboost():
         target = objective.replace(":", "-") + ".tar.gz"
         content_type, text = ask("many-xgboost", csv(VECTORS["rows"]), TargetModel=target)
         scores = " ".join(map(str, json.loads(text)))
-        proven("a model of many answers a list as JSON", content_type == "application/json", content_type)
+        proven(
+            "a model of a multi-model endpoint responds with a list in JSON",
+            content_type == "application/json",
+            content_type,
+        )
         proven("a model of many: " + objective, near(scores, xgboost_predictions(objective)), text)
     pattern = r'^Received client error \(415\) from primary with message "image/png is not an accepted ContentType: csv, libsvm'
-    refused("another content type is 415", "ModelError", pattern, lambda: ask("xgboost", b"x", "image/png"))
+    refused("an unsupported content type gets 415", "ModelError", pattern, lambda: ask("xgboost", b"x", "image/png"))
     pattern = r"\(400\).*Feature size of csv inference data 5 is not consistent with feature size of trained model 4\."
-    refused("another number of features is 400", "ModelError", pattern, lambda: ask("xgboost", "1,2,3,4,5"))
+    refused("a wrong number of features gets 400", "ModelError", pattern, lambda: ask("xgboost", "1,2,3,4,5"))
 
 
 def linear_learner():
@@ -159,13 +163,13 @@ def linear_learner():
     container = {"Image": image("linear-learner"), "ModelDataUrl": "s3://%s/linear/plain.tar.gz" % BUCKET}
     served("linear", PrimaryContainer=container)
     answers(
-        "linear learner answers JSON by default",
+        "linear learner responds with JSON by default",
         lambda: ask("linear", "1,2,3,4\n0,0,0,0"),
         ("application/json", '{"predictions": [{"score": 14.75}, {"score": 0.25}]}'),
     )
     body = json.dumps({"instances": [{"features": [1, 2, 3, 4]}]})
     answers(
-        "JSON is read",
+        "a JSON request is accepted",
         lambda: json.loads(ask("linear", body, "application/json")[1])["predictions"],
         [{"score": 14.75}],
     )
@@ -186,17 +190,19 @@ def sparkml():
         "Environment": {"SAGEMAKER_SPARKML_SCHEMA": json.dumps(SCHEMA)},
     }
     served("spark", PrimaryContainer=container)
-    answers("SparkML answers CSV by default", lambda: ask("spark", "11,-20,0.5,1e2"), ("text/csv", "1.0,0.0,0.0,0.0"))
+    answers(
+        "SparkML responds with CSV by default", lambda: ask("spark", "11,-20,0.5,1e2"), ("text/csv", "1.0,0.0,0.0,0.0")
+    )
     lines = "application/jsonlines"
     answers(
-        "or lines of JSON",
+        "SparkML accepts JSON lines",
         lambda: ask("spark", "11,-20,1,0", Accept=lines),
         (lines, '{"features":[1.0,0.0,0.5,-100.0]}'),
     )
     body = json.dumps({"data": [10, -20, 0.5, 99.5]})
     answers("JSON is read", lambda: ask("spark", body, "application/json")[1], "0.0,0.0,0.0,-0.5")
     pattern = r'\(400\).*For input string: "x"'
-    refused("what is no number is 400", "ModelError", pattern, lambda: ask("spark", "x,1,2,3"))
+    refused("a value that is not a number gets 400", "ModelError", pattern, lambda: ask("spark", "x,1,2,3"))
 
 
 def broken():
@@ -207,7 +213,7 @@ def broken():
     except Exception:
         pass
     status = sagemaker.describe_endpoint(EndpointName="broken")["EndpointStatus"]
-    proven("a pickle with code in it is not run, and its endpoint fails", status == "Failed", status)
+    proven("a pickle with code is not run, and its endpoint fails", status == "Failed", status)
 
 
 def with_sdk():
@@ -242,7 +248,7 @@ def with_sdk():
     for index in WHOLE:
         shifted = [value + mean for value, mean in zip(VECTORS["rows"][index], MEANS)]
         _, text = ask("spark-xgboost", csv([shifted]))
-        proven("PipelineModel of SparkML and XGBoost, row %d" % index, near(text, [expected[index]]), text)
+        proven("a PipelineModel of SparkML and XGBoost predicts row %d" % index, near(text, [expected[index]]), text)
     for name, (weights, bias) in LINEAR.items():
         put("linear/%s.tar.gz" % name, linear_files(weights, bias))
     plain = Model(image_uri=image("linear-learner"), role=ROLE, sagemaker_session=session)
@@ -253,7 +259,9 @@ def with_sdk():
     for name in LINEAR:
         call = lambda name=name: ask("spark-linears", "11,-18,3.5,104", TargetModel=name + ".tar.gz")[1]
         score = linear_score(name, [1, 2, 3, 4])
-        answers("targeted invocation behind SparkML: " + name, call, '{"predictions": [{"score": %r}]}' % score)
+        answers(
+            "a targeted invocation passes through SparkML: " + name, call, '{"predictions": [{"score": %r}]}' % score
+        )
 
 
 {"boto3": with_boto3, "sdk": with_sdk}[sys.argv[1]]()

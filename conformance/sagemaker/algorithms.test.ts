@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => platform[Symbol.asyncDispose]());
 
-/** Both phases take the names of images from the SDK. */
+/** Runs a phase. Both phases get the names of images from the SDK. */
 async function run(phase: string): Promise<void> {
   const output = await platform.run(program, [phase], { proxy: true, environment: "sagemaker-v2" });
   assert(!output.includes("FAILED"), output);

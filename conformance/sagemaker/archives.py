@@ -1,4 +1,4 @@
-"""Archives of models."""
+"""Creates archives of models."""
 
 import io
 import tarfile
@@ -20,7 +20,7 @@ backend: "python"
 input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
 """
-# A Triton repository whose model gives twice what it is asked.
+# A Triton repository whose model doubles its input.
 doubling = {"double/config.pbtxt": DOUBLING_CONFIG, "double/1/model.py": DOUBLING}
 
 TWICE = """
@@ -36,13 +36,13 @@ name: "twice" backend: "python"
 input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
 output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] } ]
 """
-# The same of two numbers at a time, which prints nothing.
+# A model that doubles two numbers at a time and prints nothing.
 twice = {"twice/config.pbtxt": TWICE_CONFIG, "twice/1/model.py": TWICE}
 TWICE_BODY = '{"inputs":[{"name":"X","shape":[2],"datatype":"FP32","data":[1,2]}]}'
 
 
 def archive(files):
-    """A tar.gz of these texts or bytes by their paths."""
+    """Returns a tar.gz of these texts or bytes by path."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
         for path, content in files.items():

@@ -1,6 +1,6 @@
-"""The AWS CLI against a platform: a deployment from the bucket to the logs, each step as a command of the shell.
+"""Runs the AWS CLI against a platform: from creating a bucket to reading the logs, each step as a shell command.
 
-Everything comes from the environment that `galatea env --proxy` prints. The first command that is not answered as it should be ends it.
+Settings come from the environment that `galatea env --proxy` prints. The first unexpected result ends the script.
 """
 
 import json
@@ -19,7 +19,7 @@ RESOURCE = ("--resource-id", "endpoint/cli/variant/AllTraffic")
 
 
 def aws(*words, code=0):
-    """What `aws ...` printed, on standard output, or of an error on the other."""
+    """Returns the output of `aws ...`, or its error output if it fails."""
     ended = subprocess.run([sys.executable, "-m", "awscli", *words], capture_output=True, text=True, timeout=120)
     assert ended.returncode == code, "aws %s: %d %s%s" % (" ".join(words), ended.returncode, ended.stdout, ended.stderr)
     print("ok  aws %s" % " ".join(words[:2]), flush=True)

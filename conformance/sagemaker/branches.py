@@ -1,9 +1,9 @@
-"""Every place where an SDK goes by the code or the words of an error: the platform's are those that the place is written for.
+"""Tests every branch of an SDK on the code or the text of an error: the platform's errors must have the expected ones.
 
 python branches.py v2|v3|waiters
 
-`v2` and `v3` call the functions of the SageMaker SDK in which such a place is; `waiters` reads what botocore's waiters look for. Everything
-comes from the environment that `galatea env --proxy` prints.
+`v2` and `v3` call the functions of the SageMaker SDK with such a branch; `waiters` checks the errors that botocore's waiters match. Settings
+come from the environment that `galatea env --proxy` prints.
 """
 
 import io
@@ -23,7 +23,7 @@ logs = boto3.client("logs")
 
 
 def place(name, call, expected):
-    """A place of an SDK: what becomes of the call, or the name of the exception that the SDK makes of the platform's error."""
+    """Checks a branch of an SDK by the result of the call, or by the name of the exception that the SDK raises for the platform's error."""
     try:
         found = call()
     except Exception as error:
@@ -32,7 +32,7 @@ def place(name, call, expected):
 
 
 def prepare():
-    """A model, an endpoint configuration, a component's absence; and a model that cannot start."""
+    """Creates a model, an endpoint configuration, and a model that cannot start."""
     s3.create_bucket(Bucket=BUCKET)
     s3.upload_fileobj(io.BytesIO(archive(doubling)), BUCKET, "branches/model.tar.gz")
     s3.upload_fileobj(io.BytesIO(archive({"double/config.pbtxt": "nonsense"})), BUCKET, "branches/broken.tar.gz")
@@ -45,7 +45,7 @@ def prepare():
 
 
 def existing():
-    """Calls that make what is there already."""
+    """Creates resources that exist already."""
     container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/branches/model.tar.gz" % BUCKET}
     return {
         "CreateModel": lambda: sagemaker.create_model(
@@ -59,7 +59,7 @@ def existing():
 
 
 def absent():
-    """Calls that ask for what is not there."""
+    """Requests resources that do not exist."""
     return {
         "DescribeModel": lambda: sagemaker.describe_model(ModelName="absent"),
         "DescribeEndpointConfig": lambda: sagemaker.describe_endpoint_config(EndpointConfigName="absent"),
@@ -69,7 +69,7 @@ def absent():
 
 
 def live_log(module):
-    """What becomes of one look at an endpoint whose logs are followed."""
+    """Returns the result of one poll of an endpoint whose logs are followed."""
 
     def look(name):
         paginator = logs.get_paginator("filter_log_events")
@@ -81,27 +81,31 @@ def live_log(module):
 def common(module, session, folder_of):
     for operation, call in existing().items():
         place(
-            "_create_resource: %s of what is there" % operation, lambda call=call: module._create_resource(call), False
+            "_create_resource: %s of an existing resource" % operation,
+            lambda call=call: module._create_resource(call),
+            False,
         )
     arguments = {"name": NAME, "role": ROLE, "container_defs": [{"Image": IMAGE}]}
-    place("Session.create_model of a model that is there", lambda: session.create_model(**arguments), NAME)
+    place("Session.create_model of an existing model", lambda: session.create_model(**arguments), NAME)
     for operation, call in absent().items():
         entity = lambda call=call: module._deployment_entity_exists(call)
-        place("_deployment_entity_exists: %s of nothing" % operation, entity, False)
-    place("endpoint_in_service_or_not of nothing", lambda: session.endpoint_in_service_or_not("absent"), False)
-    look = live_log(module)
-    place("_live_logging_deploy_done: an endpoint that is not there yet", lambda: look("absent"), None)
-    live = lambda: module._has_permission_for_live_logging(boto3.Session(), "absent")
-    place("_has_permission_for_live_logging: a group that is not there yet", live, True)
-    failed = lambda: session.wait_for_endpoint("broken", poll=POLL_SECONDS)
-    place("wait_for_endpoint of one that fails", failed, "UnexpectedStatusException")
+        place("_deployment_entity_exists: %s of a missing resource" % operation, entity, False)
     place(
-        "Session.default_bucket where there is none: 404, Not Found",
+        "endpoint_in_service_or_not of a missing endpoint", lambda: session.endpoint_in_service_or_not("absent"), False
+    )
+    look = live_log(module)
+    place("_live_logging_deploy_done: an endpoint that does not exist yet", lambda: look("absent"), None)
+    live = lambda: module._has_permission_for_live_logging(boto3.Session(), "absent")
+    place("_has_permission_for_live_logging: a group that does not exist yet", live, True)
+    failed = lambda: session.wait_for_endpoint("broken", poll=POLL_SECONDS)
+    place("wait_for_endpoint of an endpoint that fails", failed, "UnexpectedStatusException")
+    place(
+        "Session.default_bucket without a bucket: 404, Not Found",
         lambda: session.default_bucket()[:10],
         "sagemaker-",
     )
-    place("and where there is one, by its owner's account", lambda: bucket_again(session), True)
-    place("a bucket of another account: 403, Forbidden", lambda: other_owner(session), "ClientError")
+    place("Session.default_bucket with a bucket, by its owner's account", lambda: bucket_again(session), True)
+    place("Session.default_bucket of another account: 403, Forbidden", lambda: other_owner(session), "ClientError")
 
     def downloaded():
         with tempfile.TemporaryDirectory() as target:
@@ -109,7 +113,7 @@ def common(module, session, folder_of):
             with open(target + "/object") as file:
                 return file.read()
 
-    place("download_folder: HeadObject of what is a folder", downloaded, "here")
+    place("download_folder: HeadObject of a folder", downloaded, "here")
 
 
 def bucket_again(session):
@@ -119,7 +123,7 @@ def bucket_again(session):
 
 
 def other_owner(session):
-    """The SDK passes on the error of a bucket that is another's, and no other."""
+    """Checks that the SDK raises the error of another account's bucket, and no other error."""
     resource = boto3.resource("s3")
     session.expected_bucket_owner_id_bucket_check(session.default_bucket(), resource, "999999999999")
     return "it is let in"
@@ -133,7 +137,7 @@ def asynchronous(response_class, predictor):
     failed = lambda: response_class(predictor, "s3://%s/none" % BUCKET, "s3://%s/branches/deep/object" % BUCKET)
     place("AsyncInferenceResponse: a failure", lambda: failed().get_result(), "AsyncInferenceModelError")
     nowhere = lambda: response_class(predictor, "s3://%s-absent/none" % BUCKET, None).get_result()
-    place("AsyncInferenceResponse: a bucket that is not there", nowhere, "UnexpectedClientError")
+    place("AsyncInferenceResponse: a missing bucket", nowhere, "UnexpectedClientError")
 
 
 def v2():
@@ -149,10 +153,10 @@ def v2():
     session = sdk.Session()
     common(module, session, download_folder)
     gone = lambda: session._inference_component_deletion_done(sagemaker, "absent")
-    place("_inference_component_deletion_done of nothing", gone, True)
-    place("stop_transform_job of none", lambda: session.stop_transform_job("absent"), None)
+    place("_inference_component_deletion_done of a missing component", gone, True)
+    place("stop_transform_job of a missing job", lambda: session.stop_transform_job("absent"), None)
     image = lambda: Transformer("absent", 1, "ml.m5.large", sagemaker_session=session)._retrieve_image_uri()
-    place("Transformer of a model that is not there", image, "ValueError")
+    place("Transformer of a missing model", image, "ValueError")
     told = []
     words = ([], 1, logs, "/aws/sagemaker/TransformJobs", "absent", {}, False, told.append)
     place("_flush_log_streams: no group yet", lambda: module._flush_log_streams(*words), None)
@@ -175,14 +179,16 @@ def v3():
     common(module, session, download_folder)
     builder = ModelBuilder(s3_model_data_url="s3://%s/branches/model.tar.gz" % BUCKET, image_uri=IMAGE, role_arn=ROLE)
     builder.sagemaker_session = session
-    place("ModelBuilder._does_endpoint_exist of nothing", lambda: builder._does_endpoint_exist("absent"), False)
-    place("ModelBuilder._does_ic_exist of nothing", lambda: builder._does_ic_exist("absent"), False)
+    place(
+        "ModelBuilder._does_endpoint_exist of a missing endpoint", lambda: builder._does_endpoint_exist("absent"), False
+    )
+    place("ModelBuilder._does_ic_exist of a missing component", lambda: builder._does_ic_exist("absent"), False)
     paginator = logs.get_paginator("filter_log_events")
     look = lambda: _live_logging_deploy_done_with_progress(sagemaker, "absent", paginator, {}, POLL_SECONDS, None)
-    place("_live_logging_deploy_done_with_progress of nothing", look, None)
+    place("_live_logging_deploy_done_with_progress of a missing endpoint", look, None)
     broken = Endpoint.get(endpoint_name="broken")
     place(
-        "Endpoint.wait_for_status of one that has failed",
+        "Endpoint.wait_for_status of a failed endpoint",
         lambda: broken.wait_for_status("InService", poll=1),
         "FailedStatusError",
     )
@@ -193,10 +199,10 @@ def v3():
         (Model, "model_name"),
         (InferenceComponent, "inference_component_name"),
     ):
-        place("%s.get of nothing" % kind.__name__, lambda: kind.get(**{name: "absent"}), "ClientError")
+        place("%s.get of a missing resource" % kind.__name__, lambda: kind.get(**{name: "absent"}), "ClientError")
 
 
-# What is not there, for each operation that a waiter may ask.
+# A missing resource for each operation that a waiter may call.
 NOTHING = {
     "DescribeEndpoint": ABSENT,
     "DescribeTransformJob": {"TransformJobName": "absent"},
@@ -208,7 +214,7 @@ NOTHING = {
 
 
 def waiters():
-    """What waiters take for an answer about something that is not there is what it is answered with."""
+    """Checks that missing resources get the errors that waiters match."""
     from botocore import xform_name
 
     s3.create_bucket(Bucket=BUCKET)

@@ -1,8 +1,8 @@
-"""Data capture and shadow variants with the real boto3 and the sagemaker SDK v2.
+"""Tests data capture and shadow variants with boto3 and the sagemaker SDK v2.
 
     python capture.py mirrored|begin|killed
 
-The shadow answers ten times what the production variant answers.
+The shadow variant's responses are ten times those of the production variant.
 """
 
 import base64
@@ -84,7 +84,7 @@ def settled():
 
 
 def records(prefix):
-    """Of each variant, what its files hold; each line has to be a record."""
+    """Returns the records of each variant's files; each line must be a record."""
     found = {}
     for entry in s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix + "/").get("Contents", []):
         named = KEY.match(entry["Key"][len(prefix) + 1 :])
@@ -96,7 +96,7 @@ def records(prefix):
 
 
 def written(prefix, counts):
-    """As `records`, when there are so many of each variant."""
+    """Returns `records` once each variant has that many."""
     for _ in range(600):
         found = s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix + "/").get("Contents", [])
         variants = {KEY.match(entry["Key"][len(prefix) + 1 :])[1] for entry in found}
@@ -179,8 +179,15 @@ def deployed():
     configure("plain")
     configure("both", shadows=("dark",), DataCaptureConfig=CAPTURE)
     found = sagemaker.describe_endpoint_config(EndpointConfigName="both")
-    proven("the configuration tells its shadow", found["ShadowProductionVariants"] == [variant("dark", "tenfold")])
-    proven("and its data capture", found["DataCaptureConfig"] == CAPTURE, str(found["DataCaptureConfig"]))
+    proven(
+        "DescribeEndpointConfig returns the shadow variant",
+        found["ShadowProductionVariants"] == [variant("dark", "tenfold")],
+    )
+    proven(
+        "DescribeEndpointConfig returns the data capture",
+        found["DataCaptureConfig"] == CAPTURE,
+        str(found["DataCaptureConfig"]),
+    )
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="both")
     found = settled()
     summary = {
@@ -190,26 +197,33 @@ def deployed():
         "DestinationS3Uri": CAPTURE["DestinationS3Uri"],
         "KmsKeyId": "",
     }
-    proven("DataCaptureConfig of the endpoint", found["DataCaptureConfig"] == summary, str(found["DataCaptureConfig"]))
+    proven(
+        "DescribeEndpoint returns the data capture",
+        found["DataCaptureConfig"] == summary,
+        str(found["DataCaptureConfig"]),
+    )
     names = [[each["VariantName"] for each in found[of]] for of in ("ProductionVariants", "ShadowProductionVariants")]
-    proven("its variants and its shadow", names == [["live"], ["dark"]], str(names))
+    proven("DescribeEndpoint returns the variants and the shadow variant", names == [["live"], ["dark"]], str(names))
 
 
 def mirrored():
     deployed()
     answers(
-        "the production variant answers",
+        "the production variant responds",
         lambda: [ask(at, InferenceId="i-%d" % at, CustomAttributes="trace=%d" % at) for at in range(10)],
         [("live", float(at)) for at in range(10)],
     )
     text = "Variant dark not found"
-    refused("the shadow is named by nobody", "ValidationError", text, lambda: ask(1, TargetVariant="dark"))
+    refused("a request cannot name the shadow variant", "ValidationError", text, lambda: ask(1, TargetVariant="dark"))
     resize = [{"VariantName": "dark", "DesiredWeight": 0, "DesiredInstanceCount": 1}]
     sagemaker.update_endpoint_weights_and_capacities(EndpointName=ENDPOINT, DesiredWeightsAndCapacities=resize)
     (shadow,) = settled()["ShadowProductionVariants"]
-    proven("the shadow's weight is changed", (shadow["CurrentWeight"], shadow["DesiredWeight"]) == (0.0, 0.0))
+    proven(
+        "the weight of the shadow variant can be changed",
+        (shadow["CurrentWeight"], shadow["DesiredWeight"]) == (0.0, 0.0),
+    )
     ask(10)
-    # Copies that the shadow has not answered are given up with it.
+    # Requests to the shadow variant in flight are cancelled with it.
     for _ in range(600):
         if sum_of("dark") == 10:
             break
@@ -217,14 +231,16 @@ def mirrored():
     sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="plain")
     found = settled()
     gone = "DataCaptureConfig" not in found and "ShadowProductionVariants" not in found
-    proven("an update ends both", gone, str(found))
+    proven("an update ends data capture and the shadow variant", gone, str(found))
     captured(written("boto3", {"live": 11, "dark": 10}))
     proven(
-        "CloudWatch counts each", (sum_of("live"), sum_of("dark")) == (11, 10), str((sum_of("live"), sum_of("dark")))
+        "CloudWatch has metrics of both variants",
+        (sum_of("live"), sum_of("dark")) == (11, 10),
+        str((sum_of("live"), sum_of("dark"))),
     )
     streams = boto3.client("logs").describe_log_streams(logGroupName="/aws/sagemaker/Endpoints/" + ENDPOINT)
     logged = {stream["logStreamName"].split("/")[0] for stream in streams["logStreams"]}
-    proven("the shadow has logs", logged == {"live", "dark"}, str(logged))
+    proven("the shadow variant has logs", logged == {"live", "dark"}, str(logged))
     with_sdk()
 
 
@@ -234,19 +250,23 @@ def captured(found):
         line = lines.get("i-7", {"captureData": {}, "eventMetadata": {}})
         sides = line["captureData"]
         taken = {"observedContentType": TYPE, "mode": "INPUT", "data": body(7), "encoding": "JSON"}
-        proven("what %s was asked" % name, sides.get("endpointInput") == taken, str(sides))
+        proven("the captured request of %s" % name, sides.get("endpointInput") == taken, str(sides))
         output = sides.get("endpointOutput", {"data": ""})
         said = {key: output.get(key) for key in ("observedContentType", "mode", "encoding")}
-        proven("of which type", said == {"observedContentType": TYPE, "mode": "OUTPUT", "encoding": "JSON"}, str(said))
-        proven("and what it answered", answered(output["data"]) == 7 * factor, output["data"])
+        proven(
+            "the captured content type",
+            said == {"observedContentType": TYPE, "mode": "OUTPUT", "encoding": "JSON"},
+            str(said),
+        )
+        proven("the captured response", answered(output["data"]) == 7 * factor, output["data"])
         metadata = line["eventMetadata"]
         proven("custom attributes", metadata.get("customAttributes") == ["trace=7"], str(metadata))
         proven("a time", re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", metadata.get("inferenceTime", "")))
-        proven("and a version", line.get("eventVersion") == "0")
+        proven("the version of the record's format", line.get("eventVersion") == "0")
 
 
 def with_sdk():
-    """Captures with the SDK's own classes, and reads what was captured as its notebooks do."""
+    """Captures with the SDK's own classes, and reads the captured data as its notebooks do."""
     import sagemaker as sdk_module
     from sagemaker.model_monitor import DataCaptureConfig
     from sagemaker.predictor import Predictor
@@ -260,7 +280,7 @@ def with_sdk():
         DataCaptureConfig(True, 100, destination, json_content_types=["text/none"], sagemaker_session=session)
     )
     answer = predictor.predict(body(3), initial_args={"ContentType": TYPE}, inference_id="by the SDK")
-    proven("the SDK's predictor is answered", answered(answer) == 3)
+    proven("the SDK's predictor gets a response", answered(answer) == 3)
     predictor.disable_data_capture()
     status = settled()["DataCaptureConfig"]["CaptureStatus"]
     proven("disable_data_capture", status == "Stopped", status)
@@ -268,10 +288,14 @@ def with_sdk():
     (record,) = written("sdk", {"live": 1})["live"]
     (place,) = S3Downloader.list(destination, sagemaker_session=session)
     text = S3Downloader.read_file(place, sagemaker_session=session)
-    proven("S3Downloader reads it", json.loads(text) == record, text)
+    proven("S3Downloader reads the captured data", json.loads(text) == record, text)
     side = record["captureData"]["endpointInput"]
     data = base64.b64decode(side["data"]).decode()
-    proven("a type that is not named is base64", (side["encoding"], data) == ("BASE64", body(3)), str(side))
+    proven(
+        "a content type that is not listed is captured as base64",
+        (side["encoding"], data) == ("BASE64", body(3)),
+        str(side),
+    )
     proven("inference_id", record["eventMetadata"]["inferenceId"] == "by the SDK")
 
 
@@ -284,16 +308,16 @@ def begin():
 
 
 def killed():
-    """What was captured a moment before is lost; what is written is whole, and capturing goes on."""
+    """Checks that written files are complete and that capture continues; records captured shortly before the kill may be lost."""
     found = settled()["DataCaptureConfig"]
-    proven("capturing goes on", found["CaptureStatus"] == "Started", str(found))
+    proven("capture continues", found["CaptureStatus"] == "Started", str(found))
     before = sum(len(lines) for lines in records("killed").values())
     for at in range(20):
         ask(at)
     sagemaker.delete_endpoint(EndpointName=ENDPOINT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
     lines = written("killed", {"live": before + 20})["live"]
-    proven("all that was asked since is written", len(lines) == before + 20, str(len(lines)))
+    proven("all requests since the restart are captured", len(lines) == before + 20, str(len(lines)))
 
 
 {"mirrored": mirrored, "begin": begin, "killed": killed}[sys.argv[1]]()

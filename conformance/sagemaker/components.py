@@ -1,4 +1,4 @@
-"""Inference components with the real boto3.
+"""Tests inference components with boto3.
 
 python components.py create | again
 """
@@ -64,7 +64,7 @@ def upload(name):
 
 
 def settled(name):
-    """As notebooks wait: boto3 has no waiter for it."""
+    """Waits as notebooks do, because boto3 has no waiter for components."""
     while True:
         found = sagemaker.describe_inference_component(InferenceComponentName=name)
         if found["InferenceComponentStatus"] in ("InService", "Failed"):
@@ -118,7 +118,7 @@ def refusals():
     call = lambda: sagemaker.delete_endpoint(EndpointName=ENDPOINT)
     refused("an endpoint with components is not deleted", code, 'have to be deleted first: "contained", "named"', call)
     call = lambda: sagemaker.describe_inference_component(InferenceComponentName="nobody")
-    refused("one that is not there", code, "^Could not find inference component", call)
+    refused("a missing component is an error", code, "^Could not find inference component", call)
     call = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=BODY)
     refused("a request without a name", "ValidationError", "requires an inference component name header", call)
     refused("a request for nobody", "ValidationError", "^Inference Component nobody of endpoint", lambda: ask("nobody"))
@@ -160,23 +160,35 @@ def create():
     create_component("contained", Container=container)
     answers("a component of a container", lambda: state("contained"), ("InService", 1, 1))
     found = settled("contained")["Specification"]
-    proven("it is described", found["Container"]["ArtifactUrl"] == container["ArtifactUrl"], found)
-    proven("with its needs", found["ComputeResourceRequirements"] == NEEDS, found)
+    proven(
+        "DescribeInferenceComponent returns the component",
+        found["Container"]["ArtifactUrl"] == container["ArtifactUrl"],
+        found,
+    )
+    proven(
+        "DescribeInferenceComponent returns the required resources",
+        found["ComputeResourceRequirements"] == NEEDS,
+        found,
+    )
     found = settled("named")["Specification"]
-    proven("so is where copies are placed", {name: found[name] for name in scheduling} == scheduling, found)
-    answers("each answers", lambda: (ask("named"), ask("contained")), ("named", "contained"))
+    proven(
+        "DescribeInferenceComponent returns the placement of copies",
+        {name: found[name] for name in scheduling} == scheduling,
+        found,
+    )
+    answers("each component responds", lambda: (ask("named"), ask("contained")), ("named", "contained"))
     refusals()
     listed = sagemaker.list_inference_components(EndpointNameEquals=ENDPOINT, SortBy="Name", SortOrder="Ascending")
     names = [each["InferenceComponentName"] for each in listed["InferenceComponents"]]
-    proven("both are listed", names == ["contained", "named"], names)
+    proven("ListInferenceComponents returns both components", names == ["contained", "named"], names)
     nobody = sagemaker.list_inference_components(EndpointNameEquals="another")["InferenceComponents"]
-    proven("of another endpoint none", nobody == [], nobody)
+    proven("ListInferenceComponents of another endpoint returns none", nobody == [], nobody)
     sagemaker.update_inference_component_runtime_config(
         InferenceComponentName="named", DesiredRuntimeConfig={"CopyCount": 0}
     )
-    answers("scaled to none", lambda: state("named"), ("InService", 0, 0))
+    answers("a component can be scaled to zero copies", lambda: state("named"), ("InService", 0, 0))
     text = "^Inference Component has no capacity to process this request"
-    refused("nobody answers", "ValidationError", text, lambda: ask("named"))
+    refused("an invocation without copies is an error", "ValidationError", text, lambda: ask("named"))
 
 
 def scaling():
@@ -195,13 +207,13 @@ def scaling():
     names = [each["AlarmName"] for each in alarms]
     found = cloudwatch.describe_alarms(AlarmNames=names)["MetricAlarms"]
     watched = {(each["MetricName"], each["Dimensions"][0]["Value"]) for each in found}
-    proven("copies are tracked by a policy", watched == {("InvocationsPerCopy", "contained")}, watched)
+    proven("a target tracking policy can scale copies", watched == {("InvocationsPerCopy", "contained")}, watched)
     other = {"PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}}
     call = lambda: autoscaling.put_scaling_policy(
         TargetTrackingScalingPolicyConfiguration=dict(config, **other), **policy
     )
     refused(
-        "not by the metric of variants",
+        "a policy for copies cannot use the metric of variants",
         "ValidationException",
         "SageMakerInferenceComponentInvocationsPerCopy and .* are",
         call,
@@ -213,17 +225,20 @@ def scaling():
     )
     call = lambda: autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=2, **variant)
     refused(
-        "variants not down to none", "ValidationException", "^The minimum capacity of .*DesiredInstanceCount is 1", call
+        "variants cannot be scaled to zero",
+        "ValidationException",
+        "^The minimum capacity of .*DesiredInstanceCount is 1",
+        call,
     )
     autoscaling.register_scalable_target(MinCapacity=2, MaxCapacity=2, **target)
     while state("contained")[2] != 2:
         time.sleep(POLL_SECONDS)
-    proven("a minimum is brought up", state("contained") == ("InService", 2, 2))
+    proven("copies are scaled out to the minimum", state("contained") == ("InService", 2, 2))
     autoscaling.deregister_scalable_target(**target)
 
 
 def several():
-    """A specification for each type of instance: that of the variant's runs."""
+    """Tests a specification for each instance type: the one of the variant's type runs."""
     specs = [
         {
             "InstanceType": each,
@@ -240,12 +255,12 @@ def several():
         RuntimeConfig={"CopyCount": 1},
     )
     answers("one of several specifications", lambda: state("several"), ("InService", 1, 1))
-    answers("that of its instances", lambda: ask("several"), "ml.m5.large")
+    answers("the specification of the variant's instance type is used", lambda: ask("several"), "ml.m5.large")
     found = settled("several")
-    proven("there is no single one", "Specification" not in found, found)
+    proven("Specification is absent", "Specification" not in found, found)
     told = [(each["InstanceType"], each["Container"]["ArtifactUrl"]) for each in found["Specifications"]]
     asked = [(each["InstanceType"], each["Container"]["ArtifactUrl"]) for each in specs]
-    proven("all are described", told == asked, told)
+    proven("DescribeInferenceComponent returns all specifications", told == asked, told)
     alarm = {"Namespace": "conformance", "MetricName": "errors", "Statistic": "Sum", "Threshold": 1.0}
     cloudwatch.put_metric_alarm(
         AlarmName="component-errors",
@@ -264,25 +279,33 @@ def several():
         Specification={"Container": {"Image": IMAGE, "ArtifactUrl": upload("rolled")["ModelDataUrl"]}},
         DeploymentConfig={**policy, "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": name}]}},
     )
-    refused("an alarm that is not there", "ValidationException", "Could not find CloudWatch alarms", lambda: call("x"))
+    refused(
+        "an unknown alarm is rejected", "ValidationException", "Could not find CloudWatch alarms", lambda: call("x")
+    )
     call("component-errors")
     while ask("several") != "rolled":
         time.sleep(POLL_SECONDS)
     cloudwatch.set_alarm_state(AlarmName="component-errors", StateValue="ALARM", StateReason="a test")
-    answers("an alarm rolls it back", lambda: state("several"), ("InService", 1, 1))
+    answers("an alarm rolls an update back", lambda: state("several"), ("InService", 1, 1))
     found = settled("several")
     reason = found.get("FailureReason", "")
-    proven("with the reason", reason == "The CloudWatch alarm component-errors is in the state ALARM.", reason)
-    proven("and how it was updated", found["LastDeploymentConfig"] == policy, found["LastDeploymentConfig"])
-    answers("what was there before answers", lambda: ask("several"), "ml.m5.large")
+    proven(
+        "the rollback has the reason", reason == "The CloudWatch alarm component-errors is in the state ALARM.", reason
+    )
+    proven(
+        "the deployment configuration is returned",
+        found["LastDeploymentConfig"] == policy,
+        found["LastDeploymentConfig"],
+    )
+    answers("the old version responds after the rollback", lambda: ask("several"), "ml.m5.large")
     sagemaker.delete_inference_component(InferenceComponentName="several")
 
 
 def again():
     while state("contained") != ("InService", 1, 1):
         time.sleep(POLL_SECONDS)
-    answers("after kill -9 it is in service again", lambda: ask("contained"), "contained")
-    answers("the other one has no copies", lambda: state("named"), ("InService", 0, 0))
+    answers("the component is in service after kill -9", lambda: ask("contained"), "contained")
+    answers("the other component still has no copies", lambda: state("named"), ("InService", 0, 0))
     scaling()
     several()
     container = upload("second")
@@ -298,8 +321,8 @@ def again():
             }
         },
     )
-    answers("updated in batches", lambda: state("contained"), ("InService", 2, 2))
-    answers("to the second", lambda: ask("contained"), "second")
+    answers("an update in batches completes", lambda: state("contained"), ("InService", 2, 2))
+    answers("the new version responds", lambda: ask("contained"), "second")
     for name in ("named", "contained"):
         sagemaker.delete_inference_component(InferenceComponentName=name)
     while sagemaker.list_inference_components()["InferenceComponents"]:

@@ -1,4 +1,4 @@
-/** Every operation of the platform, asked by every kind of client. */
+/** Every operation of the platform is called by every kind of client. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -19,7 +19,7 @@ import { logs } from "./conversation/log-groups.ts";
 import { identities, topics } from "./conversation/small-services.ts";
 import { ScriptedPlatform } from "./scripted-platform.ts";
 
-/** The double of each number is an answer of its own. */
+/** A decoupled model that sends the double of each number as a separate response. */
 const model = {
   "config.pbtxt": `name: "double" backend: "python" model_transaction_policy { decoupled: true }
     input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ] output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]`,

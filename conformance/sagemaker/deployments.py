@@ -1,4 +1,4 @@
-"""What several scripts set up alike: an endpoint of one model, and the policy that brings a first instance or copy where there is none."""
+"""Creates resources that several scripts need: an endpoint with one model, and the policy that starts the first instance or copy."""
 
 import boto3
 from archives import archive
@@ -6,7 +6,7 @@ from statements import IMAGE, ROLE, s3, sagemaker
 
 
 def deployed(name, files, environment=None, **config):
-    """Model, configuration, endpoint and bucket of one name, with these files of a Triton repository; in service when this returns."""
+    """Creates model, configuration, endpoint and bucket of one name from the files of a Triton repository, and waits for the endpoint."""
     s3.create_bucket(Bucket=name)
     s3.put_object(Bucket=name, Key="model.tar.gz", Body=archive(files))
     container = {
@@ -32,7 +32,7 @@ def removed(name):
 
 
 def woken(target, policy, alarm, cooldown, **watched):
-    """One more instance or copy while a metric of SageMaker's is 1 or more: how its guides have targets leave zero."""
+    """Adds an instance or copy while a metric is 1 or more: the way in which SageMaker's guides scale out from zero."""
     made = boto3.client("application-autoscaling").put_scaling_policy(
         PolicyName=policy,
         PolicyType="StepScaling",

@@ -1,4 +1,4 @@
-"""An endpoint that is stopped and started by the platform's own doors, as the real boto3 sees it.
+"""Checks with boto3 an endpoint that galatea's own commands stop and start.
 
 python doors.py deploy|stopped|clean
 """
@@ -24,18 +24,23 @@ def status():
 
 def deploy():
     deployed(NAME, twice, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"})
-    answers("an endpoint answers", invoke, [2.0, 4.0])
+    answers("an endpoint responds", invoke, [2.0, 4.0])
 
 
 def stopped():
-    answers("an endpoint that is stopped is OutOfService", status, "OutOfService")
-    refused("and says so to who invokes it", "ValidationError", "^Endpoint doors of account .* is stopped", invoke)
+    answers("a stopped endpoint is OutOfService", status, "OutOfService")
+    refused(
+        "an invocation of a stopped endpoint is an error",
+        "ValidationError",
+        "^Endpoint doors of account .* is stopped",
+        invoke,
+    )
     listed = sagemaker.list_endpoints(StatusEquals="OutOfService")["Endpoints"]
-    answers("it is listed by that state", lambda: [each["EndpointName"] for each in listed], [NAME])
+    answers("ListEndpoints finds it by that status", lambda: [each["EndpointName"] for each in listed], [NAME])
 
 
 def clean():
-    answers("an endpoint that was started again answers as before", invoke, [2.0, 4.0])
+    answers("a restarted endpoint responds as before", invoke, [2.0, 4.0])
     removed(NAME)
 
 

@@ -1,9 +1,9 @@
-"""What an endpoint that cannot be created says of it: whether a stranger knows from its FailureReason what to do.
+"""Checks that the FailureReason of an endpoint that cannot be created says what to do.
 
     python failures.py [scripts]
 
-`scripts` tries the rows that need the packages of scikit-learn, and only these. Each row is one way to fail, with what its reason has to
-say. Endpoints are deleted in every state that they can be made to be in. The exit code is 1 where a statement is not true.
+`scripts` runs only the rows that need scikit-learn's packages. Each row is one failure, with the texts that its reason must
+contain. Endpoints are deleted in every status. The exit code is 1 if a check fails.
 """
 
 import gzip
@@ -54,25 +54,31 @@ def variables(**environment):
 other = {"other/config.pbtxt": DOUBLING_CONFIG.replace("double", "other"), "other/1/model.py": DOUBLING}
 ill_config = triton(**{"double/config.pbtxt": 'name: "double" backend: [ "python"'})
 large = triton(**{"double/1/weights.bin": b"\0" * 2**20})
-# What fails; image, archive (None: there is none), more of the container; what the reason says, in this order.
+# The failure; image, archive (None: no archive), further members of the container; the texts of the reason, in order.
 ROWS = (
-    ("an archive that is not there", IMAGE, None, {}, (DOWNLOAD, "key does not exist")),
+    ("a missing archive", IMAGE, None, {}, (DOWNLOAD, "key does not exist")),
     ("no such bucket", IMAGE, None, {"ModelDataUrl": "s3://nobody/model.tar.gz"}, (DOWNLOAD, "bucket does not exist")),
     ("an empty prefix", IMAGE, None, prefix("s3://%s/none/" % BUCKET), (DOWNLOAD, "no object under the prefix")),
     ("a text", IMAGE, b"this is no archive", {}, (EXTRACT, "no tar archive")),
-    ("a text that is zipped", IMAGE, gzip.compress(b"this is no archive"), {}, (EXTRACT, "no tar archive")),
+    ("a compressed text", IMAGE, gzip.compress(b"this is no archive"), {}, (EXTRACT, "no tar archive")),
     ("half an archive", IMAGE, triton()[:200], {}, (EXTRACT, "ends before its last entry is complete")),
-    ("a path that leads out", IMAGE, archive({"../out": ""}), {}, (EXTRACT, 'a path with ".."')),
+    ("a path out of the archive", IMAGE, archive({"../out": ""}), {}, (EXTRACT, 'a path with ".."')),
     ("no model", IMAGE, archive({"README": ""}), {}, (PING, "no model directory: at its top there has to be one")),
     ("two models", IMAGE, triton(**other), {}, (PING, r"2 model directories \(double, other\): set it to the model")),
     (
-        "a default that is not there",
+        "a missing default model",
         IMAGE,
         triton(),
         variables(SAGEMAKER_TRITON_DEFAULT_MODEL_NAME="another"),
         (PING, "DEFAULT_MODEL_NAME another does not exist"),
     ),
-    ("an ill configuration", IMAGE, ill_config, {}, (PING, r"/opt/ml/model/double/config.pbtxt: line 1, column 25")),
+    (
+        "an invalid configuration",
+        IMAGE,
+        ill_config,
+        {},
+        (PING, r"/opt/ml/model/double/config.pbtxt: line 1, column 25"),
+    ),
     ("no version", IMAGE, archive({"double/config.pbtxt": DOUBLING_CONFIG}), {}, (PING, "at least one version")),
     (
         "no such backend",
@@ -92,7 +98,7 @@ ROWS = (
         ),
     ),
     (
-        "a package that is not there",
+        "a missing package",
         IMAGE,
         triton(**{"double/1/model.py": "import nowhere_to_be_found"}),
         {},
@@ -117,7 +123,7 @@ ROWS = (
         (PING, "code 1: failed to load 'm' .*Protobuf parsing failed"),
     ),
     (
-        "too large a model",
+        "a model that is too large",
         IMAGE,
         large,
         variables(GALATEA_MODEL_MEMORY_BYTES="1000000"),
@@ -180,11 +186,15 @@ def reasons(rows):
             pass
         at, reason = status(name)
         says = re.search(".*".join(said), reason, re.S) is not None and len(reason) <= REASON_LENGTH_MAX
-        # Where it lies on the machine that runs it is nothing to whoever asks.
-        proven("%s: it says so" % what, at == "Failed" and says and "/instances/i-" not in reason, (at, reason))
+        # The path on the platform's machine must not be visible to callers.
+        proven(
+            "%s: the FailureReason says so" % what,
+            at == "Failed" and says and "/instances/i-" not in reason,
+            (at, reason),
+        )
     for index in range(len(rows)):
         sagemaker.delete_endpoint(EndpointName="failure-%d" % index)
-    refused("what has failed is deleted", "ValidationException", "^Could not find", lambda: wait_for_first())
+    refused("a failed endpoint can be deleted", "ValidationException", "^Could not find", lambda: wait_for_first())
 
 
 def wait_for_first():
@@ -199,28 +209,31 @@ def refusals():
     )
     call = lambda: model(PrimaryContainer={"Image": "mine:1"})
     refused(
-        "an image of one's own is refused, with those there are", code, "container engine.*sagemaker-tritonserver", call
+        "an unknown image is rejected with the list of supported ones",
+        code,
+        "container engine.*sagemaker-tritonserver",
+        call,
     )
     call = lambda: model(ExecutionRoleArn="my role of twenty and more letters")
-    refused("what is no role", code, "executionRoleArn.*failed to satisfy constraint", call)
+    refused("an invalid role is rejected", code, "executionRoleArn.*failed to satisfy constraint", call)
 
 
 def deletions():
-    """In states that pass by themselves."""
+    """Deletes endpoints in transient states."""
     create("slow", IMAGE, python_model("import time; time.sleep(600)"), {})
     create("quick", IMAGE, triton(), {})
     deploy("slow")
-    proven("it is being created", status("slow")[0] == "Creating")
-    deleted("what is being created", "slow")
+    proven("the endpoint is Creating", status("slow")[0] == "Creating")
+    deleted("an endpoint that is Creating can be deleted", "slow")
     deploy("quick")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="quick")
     sagemaker.update_endpoint(EndpointName="quick", EndpointConfigName="slow")
-    proven("it is being updated", status("quick")[0] == "Updating")
-    deleted("what is being updated", "quick")
+    proven("the endpoint is Updating", status("quick")[0] == "Updating")
+    deleted("an endpoint that is Updating can be deleted", "quick")
 
 
 def exceptions():
-    """An endpoint in service whose model raises: its log says where, for which request."""
+    """Checks an endpoint in service whose model raises: its log has the location and the request."""
     name = "raises"
     body = "def execute(self, requests):\n        raise ValueError('no such token')"
     text = "class TritonPythonModel:\n    %s\n" % body
@@ -235,7 +248,7 @@ def exceptions():
     said = eventually(lambda: errors_of(name))
     shown = r"ValueError: no such token\\n\\nAt:\\n .*model.py\(3\): execute.* model=double version=1 instance=double_0 request=mine"
     proven("its log has one ERROR line about it", len(said) == 1 and re.search(shown, said[0]) is not None, said)
-    deleted("what raises", name)
+    deleted("an endpoint whose model raises can be deleted", name)
 
 
 def errors_of(name):

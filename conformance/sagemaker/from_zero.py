@@ -1,8 +1,8 @@
-"""An inference component that goes to no copies by itself, and comes back when somebody asks for it: the recipe of SageMaker's guide.
+"""Tests an inference component that scales in to zero copies, and out again for requests, as in SageMaker's guide.
 
     python from_zero.py
 
-Written for a clock on which a minute is short. The exit code is 1 where a statement is not true.
+Runs on a fast clock. The exit code is 1 if a check fails.
 """
 
 import io
@@ -33,7 +33,7 @@ cloudwatch = boto3.client("cloudwatch")
 
 
 def ask():
-    """42.0, or the error that the caller sees."""
+    """Returns 42.0, or the error that the caller gets."""
     try:
         reply = runtime.invoke_endpoint(
             EndpointName=ENDPOINT, InferenceComponentName=COMPONENT, ContentType="application/json", Body=BODY
@@ -55,7 +55,7 @@ def instances():
 
 
 def activities():
-    """The oldest first."""
+    """Returns the scaling activities, oldest first."""
     page = autoscaling.describe_scaling_activities(ServiceNamespace="sagemaker", ResourceId=TARGET["ResourceId"])
     return page["ScalingActivities"][::-1]
 
@@ -94,7 +94,7 @@ def deploy():
 
 
 def scale():
-    """Copies by what is asked of each, and the first one by the alarm of those who are not answered."""
+    """Creates a policy on the requests of each copy, and one that starts the first copy on the alarm of failed requests."""
     autoscaling.register_scalable_target(MinCapacity=0, MaxCapacity=1, **TARGET)
     concurrency = "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution"
     tracking = autoscaling.put_scaling_policy(
@@ -128,8 +128,8 @@ def scale():
 
 
 def sleeps(statement):
-    until("%s it has no copy" % statement, lambda: copies() == (0, 0))
-    until("%s its instances are given back" % statement, lambda: instances() == 0)
+    until("%s the component has no copy" % statement, lambda: copies() == (0, 0))
+    until("%s the instances are stopped" % statement, lambda: instances() == 0)
 
 
 def wakes(statement):
@@ -141,25 +141,27 @@ def wakes(statement):
             told.add(found)
         return found == 42.0
 
-    until("%s whoever asks long enough is answered" % statement, asked)
-    proven("%s the others were told why" % statement, told == {("ValidationError", NO_CAPACITY)}, told)
+    until("%s a client that retries gets a response" % statement, asked)
+    proven("%s the failed requests got the reason" % statement, told == {("ValidationError", NO_CAPACITY)}, told)
 
 
 deploy()
-proven("it answers", ask() == 42.0)
+proven("the component responds", ask() == 42.0)
 scale()
-sleeps("when nobody asks")
-wakes("when somebody asks,")
+sleeps("without requests")
+wakes("with requests")
 sleeps("after that")
 wakes("and again")
-# The last one is over a moment after the copy that it brought has answered.
-until("its activities are over", lambda: all(each["StatusCode"] != "InProgress" for each in activities()))
+# The last activity ends shortly after its copy has responded.
+until("the scaling activities have ended", lambda: all(each["StatusCode"] != "InProgress" for each in activities()))
 done = [(each["StatusCode"], each["Description"]) for each in activities()]
 expected = [("Successful", "Setting desired copy count to %d." % count) for count in (0, 1, 0, 1)]
-proven("its activities", done == expected, done)
+proven("the scaling activities are listed", done == expected, done)
 causes = [each["Cause"].split("monitor alarm ")[1].split(" in state")[0] for each in activities()]
-proven("each for its alarm", [each.split("-")[0] for each in causes] == ["TargetTracking", "wake"] * 2, causes)
+proven(
+    "each activity names its alarm", [each.split("-")[0] for each in causes] == ["TargetTracking", "wake"] * 2, causes
+)
 sagemaker.delete_inference_component(InferenceComponentName=COMPONENT)
-until("it is gone", lambda: not sagemaker.list_inference_components()["InferenceComponents"])
+until("the component is deleted", lambda: not sagemaker.list_inference_components()["InferenceComponents"])
 removed(ENDPOINT)
 finish()

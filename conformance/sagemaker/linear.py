@@ -1,4 +1,4 @@
-"""What linear learner leaves in an archive, written as the example writes it."""
+"""Writes linear learner's archives as the example does."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""CloudWatch Logs with the real boto3: what clients put, filter, follow, keep and delete.
+"""Tests CloudWatch Logs with boto3: clients put, filter, follow, keep and delete log events.
 
 python logs.py
 """
@@ -28,10 +28,10 @@ def filtered(pattern):
 
 
 class Tail:
-    """The calls of AWS CLI v2's `aws logs tail --follow`, without its five seconds between two looks.
+    """Makes the calls of AWS CLI v2's `aws logs tail --follow`, without the five seconds between two polls.
 
-    From a time on, page by page. Of the ids of events it keeps, after each page, those of the newest millisecond alone. Behind the last page it
-    asks again from that millisecond on.
+    It reads from a start time, page by page. After each page it remembers only the ids of events of the newest millisecond. After the last page it
+    polls again from that millisecond.
     """
 
     def __init__(self, since, **asked):
@@ -72,15 +72,15 @@ def streams():
         )
         return [stream["logStreamName"] for page in pages for stream in page["logStreams"]]
 
-    answers("streams come by name, page by page", names, ["a/1", "a/2", "b/1"])
-    answers("or by prefix", lambda: names(logStreamNamePrefix="a/"), ["a/1", "a/2"])
+    answers("DescribeLogStreams lists streams by name in pages", names, ["a/1", "a/2", "b/1"])
+    answers("DescribeLogStreams lists streams by prefix", lambda: names(logStreamNamePrefix="a/"), ["a/1", "a/2"])
     answers(
-        "or the latest written first",
+        "DescribeLogStreams lists the latest written streams first",
         lambda: names(orderBy="LastEventTime", descending=True),
         ["a/2", "b/1", "a/1"],
     )
     refused(
-        "but not by both",
+        "DescribeLogStreams rejects prefix and order together",
         "InvalidParameterException",
         "^Cannot order by LastEventTime with a logStreamNamePrefix.$",
         lambda: names(orderBy="LastEventTime", logStreamNamePrefix="a/"),
@@ -106,9 +106,9 @@ def patterns():
         ("127.0.0.1 -alice", [3]),
         ('%HTTP/1\\.[01]" [45]\\d+%', [3]),
     ]:
-        answers("the pattern %s" % pattern, lambda: [lines.index(each) for each in filtered(pattern)], expected)
+        answers("the pattern %s matches" % pattern, lambda: [lines.index(each) for each in filtered(pattern)], expected)
     refused(
-        "a pattern that is none is refused",
+        "an invalid pattern is rejected",
         "InvalidParameterException",
         "^Invalid filter pattern",
         lambda: filtered("{ $.a = "),
@@ -118,23 +118,23 @@ def patterns():
 def following():
     since = now()
     tail = Tail(since)
-    proven("a tail begins with nothing", tail.look() == [])
+    proven("a tail starts without events", tail.look() == [])
     at = since + 1
     put("a/1", ["one", "two"], at)
     put("b/1", ["three"], at)
     found = tail.look()
-    proven("it finds what has come, of all streams", sorted(found) == ["one", "three", "two"], str(found))
+    proven("a tail returns new events of all streams", sorted(found) == ["one", "three", "two"], str(found))
     put("a/2", ["four"], at)
     put("a/2", ["five"], at + 1)
     found = tail.look()
-    proven("then what came since, of the same millisecond too", found == ["four", "five"], str(found))
-    proven("and nothing twice", tail.look() == [])
+    proven("a tail returns later events of the same millisecond", found == ["four", "five"], str(found))
+    proven("a tail returns no event twice", tail.look() == [])
     many = ["line %d" % index for index in range(10_000)]
     put("b/1", many, at + 2)
     put("b/1", ["last"], at + 3)
     found = tail.look()
-    proven("more than a page of them comes whole and in order", found == [*many, "last"], str(len(found)))
-    proven("two streams of one millisecond are told of once each, page by page", interleaved(at + 10))
+    proven("several pages of events are complete and ordered", found == [*many, "last"], str(len(found)))
+    proven("events of two streams in one millisecond are returned once each over pages", interleaved(at + 10))
     tail = Tail(since, filterPattern="last", logStreamNamePrefix="b/")
     found = tail.look()
     proven("with a pattern and a prefix of streams", found == ["last"], str(found))
@@ -152,16 +152,16 @@ def interleaved(at):
 
 
 def live():
-    """StartLiveTail: events as they are written, over one connection."""
+    """Tests StartLiveTail, which returns events as they are written over one connection."""
     group = logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"][0]
     refused(
-        "a live tail of a group that is not there",
+        "a live tail of a missing group is an error",
         "ResourceNotFoundException",
         "^The specified log group does not exist.$",
         lambda: logs.start_live_tail(logGroupIdentifiers=[group["logGroupArn"] + "-none"]),
     )
     refused(
-        "names of streams and prefixes",
+        "names and prefixes of streams together are rejected",
         "InvalidParameterException",
         "cannot be used together",
         lambda: logs.start_live_tail(
@@ -174,7 +174,7 @@ def live():
     events = iter(session["responseStream"])
     start = next(events)["sessionStart"]
     proven(
-        "a live tail says what it tells of",
+        "a live tail starts with a description of the session",
         start["logGroupIdentifiers"] == [group["logGroupArn"]] and start["logEventFilterPattern"] == "-unheard",
         str(start),
     )
@@ -184,9 +184,13 @@ def live():
     seen = []
     while len(seen) < 2:
         update = next(events)["sessionUpdate"]
-        proven("nothing was left out", not update["sessionMetadata"]["sampled"])
+        proven("no event was omitted", not update["sessionMetadata"]["sampled"])
         seen += [(event["logStreamName"], event["message"]) for event in update["sessionResults"]]
-    proven("and tells it as it was written", seen == [("a/1", "heard"), ("a/2", "\x1b[31mred\x00")], str(seen))
+    proven(
+        "a live tail returns events as they are written",
+        seen == [("a/1", "heard"), ("a/2", "\x1b[31mred\x00")],
+        str(seen),
+    )
     session["responseStream"].close()
 
 
@@ -203,14 +207,14 @@ def reading():
     proven("GetLogEvents ends where its token repeats", seen == ["four", "five"], str(seen))
     back = logs.get_log_events(nextToken=first["nextForwardToken"].replace("f/", "b/", 1), **asked)
     proven(
-        "and goes back with the backward token",
+        "GetLogEvents reads backward with the backward token",
         [e["message"] for e in back["events"]] == ["third"],
         str(back["events"]),
     )
 
 
 def asked(query, **more):
-    """A query's rows, each as a dictionary, as soon as it has ended."""
+    """Returns a query's rows as dictionaries when it has ended."""
     since = int(time.time()) - 3600
     started = logs.start_query(
         **{"logGroupName": GROUP, "startTime": since, "endTime": int(time.time()) + 60, "queryString": query, **more}
@@ -228,13 +232,13 @@ def rows(query, **more):
 
 
 def queries():
-    """CloudWatch Logs Insights over the lines of `patterns` and `following`."""
+    """Tests CloudWatch Logs Insights with the lines of `patterns` and `following`."""
     answers(
         "fields and conditions",
         lambda: rows("fields level | filter code >= 400 and level = 'ERROR'"),
         [{"level": "ERROR"}],
     )
-    answers("places of lists", lambda: rows("filter tags.0.name = 'x' | display code"), [{"code": "404"}])
+    answers("elements of lists", lambda: rows("filter tags.0.name = 'x' | display code"), [{"code": "404"}])
     answers(
         "parse by a glob",
         lambda: rows('parse @message "- * \\"* *" as user, verb, rest | filter verb = "POST" | display user'),
@@ -257,49 +261,49 @@ def queries():
     found, statistics = asked("filter @message = 'last' | stats count(*) by bin(1h)")
     proven("by time", [row["count(*)"] for row in found] == ["1"] and next(iter(found[0])) == "bin(1h)", str(found))
     proven(
-        "what was looked at is told",
+        "the result has the numbers of scanned records",
         statistics["recordsScanned"] > 28_000 and statistics["recordsMatched"] == 1,
         str(statistics),
     )
     found, _ = asked("filter @message like 'unheard' | limit 1")
     proven(
-        "without fields, the time and the message, and a pointer",
+        "without fields the result has time, message and pointer",
         list(found[0]) == ["@timestamp", "@message", "@ptr"],
         str(found),
     )
     answers("a limit", lambda: len(rows("fields @message", limit=7)), 7)
     try:
         asked("filter level = ")
-        proven("a query that is none is refused", False)
+        proven("an invalid query is rejected", False)
     except logs.exceptions.MalformedQueryException as error:
         place = error.response["queryCompileError"]["location"]["startCharOffset"]
-        proven("a query that is none is refused with its place", place == 15, str(error.response))
+        proven("the error of an invalid query has the position", place == 15, str(error.response))
     refused(
-        "a language that is not built",
+        "an unsupported query language is rejected",
         "InvalidParameterException",
         "queryLanguage",
         lambda: asked("SELECT 1", queryLanguage="SQL"),
     )
     refused(
-        "a group that is not there",
+        "a missing group is an error",
         "ResourceNotFoundException",
         "group does not exist",
         lambda: asked("limit 1", logGroupName="/no"),
     )
     listed = logs.describe_queries(logGroupName=GROUP, status="Complete")["queries"]
     proven(
-        "queries are listed, the newest first",
+        "DescribeQueries lists the newest queries first",
         listed[0]["queryString"] == "fields @message" and len(listed) == 8,
         str(len(listed)),
     )
     refused(
-        "an ended query",
+        "stopping an ended query is an error",
         "InvalidParameterException",
         "already ended",
         lambda: logs.stop_query(queryId=listed[0]["queryId"]),
     )
     refused(
-        "a query that is not there",
+        "a missing query is an error",
         "ResourceNotFoundException",
         "no query",
         lambda: logs.get_query_results(queryId="none"),
@@ -307,10 +311,10 @@ def queries():
 
 
 def metric_filters():
-    """Metrics out of log lines, read back with CloudWatch."""
+    """Creates metrics from log lines and reads them with CloudWatch."""
     tested = logs.test_metric_filter(filterPattern="[ip, ..., size > 10]", logEventMessages=["::1 GET 5", "::1 GET 50"])
     found = [(each["eventNumber"], each["extractedValues"]) for each in tested["matches"]]
-    proven("a filter is tried on messages", found == [(2, {"$ip": "::1", "$size": "50"})], str(found))
+    proven("TestMetricFilter matches messages", found == [(2, {"$ip": "::1", "$size": "50"})], str(found))
     transformation = {"metricName": "Took", "metricNamespace": "Conformance", "metricValue": "$.took"}
     logs.put_metric_filter(
         logGroupName=GROUP,
@@ -319,7 +323,11 @@ def metric_filters():
         metricTransformations=[{**transformation, "dimensions": {"Path": "$.path"}, "unit": "Milliseconds"}],
     )
     (listed,) = logs.describe_metric_filters(logGroupName=GROUP)["metricFilters"]
-    proven("a filter is told as it was put", listed["metricTransformations"][0]["metricValue"] == "$.took", str(listed))
+    proven(
+        "DescribeMetricFilters returns the filter",
+        listed["metricTransformations"][0]["metricValue"] == "$.took",
+        str(listed),
+    )
     put("a/1", [json.dumps({"took": took, "path": "/x"}) for took in (10, 20, 30)])
     cloudwatch = boto3.client("cloudwatch")
     (series,) = cloudwatch.get_metric_statistics(
@@ -332,11 +340,13 @@ def metric_filters():
         Statistics=["Sum", "SampleCount"],
     )["Datapoints"]
     told = (series["Sum"], series["SampleCount"], series["Unit"])
-    proven("and its metric has what was written", told == (60, 3, "Milliseconds"), str(series))
+    proven("the filter's metric has the written values", told == (60, 3, "Milliseconds"), str(series))
     logs.delete_metric_filter(logGroupName=GROUP, filterName="took")
-    answers("until it is deleted", lambda: logs.describe_metric_filters(logGroupName=GROUP)["metricFilters"], [])
+    answers(
+        "a deleted filter is not listed", lambda: logs.describe_metric_filters(logGroupName=GROUP)["metricFilters"], []
+    )
     refused(
-        "a subscription filter is refused by name",
+        "a subscription filter is rejected by name",
         "UnknownOperationException",
         "PutSubscriptionFilter is not implemented",
         lambda: logs.put_subscription_filter(
@@ -348,10 +358,14 @@ def metric_filters():
 def bounds():
     old = put("a/1", ["old"], now() - 15 * 86_400_000)
     proven(
-        "an event that is too old is told of", old["rejectedLogEventsInfo"] == {"tooOldLogEventEndIndex": 1}, str(old)
+        "an event that is too old is reported", old["rejectedLogEventsInfo"] == {"tooOldLogEventEndIndex": 1}, str(old)
     )
     new = put("a/1", ["new"], now() + 3 * 3_600_000)
-    proven("and one that is too new", new["rejectedLogEventsInfo"] == {"tooNewLogEventStartIndex": 0}, str(new))
+    proven(
+        "an event that is too new is reported",
+        new["rejectedLogEventsInfo"] == {"tooNewLogEventStartIndex": 0},
+        str(new),
+    )
 
     def retention():
         (group,) = logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]
@@ -359,19 +373,19 @@ def bounds():
 
     put("b/1", ["yesterday's"], now() - 2 * 86_400_000)
     logs.put_retention_policy(logGroupName=GROUP, retentionInDays=1)
-    answers("a group keeps a retention", retention, 1)
-    answers("and what is older is not found", lambda: filtered("yesterday's"), [])
+    answers("DescribeLogGroups returns the retention", retention, 1)
+    answers("older events are not returned", lambda: filtered("yesterday's"), [])
     refused(
-        "for days that there are",
+        "an invalid number of days is rejected",
         "InvalidParameterException",
         r"'retentionInDays' failed to satisfy constraint: Member must satisfy enum value set: \[1, 3, 5",
         lambda: logs.put_retention_policy(logGroupName=GROUP, retentionInDays=2),
     )
     logs.delete_retention_policy(logGroupName=GROUP)
-    answers("until it is taken back", retention, None)
+    answers("the retention can be deleted", retention, None)
     logs.delete_log_group(logGroupName=GROUP)
     refused(
-        "a group that is deleted is not there",
+        "a deleted group is an error",
         "ResourceNotFoundException",
         "^The specified log group does not exist.$",
         lambda: filtered(""),

@@ -1,4 +1,4 @@
-"""Many models on two instances, kept or not, with the real boto3.
+"""Tests multi-model endpoints on two instances, with and without the model cache, with boto3.
 
 python many_models.py create | again
 """
@@ -82,14 +82,14 @@ def create():
     expected = [10.0 + index for index in range(6)]
     for _ in range(2):
         for name in (KEPT, UNKEPT):
-            answers("each model of %s answers" % name, lambda name=name: ask_all(name), expected)
-    answers("kept, each is loaded once", lambda: counted(KEPT, "ModelLoadingTime"), 6)
-    answers("and found again", lambda: counted(KEPT, "ModelCacheHit", "Sum"), 6)
-    answers("not kept, each is loaded for each request", lambda: counted(UNKEPT, "ModelLoadingTime"), 12)
-    answers("and never found", lambda: counted(UNKEPT, "ModelCacheHit", "Sum"), 0)
+            answers("each model of %s responds" % name, lambda name=name: ask_all(name), expected)
+    answers("with the model cache each model is loaded once", lambda: counted(KEPT, "ModelLoadingTime"), 6)
+    answers("later requests are cache hits", lambda: counted(KEPT, "ModelCacheHit", "Sum"), 6)
+    answers("without the model cache each request loads its model", lambda: counted(UNKEPT, "ModelLoadingTime"), 12)
+    answers("no request is a cache hit", lambda: counted(UNKEPT, "ModelCacheHit", "Sum"), 0)
     put(TARGETS[0], 100)
     for name in (KEPT, UNKEPT):
-        answers("%s has the archive that replaced another" % name, lambda name=name: ask(name, TARGETS[0]), 110.0)
+        answers("%s serves the replaced archive" % name, lambda name=name: ask(name, TARGETS[0]), 110.0)
     code = "ResourceLimitExceeded"
     promise = {"GALATEA_MODEL_MEMORY_BYTES": str(2**40)}
     large = lambda: deploy("conformance-large", 40, "ml.m5.24xlarge", Environment=promise)
@@ -100,11 +100,11 @@ def create():
 
 def again():
     downloads, loads = (counted(KEPT, metric) for metric in ("ModelDownloadingTime", "ModelLoadingTime"))
-    answers("after kill -9 each model answers", lambda: ask_all(KEPT), [110.0, 11.0, 12.0, 13.0, 14.0, 15.0])
-    answers("none is loaded again", lambda: counted(KEPT, "ModelLoadingTime") - loads, 0)
-    answers("or downloaded", lambda: counted(KEPT, "ModelDownloadingTime") - downloads, 0)
+    answers("each model responds after kill -9", lambda: ask_all(KEPT), [110.0, 11.0, 12.0, 13.0, 14.0, 15.0])
+    answers("no model is loaded again", lambda: counted(KEPT, "ModelLoadingTime") - loads, 0)
+    answers("no model is downloaded again", lambda: counted(KEPT, "ModelDownloadingTime") - downloads, 0)
     models = sagemaker.describe_endpoint(EndpointName=KEPT)["ProductionVariants"][0]["CurrentInstanceCount"]
-    proven("on as many instances", models == 2, models)
+    proven("the number of instances is unchanged", models == 2, models)
     sagemaker.delete_endpoint(EndpointName=KEPT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=KEPT)
 

@@ -65,7 +65,7 @@ test("a web page's fetch gets a preflight, events as they are sent, JSON and err
   assert.deepEqual([refused.status, error.message], [500, "no such word"]);
 });
 
-/** As an EventSource reads them: what stands behind `data: ` in each event. */
+/** Yields events as an EventSource reads them: the text after `data: `. */
 async function* events(response: Response): AsyncGenerator<string> {
   let text = "";
   const decoder = new TextDecoder();

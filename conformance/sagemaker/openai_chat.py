@@ -1,4 +1,4 @@
-"""OpenAI's own client before endpoints: chats, completions, embeddings, responses and models, whole and as streams.
+"""Tests OpenAI's client with endpoints: chats, completions, embeddings, responses and models, whole and as streams.
 
 python openai_chat.py chats|components|ended|token
 """
@@ -89,7 +89,7 @@ output [ { name: "openai_response" data_type: TYPE_STRING dims: [ 1 ] } ]
 
 
 def token(expires=3600):
-    """As sagemaker.core.token_generator makes one."""
+    """Creates a token as sagemaker.core.token_generator does."""
     session = boto3.Session()
     host = "sagemaker.amazonaws.com"
     asked = {"method": "POST", "url": "https://%s/" % host, "headers": {"host": host}}
@@ -155,30 +155,35 @@ def chat_all():
         models = [model.id for model in asks.list()]
         proven("the models at %s" % base, models == [ENDPOINT], str(models))
         proven("one of them", asks.retrieve(ENDPOINT).id == ENDPOINT)
-        fails("one that there is not", openai.NotFoundError, "nobody.* does not exist", lambda: asks.retrieve("nobody"))
+        fails("a missing model", openai.NotFoundError, "nobody.* does not exist", lambda: asks.retrieve("nobody"))
 
     chat = client.chat.completions
     stream = chat.create(model="any", messages=said("endless"), stream=True)
     found = [next(stream).choices[0].delta.content for _ in range(3)]
-    proven("the first of a stream without an end", found == ["endless "] * 3, str(found))
+    proven("the first chunk of an endless stream", found == ["endless "] * 3, str(found))
     stream.close()
     ask = lambda text, **more: chat.create(model="any", messages=said(text), **more)
     fails("an error of the model", openai.InternalServerError, "no such word", lambda: ask("raise"))
     fails("the same of a stream", openai.InternalServerError, "no such word", lambda: ask("raise", stream=True))
     broken = ask("breaks midway", stream=True)
-    fails("an error amidst a stream", openai.APIError, "it broke", lambda: list(broken))
+    fails("an error during a stream", openai.APIError, "it broke", lambda: list(broken))
     other = openai.OpenAI(base_url="%s/v1" % url, **own)
     ask = lambda model: other.chat.completions.create(model=model, messages=said("x"))
-    fails("a model that is not there", openai.NotFoundError, "nobody.* does not exist", lambda: ask("nobody"))
-    fails("one of many where there are not", openai.BadRequestError, "target model", lambda: ask(ENDPOINT + "/x"))
-    for why, key in (("no token", "unused"), ("one for too long", token(50000))):
+    fails("a missing endpoint", openai.NotFoundError, "nobody.* does not exist", lambda: ask("nobody"))
+    fails(
+        "a target model on a single-model endpoint",
+        openai.BadRequestError,
+        "target model",
+        lambda: ask(ENDPOINT + "/x"),
+    )
+    for why, key in (("no token", "unused"), ("a token with too long a validity", token(50000))):
         stranger = openai.OpenAI(base_url=below, **dict(own, api_key=key))
         ask = lambda: stranger.chat.completions.create(model="any", messages=said("x"))
         fails("a key that is %s" % why, openai.AuthenticationError, "oken", ask)
 
 
 def components():
-    """The same model as an inference component, chosen by its path and by its name."""
+    """Tests the same model as an inference component, selected by path and by name."""
     name = "conformance-components"
     variant = {
         "VariantName": "a",
@@ -213,7 +218,7 @@ def components():
     proven("a component as a model", found == name + "/chat-part", found)
     other = openai.OpenAI(base_url=base.replace("chat-part", "nobody"), **own)
     ask = lambda: other.chat.completions.create(model="", messages=said("x"))
-    fails("a component that there is not", openai.BadRequestError, "Inference Component nobody", ask)
+    fails("a missing component", openai.BadRequestError, "Inference Component nobody", ask)
     sagemaker.delete_inference_component(InferenceComponentName="chat-part")
 
 

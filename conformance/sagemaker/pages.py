@@ -1,8 +1,8 @@
-"""Listings page by page with botocore's own paginators, one item a page, while others come and go; and tokens that no listing gave.
+"""Tests listings with botocore's paginators, with one item a page while others are created and deleted; and invalid tokens.
 
 python pages.py
 
-Everything comes from the environment that `galatea env` prints.
+Settings come from the environment that `galatea env` prints.
 """
 
 import datetime
@@ -51,7 +51,7 @@ SERVICES = {each.meta.service_model.service_name: each for each in (sagemaker, c
 
 
 def ordered(listing, key, make, drop, **given):
-    """A listing whose things have names: what it is asked with, where a thing has its name, how one comes and goes."""
+    """A listing of named items: its parameters, the member with the name, and functions that create and delete an item."""
     service, operation = listing.split(".")
     return {"service": service, "operation": operation, "key": key, "make": make, "drop": drop, "given": given}
 
@@ -148,7 +148,7 @@ LISTINGS = [
 
 
 def walked(row, meanwhile):
-    """The names on all pages; after each page `meanwhile` is called."""
+    """Returns the names on all pages. Calls `meanwhile` after each page."""
     paginator = SERVICES[row["service"]].get_paginator(xform_name(row["operation"]))
     found, lengths = [], []
     for page in paginator.paginate(PaginationConfig={"PageSize": 1}, **row["given"]):
@@ -172,13 +172,17 @@ def walk(row):
     found, longest = walked(row, meanwhile)
     staying = [name for name in found if name in (NAMES[0], NAMES[1], NAMES[3])]
     right = sorted(staying) == [NAMES[0], NAMES[1], NAMES[3]] and len(set(found)) == len(found) and longest == 1
-    proven("%(service)s.%(operation)s: each once, one a page, while others come and go" % row, right, str(found))
+    proven(
+        "%(service)s.%(operation)s lists each item once, one a page, while others are created and deleted" % row,
+        right,
+        str(found),
+    )
     for name in (NAMES[0], NAMES[1], NAMES[3], "page-00-early", "page-9-late"):
         row["drop"](name)
 
 
 def of_texts():
-    """Tokens of CloudWatch Logs and markers of IAM: garbage, another listing's, and one of another question."""
+    """Tests tokens of CloudWatch Logs and markers of IAM: garbage, of another listing, and of other parameters."""
     now = int(time.time() * 1000)
     lines = [{"timestamp": now, "message": "line %d" % number} for number in range(2)]
     filters = [{"metricName": "m", "metricNamespace": "Pages", "metricValue": "1"}]
@@ -216,22 +220,22 @@ def of_texts():
         limit = "maxResults" if name == "DescribeQueries" else length[service]
         token = ask(**given, **{limit: 1})[member]
         right = member not in ask(**given, **{member: token})
-        proven("%s takes its own token, with another length too" % operation, right)
+        proven("%s accepts its own token, also with another page size" % operation, right)
         for kind, asked, wrong in (
             ("that is garbage", given, "garbage"),
             ("of another question", other, token),
             ("of another listing", given, given_by.get(service, "AAAA")),
         ):
             call = lambda: code_of(operation, **asked, **{member: wrong})
-            answers("%s refuses a token %s" % (operation, kind), call, code)
+            answers("%s rejects a token %s" % (operation, kind), call, code)
         given_by[service] = token
     asked = {"logStreamName": NAMES[0], "startFromHead": True, **GROUP}
     token = logs.get_log_events(limit=1, **asked)["nextForwardToken"]
     found = logs.get_log_events(nextToken=token, startTime=now, **asked)["events"]
-    proven("GetLogEvents goes on from its token with other times", [each["message"] for each in found] == ["line 1"])
+    proven("GetLogEvents continues from its token with other times", [each["message"] for each in found] == ["line 1"])
     for kind, stream, wrong in (("that is garbage", NAMES[0], "f/garbage"), ("of another stream", NAMES[1], token)):
         call = lambda: code_of("logs.GetLogEvents", nextToken=wrong, **{**asked, "logStreamName": stream})
-        answers("GetLogEvents refuses a token %s" % kind, call, "InvalidParameterException")
+        answers("GetLogEvents rejects a token %s" % kind, call, "InvalidParameterException")
 
 
 def code_of(operation, **given):
@@ -244,7 +248,7 @@ def code_of(operation, **given):
 
 
 def tokens():
-    """Garbage, another operation's token, and one of another question."""
+    """Tests garbage, tokens of another operation, and tokens of other parameters."""
     for name in NAMES[:2]:
         cloudwatch.put_metric_alarm(AlarmName=name, **ALARM)
         sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=CONTAINER)
@@ -276,15 +280,15 @@ def tokens():
     for operation, given, code in rows:
         for kind, token in (("garbage", "garbage"), ("empty", "AAAA"), ("another's", of_alarms + of_models)):
             call = lambda: code_of(operation, NextToken=token, **given)
-            answers("%s refuses a token that is %s" % (operation, kind), call, code)
+            answers("%s rejects a token that is %s" % (operation, kind), call, code)
     call = lambda: code_of("sagemaker.ListModels", NextToken=of_others, NameContains="page-")
-    answers("ListModels refuses a token of another question", call, "ValidationException")
+    answers("ListModels rejects a token of other parameters", call, "ValidationException")
     call = lambda: code_of("sagemaker.ListModels", NextToken=of_alarms)
-    answers("and one of another service", call, "ValidationException")
+    answers("ListModels rejects a token of another service", call, "ValidationException")
     call = lambda: [
         each["ModelName"] for each in sagemaker.list_models(NameContains="page-", NextToken=of_models)["Models"]
     ]
-    answers("its own it takes, with another length too", call, NAMES[:1])
+    answers("ListModels accepts its own token, also with another page size", call, NAMES[:1])
 
 
 s3.create_bucket(Bucket=BUCKET)

@@ -1,8 +1,8 @@
-"""Inference pipelines and containers in Direct mode, with the real boto3 and the sagemaker SDK v2.
+"""Tests inference pipelines and containers in Direct mode with boto3 and the sagemaker SDK v2.
 
     python pipelines.py boto3|sdk
 
-Each container doubles a number, adds its own and hands the sum on. What one container answers is what the next one takes, by the generate
+Each container doubles a number, adds its own and passes the sum on. The response of a container is the request of the next one, by the generate
 extension of Triton: a tensor by its name.
 """
 
@@ -87,28 +87,32 @@ def with_boto3():
     # ((5 * 2 + 1) * 2 + 2) * 2 + 3
     answers("a request passes through the containers in their order", lambda: ask("serial", 5), 51)
     described = sagemaker.describe_model(ModelName="serial")
-    proven("DescribeModel gives the containers as they came", described["Containers"] == containers(url))
-    proven("and no PrimaryContainer", "PrimaryContainer" not in described)
+    proven("DescribeModel returns the containers unchanged", described["Containers"] == containers(url))
+    proven("DescribeModel returns no PrimaryContainer", "PrimaryContainer" not in described)
     images = sagemaker.describe_endpoint(EndpointName="serial")["ProductionVariants"][0]["DeployedImages"]
-    proven("DescribeEndpoint names the image of each", [image["SpecifiedImage"] for image in images] == [IMAGE] * 3)
+    proven(
+        "DescribeEndpoint returns the image of each container",
+        [image["SpecifiedImage"] for image in images] == [IMAGE] * 3,
+    )
     answer = refused(
-        "the container that fails is named, with its logs",
+        "the error names the container that failed, with its logs",
         "ModelError",
         r'^Received client error \(400\) from shift with message ".*this number is refused.*" *\. See ',
         # 19.5 * 2 + 1
         lambda: ask("serial", 19.5),
     )
     proven(
-        "LogStreamArn is its own stream", re.search(r":AllTraffic/i-[0-9a-f]+/shift$", answer.get("LogStreamArn", ""))
+        "LogStreamArn is the stream of the container",
+        re.search(r":AllTraffic/i-[0-9a-f]+/shift$", answer.get("LogStreamArn", "")),
     )
     refused(
-        "a pipeline takes no name of a container",
+        "a pipeline rejects a target container",
         "ValidationError",
         "does not support target container hostname header",
         lambda: ask("serial", 5, TargetContainerHostname="shift"),
     )
     refused(
-        "nor one of a model",
+        "a pipeline rejects a target model",
         "ValidationError",
         "^Endpoint serial is not a multi-model endpoint and does not support target model header.$",
         lambda: ask("serial", 5, TargetModel="sum.tar.gz"),
@@ -123,13 +127,15 @@ def direct(url):
     execution = {"Mode": "Direct"}
     create("direct", Containers=containers(url), InferenceExecutionConfig=execution)
     described = sagemaker.describe_model(ModelName="direct")
-    proven("DescribeModel gives the mode", described["InferenceExecutionConfig"] == execution)
+    proven("DescribeModel returns the mode", described["InferenceExecutionConfig"] == execution)
     for index, name in enumerate(NAMES):
         call = lambda name=name: ask("direct", 5, TargetContainerHostname=name)
-        answers("the container %s is asked alone" % name, call, 11 + index)
-    refused("one has to be named", "ValidationError", "requires a target container", lambda: ask("direct", 5))
+        answers("the container %s is invoked alone" % name, call, 11 + index)
+    refused(
+        "a request must name a container", "ValidationError", "requires a target container", lambda: ask("direct", 5)
+    )
     nobody = lambda: ask("direct", 5, TargetContainerHostname="nobody")
-    refused("and to be there", "ValidationError", "^Container nobody not found", nobody)
+    refused("a missing container is an error", "ValidationError", "^Container nobody not found", nobody)
 
 
 def models(url):
@@ -222,13 +228,13 @@ def with_sdk():
     )
     session.wait_for_endpoint("sdk-pipeline", poll=POLL_SECONDS)
     answer = json.loads(predictor.predict(json.dumps({"X": [5]}), initial_args={"ContentType": TYPE}))
-    proven("PipelineModel.deploy and predict", answer["X"] == 24, str(answer))
+    proven("PipelineModel deploys and predicts", answer["X"] == 24, str(answer))
     transformed(pipeline)
     predictor.delete_model()
     predictor.delete_endpoint()
     again = "Could not find"
     refused(
-        "they are deleted",
+        "the models are deleted",
         "ValidationException",
         again,
         lambda: sagemaker.describe_model(ModelName="sdk-pipeline"),

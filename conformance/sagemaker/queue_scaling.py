@@ -1,4 +1,4 @@
-"""An asynchronous endpoint that has no instance while nothing waits, as SageMaker's documentation has it set up.
+"""Tests an asynchronous endpoint without instances while its queue is empty, with the policies of SageMaker's documentation.
 
 python queue_scaling.py
 """
@@ -91,22 +91,22 @@ def main():
     )
     policies()
     wait_for(0)
-    proven("nothing waits: no instance", True)
+    proven("without requests there is no instance", True)
     body = json.dumps({"inputs": [{"name": "X", "shape": [1], "datatype": "FP32", "data": [1]}]})
     asked = [runtime.invoke_endpoint_async(EndpointName=NAME, Body=body.encode()) for _ in range(REQUESTS)]
     for answer in asked:
         bucket, key = answer["OutputLocation"][len("s3://") :].split("/", 1)
         s3.get_waiter("object_exists").wait(Bucket=bucket, Key=key, WaiterConfig={"Delay": 10, "MaxAttempts": 10_000})
-    proven("all that waited is answered", True)
+    proven("all queued requests get responses", True)
     wait_for(0)
     found = scaling.describe_scaling_activities(ServiceNamespace="sagemaker", ResourceId=variant["ResourceId"])
     steps = [(each["Description"], each["Cause"]) for each in reversed(found["ScalingActivities"])]
     told = "\n".join("%s %s" % step for step in steps)
     woken = [cause for text, cause in steps if "to 1." in text and "%s-waits" % NAME in cause]
-    proven("the alarm of a backlog without an instance brought the first", len(woken) == 1, told)
-    # By the backlog of the first, or by the same alarm, where the first takes longer to start than the policy's cooldown.
-    proven("then there were two", any("to 2." in text for text, _ in steps), told)
-    proven("and it went to zero, twice", sum("to 0." in text for text, _ in steps) == 2, told)
+    proven("the alarm of a backlog without capacity started the first instance", len(woken) == 1, told)
+    # The second instance is started for the backlog, or by the same alarm if the first one starts more slowly than the cooldown.
+    proven("the endpoint scaled out to two instances", any("to 2." in text for text, _ in steps), told)
+    proven("the endpoint scaled in to zero twice", sum("to 0." in text for text, _ in steps) == 2, told)
     scaling.deregister_scalable_target(**variant)
     removed(NAME)
     finish()

@@ -1,4 +1,4 @@
-"""Asynchronous inference and SNS with the real boto3 and the SageMaker SDK.
+"""Tests asynchronous inference and SNS with boto3 and the sagemaker SDK.
 
 python queues.py boto3|topics|accept|after-restart|sdk
 """
@@ -41,7 +41,7 @@ scaling = boto3.client("application-autoscaling")
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """What SNS sends, in the order in which it comes."""
+    """Receives the messages of SNS in order."""
 
     received = queue.Queue()
 
@@ -97,11 +97,11 @@ def deploy(topic):
         EndpointConfigName=ENDPOINT, ProductionVariants=[variant], AsyncInferenceConfig=config
     )
     found = sagemaker.describe_endpoint_config(EndpointConfigName=ENDPOINT)
-    proven("DescribeEndpointConfig answers with AsyncInferenceConfig", found["AsyncInferenceConfig"] == config)
+    proven("DescribeEndpointConfig returns AsyncInferenceConfig", found["AsyncInferenceConfig"] == config)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
     found = sagemaker.describe_endpoint(EndpointName=ENDPOINT)
-    proven("and so does DescribeEndpoint", found.get("AsyncInferenceConfig") == config)
+    proven("DescribeEndpoint returns AsyncInferenceConfig", found.get("AsyncInferenceConfig") == config)
 
 
 def ask(**more):
@@ -109,7 +109,7 @@ def ask(**more):
 
 
 def unchecked(**more):
-    """What boto3 would not let through is the platform's to refuse."""
+    """Sends requests that boto3 would reject, so that the platform must reject them."""
     client = boto3.client("sagemaker-runtime", config=Config(parameter_validation=False))
     client.invoke_endpoint_async(EndpointName=ENDPOINT, Body=b"x", **more)
 
@@ -132,54 +132,71 @@ def invocations():
     deploy(topic)
     answer = ask(InputLocation="s3://%s/in/good.json" % BUCKET, InferenceId="mine")
     status = answer["ResponseMetadata"]["HTTPStatusCode"]
-    proven("InvokeEndpointAsync is answered 202 with its id", (status, answer["InferenceId"]) == (202, "mine"))
-    proven("the answer comes to OutputLocation", outputs(answer["OutputLocation"]) == [2.0, 4.0])
-    proven("with its content type", body_of(answer["OutputLocation"])["ContentType"].startswith("application/json"))
+    proven("InvokeEndpointAsync gets 202 with its id", (status, answer["InferenceId"]) == (202, "mine"))
+    proven("the response is stored in OutputLocation", outputs(answer["OutputLocation"]) == [2.0, 4.0])
+    proven(
+        "the stored response has its content type",
+        body_of(answer["OutputLocation"])["ContentType"].startswith("application/json"),
+    )
     kind, message = received()
     told = json.loads(message["Message"])
     found = (kind, told["invocationStatus"], told["inferenceId"], told["responseParameters"]["outputLocation"])
-    proven("and a topic is told", found == ("Notification", "Completed", "mine", answer["OutputLocation"]), str(told))
+    proven(
+        "the success topic gets a message",
+        found == ("Notification", "Completed", "mine", answer["OutputLocation"]),
+        str(told),
+    )
     said = json.loads(base64.b64decode(told["responseBody"]["content"]))["outputs"][0]["data"]
     found = (told["responseBody"]["encoding"], said)
-    proven("with the answer itself, as it is asked for", found == ("BASE64", [2.0, 4.0]), str(told["responseBody"]))
+    proven("the message has the response, as requested", found == ("BASE64", [2.0, 4.0]), str(told["responseBody"]))
     answer = ask(Body=TWICE_BODY.encode(), Filename="own.json", S3OutputPathExtension="deep")
-    proven("Filename and S3OutputPathExtension", answer["OutputLocation"] == "s3://%s/out/deep/own.json" % BUCKET)
-    proven("an input within the request", outputs(answer["OutputLocation"]) == [2.0, 4.0])
+    proven(
+        "Filename and S3OutputPathExtension set the output's name",
+        answer["OutputLocation"] == "s3://%s/out/deep/own.json" % BUCKET,
+    )
+    proven("an input in the request's body gets a response", outputs(answer["OutputLocation"]) == [2.0, 4.0])
     received()
     answer = ask(InputLocation="s3://%s/in/bad.json" % BUCKET)
     failure = body_of(answer["FailureLocation"])["Body"].read()
-    proven("what fails is told in FailureLocation", list(json.loads(failure)) == ["error"], failure[:80].decode())
+    proven("a failure is stored in FailureLocation", list(json.loads(failure)) == ["error"], failure[:80].decode())
     kind, message = received()
     told = json.loads(message["Message"])
     words = "ClientError: Received server error (500) from model."
-    proven("and to the topic", told["failureReason"].startswith(words), told["failureReason"])
+    proven("the error topic gets a message", told["failureReason"].startswith(words), told["failureReason"])
 
 
 def refusals():
     both = {"InputLocation": "s3://%s/in/good.json" % BUCKET, "Body": b"x"}
-    refused("an input in both places", "ValidationError", "exactly one of Body and InputLocation", lambda: ask(**both))
-    refused("an input in none", "ValidationError", "exactly one of Body and InputLocation", lambda: ask())
     refused(
-        "RequestTTLSeconds below a minute",
+        "an input in body and location is rejected",
+        "ValidationError",
+        "exactly one of Body and InputLocation",
+        lambda: ask(**both),
+    )
+    refused(
+        "a request without input is rejected", "ValidationError", "exactly one of Body and InputLocation", lambda: ask()
+    )
+    refused(
+        "RequestTTLSeconds below 60 is rejected",
         "ValidationError",
         "at 'requestTTLSeconds' failed to satisfy constraint: Member must have value greater than or equal to 60",
         lambda: unchecked(RequestTTLSeconds=59),
     )
     refused(
-        "InvocationTimeoutSeconds beyond an hour",
+        "InvocationTimeoutSeconds above 3600 is rejected",
         "ValidationError",
         "Member must have value less than or equal to 3600",
         lambda: unchecked(InvocationTimeoutSeconds=3601),
     )
-    refused("a long body", "413", "128000 bytes", lambda: ask(Body=b"x" * 128_001))
+    refused("a long body is rejected", "413", "128000 bytes", lambda: ask(Body=b"x" * 128_001))
     refused(
-        "InvokeEndpoint of an asynchronous endpoint",
+        "InvokeEndpoint of an asynchronous endpoint is rejected",
         "ValidationError",
         "is an asynchronous endpoint",
         lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"x"),
     )
     refused(
-        "an endpoint that there is not",
+        "a missing endpoint is an error",
         "ValidationError",
         "Endpoint nobody of account [0-9]{12} not found",
         lambda: runtime.invoke_endpoint_async(EndpointName="nobody", Body=b"x"),
@@ -208,16 +225,20 @@ def resize(count):
 
 
 def accept():
-    """What is accepted while there is no instance; the platform is killed then."""
+    """Sends requests while there is no instance; then the platform is killed."""
     urls = [ask(Body=TWICE_BODY.encode())["OutputLocation"] for _ in range(5)]
     s3.put_object(Bucket=BUCKET, Key="accepted.json", Body=json.dumps(urls))
-    answers("requests wait", lambda: s3.list_objects_v2(Bucket=BUCKET, Prefix=urls[0].split("/", 3)[3])["KeyCount"], 0)
+    answers(
+        "requests wait in the queue",
+        lambda: s3.list_objects_v2(Bucket=BUCKET, Prefix=urls[0].split("/", 3)[3])["KeyCount"],
+        0,
+    )
 
 
 def after_restart():
     resize(1)
     urls = json.loads(s3.get_object(Bucket=BUCKET, Key="accepted.json")["Body"].read())
-    proven("what was accepted is answered after kill -9", [outputs(url) for url in urls] == [[2.0, 4.0]] * 5)
+    proven("accepted requests get responses after kill -9", [outputs(url) for url in urls] == [[2.0, 4.0]] * 5)
     sagemaker.delete_endpoint(EndpointName=ENDPOINT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
 
@@ -231,7 +252,7 @@ def topics():
     answer = sns.subscribe(TopicArn=arn, Protocol="http", Endpoint=endpoint)
     proven("a subscription waits for its endpoint", answer["SubscriptionArn"] == "pending confirmation")
     kind, message = received()
-    proven("which is sent a token", (kind, message["Type"]) == ("SubscriptionConfirmation",) * 2)
+    proven("the endpoint is sent a token", (kind, message["Type"]) == ("SubscriptionConfirmation",) * 2)
     own = sns.confirm_subscription(TopicArn=arn, Token=message["Token"])["SubscriptionArn"]
     (found,) = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     proven("ListSubscriptionsByTopic", (found["SubscriptionArn"], found["Endpoint"]) == (own, endpoint))
@@ -245,14 +266,17 @@ def topics():
     kind, message = received()
     found = (kind, message["Message"], message["Subject"], message["MessageId"], message["SignatureVersion"])
     proven("Publish", found == ("Notification", "it", "Hear", said["MessageId"], "2"), str(message))
-    proven("its attributes", message["MessageAttributes"] == {"kind": {"Type": "String", "Value": "x"}})
+    proven(
+        "the subscription's attributes are returned",
+        message["MessageAttributes"] == {"kind": {"Type": "String", "Value": "x"}},
+    )
     sns.publish(TopicArn=arn, Message=json.dumps({"default": "d", "http": "h"}), MessageStructure="json")
     proven("MessageStructure", received()[1]["Message"] == "h")
     sns.set_subscription_attributes(SubscriptionArn=own, AttributeName="RawMessageDelivery", AttributeValue="true")
     attributes = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]
     proven("SetSubscriptionAttributes", attributes["RawMessageDelivery"] == "true", str(attributes))
     sns.publish(TopicArn=arn, Message='{"raw": 1}')
-    proven("a raw message", received()[1] == {"raw": 1})
+    proven("a raw subscription gets the message text", received()[1] == {"raw": 1})
     sns.set_subscription_attributes(SubscriptionArn=own, AttributeName="RawMessageDelivery", AttributeValue="false")
     filters(arn, own)
     policies(arn, own)
@@ -266,7 +290,7 @@ def topics():
 
 
 def filters(arn, own):
-    """Two messages, of which a policy lets the second through."""
+    """Publishes two messages, of which a filter policy passes the second."""
 
     def changed(**attributes):
         for name, value in attributes.items():
@@ -274,21 +298,21 @@ def filters(arn, own):
 
     changed(FilterPolicy=json.dumps({"kind": ["x", {"prefix": "ord"}], "price": [{"numeric": [">", 10]}]}))
     found = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]
-    proven("FilterPolicyScope is MessageAttributes unless said", found["FilterPolicyScope"] == "MessageAttributes")
+    proven("FilterPolicyScope is MessageAttributes by default", found["FilterPolicyScope"] == "MessageAttributes")
     for price in ("10", "10.5"):
         attributes = {
             "kind": {"DataType": "String.Array", "StringValue": '["a", "order"]'},
             "price": {"DataType": "Number", "StringValue": price},
         }
         sns.publish(TopicArn=arn, Message=price, MessageAttributes=attributes)
-    proven("FilterPolicy of attributes", received()[1]["Message"] == "10.5")
+    proven("a FilterPolicy filters by attributes", received()[1]["Message"] == "10.5")
     changed(FilterPolicyScope="MessageBody", FilterPolicy=json.dumps({"order": {"id": [{"anything-but": 1}]}}))
     for body in ("no JSON", '{"order": {"id": 1}}', '{"order": {"id": 2}}'):
         sns.publish(TopicArn=arn, Message=body)
-    proven("FilterPolicy of the body", json.loads(received()[1]["Message"]) == {"order": {"id": 2}})
+    proven("a FilterPolicy filters by the body", json.loads(received()[1]["Message"]) == {"order": {"id": 2}})
     changed(FilterPolicy="", FilterPolicyScope="MessageAttributes")
     found = sns.get_subscription_attributes(SubscriptionArn=own)["Attributes"]
-    proven("a filter that is taken away", "FilterPolicy" not in found, str(found))
+    proven("without a filter all messages are delivered", "FilterPolicy" not in found, str(found))
 
 
 def policies(arn, own):
@@ -305,7 +329,7 @@ def policies(arn, own):
     proven("a subscription's DeliveryPolicy", effective() == 1)
     policy["http"]["disableSubscriptionOverrides"] = True
     sns.set_topic_attributes(TopicArn=arn, AttributeName="DeliveryPolicy", AttributeValue=json.dumps(policy))
-    proven("which its topic may forbid", effective() == 5)
+    proven("a topic may override the delivery policy", effective() == 5)
     role = "arn:aws:iam::000000000000:role/SNSFeedback"
     sns.set_topic_attributes(TopicArn=arn, AttributeName="HTTPSuccessFeedbackRoleArn", AttributeValue=role)
     sns.set_topic_attributes(TopicArn=arn, AttributeName="HTTPSuccessFeedbackSampleRate", AttributeValue="100")
@@ -323,7 +347,7 @@ def policies(arn, own):
             return None
         return [json.loads(each["message"])["status"] for each in events if sent in each["message"]]
 
-    # It is written when the subscriber has answered, who told us before.
+    # The line is written after the subscriber has responded, which the test sees earlier.
     eventually(status)
     answers("a delivery is in the log of its topic", status, ["SUCCESS"])
 
@@ -345,7 +369,7 @@ def alarm(topic):
     told = json.loads(message["Message"])
     found = (message["Subject"], told["NewStateValue"], told["NewStateReason"], told["Trigger"]["Statistic"])
     expected = ('ALARM: "told" in US East (N. Virginia)', "ALARM", "to see it", "MAXIMUM")
-    proven("an alarm's topic is told", found == expected, str(told))
+    proven("an alarm publishes to its topic", found == expected, str(told))
     cloudwatch.delete_alarms(AlarmNames=["told"])
 
 
@@ -354,37 +378,54 @@ def topic_refusals(arn, own):
         return lambda: sns.subscribe(TopicArn=arn, Protocol=protocol, Endpoint=endpoint)
 
     words = "sqs is not supported by this platform yet; http and https are supported$"
-    refused("another protocol", "InvalidParameter", words, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
+    refused("another protocol is rejected", "InvalidParameter", words, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
     words = "^Invalid parameter: Endpoint must match the specified protocol$"
-    refused("an endpoint of another protocol", "InvalidParameter", words, subscribe("https", "http://x/"))
+    refused("an endpoint of another protocol is rejected", "InvalidParameter", words, subscribe("https", "http://x/"))
 
     def change(name, value):
         return lambda: sns.set_subscription_attributes(SubscriptionArn=own, AttributeName=name, AttributeValue=value)
 
     words = "^Invalid parameter: FilterPolicy: Unrecognized match type like$"
-    refused("an unknown rule", "InvalidParameter", words, change("FilterPolicy", '{"kind":[{"like":"x"}]}'))
+    refused("an unknown rule is rejected", "InvalidParameter", words, change("FilterPolicy", '{"kind":[{"like":"x"}]}'))
     words = "^Invalid parameter: Filter policy scope MessageAttributes does not support nested filter policy$"
-    refused("a nested filter of attributes", "InvalidParameter", words, change("FilterPolicy", '{"a":{"b":["x"]}}'))
+    refused(
+        "a nested filter of attributes is rejected",
+        "InvalidParameter",
+        words,
+        change("FilterPolicy", '{"a":{"b":["x"]}}'),
+    )
     words = "FilterPolicyScope: Invalid value \\[Message\\]. Please use either MessageBody or MessageAttributes$"
-    refused("an unknown scope", "InvalidParameter", words, change("FilterPolicyScope", "Message"))
+    refused("an unknown scope is rejected", "InvalidParameter", words, change("FilterPolicyScope", "Message"))
     words = "DeliveryPolicy: numRetries must be a whole number between 0 and 100$"
     policy = json.dumps({"healthyRetryPolicy": {"numRetries": 1000}})
-    refused("too many retries", "InvalidParameter", words, change("DeliveryPolicy", policy))
+    refused("too many retries are rejected", "InvalidParameter", words, change("DeliveryPolicy", policy))
     words = "RedrivePolicy: Amazon SQS is not supported by this platform yet"
     policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"})
-    refused("a dead-letter queue", "InvalidParameter", words, change("RedrivePolicy", policy))
-    refused("an unknown attribute", "InvalidParameter", "^Invalid parameter: AttributeName$", change("Pace", "1"))
+    refused("a dead-letter queue is rejected", "InvalidParameter", words, change("RedrivePolicy", policy))
+    refused(
+        "an unknown attribute is rejected",
+        "InvalidParameter",
+        "^Invalid parameter: AttributeName$",
+        change("Pace", "1"),
+    )
     words = "FIFO topics are not supported by this platform yet"
     fifo = {"FifoTopic": "true"}
-    refused("a FIFO topic", "InvalidParameter", words, lambda: sns.create_topic(Name="t.fifo", Attributes=fifo))
+    refused(
+        "a FIFO topic is rejected", "InvalidParameter", words, lambda: sns.create_topic(Name="t.fifo", Attributes=fifo)
+    )
     words = "^Invalid parameter: Topic Name$"
     refused("a topic's name", "InvalidParameter", words, lambda: sns.create_topic(Name="no spaces"))
     words = "^Invalid parameter: Message too long$"
-    refused("a long message", "InvalidParameter", words, lambda: sns.publish(TopicArn=arn, Message="x" * 262_145))
+    refused(
+        "a long message is rejected",
+        "InvalidParameter",
+        words,
+        lambda: sns.publish(TopicArn=arn, Message="x" * 262_145),
+    )
     words = "^Subscription does not exist$"
     absent = own[:-36] + "00000000-0000-0000-0000-000000000000"
     get = {"SubscriptionArn": absent}
-    refused("a subscription that there is not", "NotFound", words, lambda: sns.get_subscription_attributes(**get))
+    refused("a missing subscription is an error", "NotFound", words, lambda: sns.get_subscription_attributes(**get))
 
 
 def sdk():
@@ -421,7 +462,7 @@ def sdk():
     proven("AsyncPredictor.predict", answer["outputs"][0]["data"] == [2.0, 4.0], str(answer))
     response = predictor.predict_async(json.loads(TWICE_BODY))
     found = response.get_result(waiter)["outputs"][0]["data"]
-    proven("AsyncPredictor.predict_async and get_result with a WaiterConfig", found == [2.0, 4.0])
+    proven("AsyncPredictor.predict_async and get_result work with a WaiterConfig", found == [2.0, 4.0])
     header = json.dumps(
         {
             "id": "typed",
@@ -437,7 +478,7 @@ def sdk():
     )
     predictor.delete_model()
     predictor.delete_endpoint()
-    # The SDK's own thread still waits for a failure that does not come.
+    # The SDK's thread still waits for a failure object that never exists.
     sys.stdout.flush()
     os._exit(1 if failed else 0)
 

@@ -8,7 +8,7 @@ const run = (step: string, environment: "clients" | "sagemaker-v2" = "clients") 
   platform.run(queues, [step], { proxy: true, environment });
 
 before(async () => {
-  // The scripts receive what SNS sends themselves.
+  // The scripts' own HTTP endpoints receive the messages of SNS.
   platform = await ScriptedPlatform.open(["--topics-to-this-machine"]);
 });
 after(() => platform[Symbol.asyncDispose]());

@@ -1,8 +1,8 @@
-"""What of SageMaker is not built, with the real boto3: every operation that it knows is answered, or refused by name with what to do instead.
+"""Checks with boto3 that every operation of SageMaker is implemented, or rejected by name with advice.
 
 python refusals.py OPERATION...
 
-The operations that are built.
+The arguments are the implemented operations.
 """
 
 import re
@@ -13,10 +13,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from statements import finish, proven
 
-# Refusals come before members are looked at, so none have to be given.
+# Operations are rejected before members are validated, so none are needed.
 client = boto3.client("sagemaker", config=Config(parameter_validation=False, retries={"total_max_attempts": 1}))
 WORDS = r"^The operation sagemaker\.%s is not implemented by this server: .+\.$"
-# What the SDK's Estimator, Processor, HyperparameterTuner, AutoML, Model.compile, Model.register, ModelMonitor and Pipeline call.
+# Operations that the SDK's Estimator, Processor, HyperparameterTuner, AutoML, Model.compile, Model.register, ModelMonitor and Pipeline call.
 NAMED = {
     "CreateTrainingJob": "models are trained elsewhere",
     "CreateProcessingJob": "data is processed elsewhere",
@@ -34,7 +34,7 @@ NAMED = {
 
 
 def told(operation):
-    """The refusal's text; None where the operation is built."""
+    """Returns the error text; None for an implemented operation."""
     try:
         client._make_api_call(operation, {})
     except ClientError as error:
@@ -45,13 +45,13 @@ def told(operation):
 
 refused = {name: told(name) for name in client.meta.service_model.operation_names}
 for name, text in NAMED.items():
-    proven("%s is refused by name" % name, refused[name] and text in refused[name], str(refused[name]))
+    proven("%s is rejected by name" % name, refused[name] and text in refused[name], str(refused[name]))
 texts = {name: text for name, text in refused.items() if text is not None}
 proven(
-    "all %d that are not built are refused with a sentence" % len(texts),
+    "all %d unsupported operations are rejected with advice" % len(texts),
     [name for name, text in texts.items() if not re.match(WORDS % name, text)] == [],
     str([text for name, text in texts.items() if not re.match(WORDS % name, text)][:3]),
 )
 built = sorted(set(refused) - set(texts))
-proven("and those that are built are not", built == sorted(sys.argv[1:]), str(built))
+proven("implemented operations are not rejected", built == sorted(sys.argv[1:]), str(built))
 finish()

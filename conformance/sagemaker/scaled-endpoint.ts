@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 
-/** What a script with examples/boto3/endpoint_scaling.py says: from one instance to two under load, and back, with the reasons. */
+/**
+ * Checks the output of a script with examples/boto3/endpoint_scaling.py: it scales from one instance to two under load
+ * and back, with the reasons.
+ */
 export function checkScaled(said: string): void {
   const sizes = [...said.matchAll(/^instances: (\d) after \d+ min$/gm)].map(([, count]) => count);
   assert.deepEqual(sizes, ["2", "1"], said);

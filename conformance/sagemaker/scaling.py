@@ -1,4 +1,4 @@
-"""Alarms and Application Auto Scaling with the real boto3: seed 004's policy, a step policy that an alarm runs, and what follows of both.
+"""Tests alarms and Application Auto Scaling with boto3: a target tracking policy, and a step policy that an alarm runs.
 
 python scaling.py
 """
@@ -35,7 +35,7 @@ def counts():
 
 
 def instances(count):
-    """Whether the endpoint has so many within some minutes; it answers all the while."""
+    """Returns whether the endpoint has that many instances within some minutes; it must respond meanwhile."""
     end = time.monotonic() + 180
     while time.monotonic() < end:
         if invoke() != [2.0, 4.0]:
@@ -48,7 +48,7 @@ def instances(count):
 
 
 def tracking():
-    """Seed 004's policy, as it is."""
+    """Creates the policy of AWS's article unchanged."""
     scaling.register_scalable_target(MinCapacity=1, MaxCapacity=5, **RESOURCE)
     answer = scaling.put_scaling_policy(
         PolicyName="GPUUtil-ScalingPolicy",
@@ -72,14 +72,14 @@ def tracking():
     alarms = cloudwatch.describe_alarms(AlarmNames=names)["MetricAlarms"]
     found = sorted((alarm["ComparisonOperator"], alarm["Threshold"], alarm["EvaluationPeriods"]) for alarm in alarms)
     expected = [("GreaterThanThreshold", 60.0, 3), ("LessThanThreshold", 54.0, 15)]
-    proven("which look at its metric above and below the target", found == expected, str(found))
+    proven("the alarms evaluate the metric above and below the target", found == expected, str(found))
     (policy,) = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
     given = policy["TargetTrackingScalingPolicyConfiguration"]
-    proven("and the policy is described as it was given", given["ScaleOutCooldown"] == 200, str(given))
+    proven("DescribeScalingPolicies returns the policy unchanged", given["ScaleOutCooldown"] == 200, str(given))
 
 
 def fine_grained():
-    """A predefined metric in points of ten seconds."""
+    """Tests a predefined metric with a resolution of ten seconds."""
     kind = "SageMakerVariantConcurrentRequestsPerModelHighResolution"
     configuration = {"TargetValue": 5.0, "PredefinedMetricSpecification": {"PredefinedMetricType": kind}}
     answer = scaling.put_scaling_policy(
@@ -91,10 +91,10 @@ def fine_grained():
     alarms = cloudwatch.describe_alarms(AlarmNames=[each["AlarmName"] for each in answer["Alarms"]])["MetricAlarms"]
     found = sorted((alarm["MetricName"], alarm["Period"], alarm["EvaluationPeriods"]) for alarm in alarms)
     expected = [("ConcurrentRequestsPerModel", 10, 3), ("ConcurrentRequestsPerModel", 10, 90)]
-    proven("a policy of high resolution looks at points of ten seconds", found == expected, str(found))
+    proven("a high-resolution policy evaluates periods of ten seconds", found == expected, str(found))
     scaling.delete_scaling_policy(PolicyName="concurrency", **RESOURCE)
     refused(
-        "one of a metric that there is not is refused with those that there are",
+        "an unknown predefined metric is rejected with the supported ones",
         "ValidationException",
         "ALBRequestCountPerTarget is not supported by this platform yet for .*; SageMakerVariantInvocationsPerInstance and",
         lambda: scaling.put_scaling_policy(
@@ -150,22 +150,26 @@ def stepping():
     told = eventually(action_history)
     proven("an alarm runs its action", told == ["Successfully executed action %s" % policy["PolicyARN"]], str(told))
     state = cloudwatch.describe_alarms(AlarmNames=["waiting"])["MetricAlarms"][0]
-    proven("the alarm says why", "1 out of the last 1 datapoints [25.0 " in state["StateReason"], state["StateReason"])
-    # While it is in ALARM it runs its policy again each minute, however long the instances take.
+    proven(
+        "the alarm has a StateReason",
+        "1 out of the last 1 datapoints [25.0 " in state["StateReason"],
+        state["StateReason"],
+    )
+    # While the alarm is in ALARM it runs its policy every minute, however long instances take to start.
     cloudwatch.delete_alarms(AlarmNames=["waiting"])
-    proven("which is its step policy: two more instances, and no request fails", instances(3), str(counts()))
+    proven("the step policy adds two instances, and no request fails", instances(3), str(counts()))
     eventually(lambda: activities()[0]["StatusCode"] != "InProgress")
     found = [(each["Cause"], each["StatusCode"]) for each in activities()]
     words = "monitor alarm waiting in state ALARM triggered policy steps"
-    proven("and the activity says by whom", found == [(words, "Successful")], str(found))
+    proven("the activity names the alarm", found == [(words, "Successful")], str(found))
 
 
 def bounds():
     scaling.register_scalable_target(MinCapacity=1, MaxCapacity=1, **RESOURCE)
-    proven("a new maximum is kept at once, and no request fails", instances(1), str(counts()))
+    proven("a new maximum applies at once, and no request fails", instances(1), str(counts()))
     pattern = "^Maximum capacity cannot be less than minimum capacity$"
     refused(
-        "bounds that exclude each other are refused",
+        "a maximum below the minimum is rejected",
         "ValidationException",
         pattern,
         lambda: scaling.register_scalable_target(MinCapacity=3, MaxCapacity=2, **RESOURCE),
@@ -175,11 +179,11 @@ def bounds():
 def clean():
     removed(ENDPOINT)
     answers(
-        "an endpoint that is deleted takes its targets along",
+        "a deleted endpoint's scalable targets are deleted",
         lambda: scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"],
         [],
     )
-    answers("and their alarms", lambda: cloudwatch.describe_alarms()["MetricAlarms"], [])
+    answers("the targets' alarms are deleted", lambda: cloudwatch.describe_alarms()["MetricAlarms"], [])
 
 
 deployed(ENDPOINT, twice, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "twice"})

@@ -9,7 +9,7 @@ import { shareMadePython } from "../shared-python.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const fastMain = fileURLToPath(new URL("fast/up.ts", import.meta.url));
-/** Far beyond what a busy machine needs: a script that hangs is a failure some time. */
+/** Time limit of a script, in milliseconds: much longer than a busy machine needs. */
 const scriptMsMax = 900_000;
 
 interface RunOptions {
@@ -17,7 +17,7 @@ interface RunOptions {
   readonly environment?: EnvironmentName;
 }
 
-/** How a platform is started, and what more is in its environment and in that of its scripts. */
+/** The start options of a platform, and further variables for it and its scripts. */
 interface Start {
   readonly program: string;
   readonly flags: readonly string[];
@@ -30,7 +30,7 @@ interface Running {
   readonly url: string;
 }
 
-/** `galatea up` on a free port over a folder of its own, for Python scripts that know of it what `galatea env` prints. */
+/** `galatea up` on a free port with its own data directory, for Python scripts that use the output of `galatea env`. */
 export class ScriptedPlatform implements AsyncDisposable {
   readonly directory: string;
   readonly #start: Start;
@@ -42,14 +42,14 @@ export class ScriptedPlatform implements AsyncDisposable {
     this.#running = running;
   }
 
-  /** With further flags of `galatea up`. */
+  /** Starts a platform with further flags of `galatea up`. */
   static open(flags: readonly string[] = []): Promise<ScriptedPlatform> {
     return ScriptedPlatform.#open({ program: main, flags, environment: {}, scriptEnvironment: {} });
   }
 
   /**
-   * One on whose clock, and on that of its scripts, a minute lasts so long. No signature is verified: a request that waits a few seconds for its
-   * turn is older there than signatures may be.
+   * Starts a platform with a fast clock for itself and its scripts, on which a minute takes `minuteMs`. Signatures are
+   * not verified, because a request that waits for some seconds would be too old on that clock.
    */
   static openFast(minuteMs: number): Promise<ScriptedPlatform> {
     const environment = { FAST_CLOCK: `${Date.now()},${60_000 / minuteMs}` };
@@ -63,7 +63,10 @@ export class ScriptedPlatform implements AsyncDisposable {
     return new ScriptedPlatform(directory, start, await up(directory, start));
   }
 
-  /** kill -9, then a start over the same data: at any free port, where instances are started again, or at the same one, where they go on. */
+  /**
+   * Kills the platform with kill -9 and starts it over the same data: at any free port, where instances are started
+   * again, or at the same port, where they continue.
+   */
   async killAndStartAgain(at: "any port" | "same port" = "any port"): Promise<void> {
     const { child, url } = this.#running;
     await ended(child, "SIGKILL");
@@ -71,8 +74,8 @@ export class ScriptedPlatform implements AsyncDisposable {
   }
 
   /**
-   * What the script printed, with the real boto3, or in another environment; rejects with it for any exit code but 0. `proxy`: HTTPS goes
-   * through the platform.
+   * Runs a script with boto3 or in another environment, and resolves with its output; rejects with it for any exit code
+   * but 0. `proxy`: HTTPS goes through the platform.
    */
   async run(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { python } = await ensureEnvironment(cacheDirectory(process.env), options.environment ?? "clients");
@@ -91,7 +94,10 @@ export class ScriptedPlatform implements AsyncDisposable {
     });
   }
 
-  /** What another command of `galatea` printed, of this platform; rejects with it for any exit code but 0. */
+  /**
+   * Runs another command of `galatea` on this platform, and resolves with its output; rejects with it for any exit code
+   * but 0.
+   */
   async command(...words: readonly string[]): Promise<string> {
     const { hostname, port } = new URL(this.#running.url);
     const flags = ["--host", hostname, "--port", port, "--data", join(this.directory, "data")];
@@ -99,7 +105,7 @@ export class ScriptedPlatform implements AsyncDisposable {
     return stdout;
   }
 
-  /** What `galatea env` says, by name. */
+  /** Resolves with the variables of `galatea env` by name. */
   async variables(proxy = false): Promise<Record<string, string>> {
     const stdout = await this.command("env", ...(proxy ? ["--proxy"] : []));
     const pairs = [...stdout.matchAll(/^export (\w+)=(.*)$/gm)];
@@ -112,18 +118,18 @@ export class ScriptedPlatform implements AsyncDisposable {
   }
 }
 
-/** Resolves with the address that it prints. */
+/** Starts the platform. Resolves with the URL that it prints. */
 async function up(directory: string, { program, flags, environment }: Start, port = "0"): Promise<Running> {
   const child = spawn(process.execPath, [program, "up", "--port", port, "--data", join(directory, "data"), ...flags], {
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
   });
   child.once("exit", (code, signal) => {
-    // A platform that a test ends gets its signal from here; each other end is the reason for the failures that follow it.
+    // Tests stop a platform through this object; any other end is the reason for later failures.
     if (!child.killed) process.stderr.write(`the platform ended by itself: exit code ${code}, signal ${signal}\n`);
   });
   let text = "";
-  // The pipe stays open: whoever writes to one that is closed ends.
+  // The pipe stays open, because the platform would die when it writes to a closed pipe.
   for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
     text += String(chunk);
     const url = /at (http:\S+) \(/.exec(text)?.[1];

@@ -1,6 +1,6 @@
-"""The sagemaker SDK v3 against a platform: its resources (sagemaker-core) and its ModelBuilder (sagemaker-serve).
+"""Tests the sagemaker SDK v3: its resources (sagemaker-core) and its ModelBuilder (sagemaker-serve).
 
-Everything comes from the environment that `galatea env --proxy` prints. One line per statement; the exit code is 1 when one is not true.
+Settings come from the environment that `galatea env --proxy` prints. Each check prints a line; the exit code is 1 if one fails.
 """
 
 import io
@@ -37,7 +37,9 @@ def resources():
     config = EndpointConfig.create(endpoint_config_name=name, production_variants=[variant])
     endpoint = Endpoint.create(endpoint_name=name, endpoint_config_name=name)
     endpoint.wait_for_status("InService", poll=1)
-    proven("Endpoint.create and wait_for_status", endpoint.endpoint_status == "InService", endpoint.endpoint_status)
+    proven(
+        "Endpoint.create and wait_for_status return", endpoint.endpoint_status == "InService", endpoint.endpoint_status
+    )
     answers("Endpoint.invoke", lambda: doubled(endpoint), [2.0, 5.0])
     found = [each.endpoint_name for each in Endpoint.get_all(name_contains="v3-")]
     proven("Endpoint.get_all", found == [name], found)
@@ -47,18 +49,18 @@ def resources():
     endpoint.wait_for_delete(poll=1)
     config.delete()
     model.delete()
-    answers("Model.get_all after the end", models, [])
+    answers("Model.get_all lists no deleted model", models, [])
 
 
 def builder():
     made = ModelBuilder(s3_model_data_url=DATA, image_uri=IMAGE, role_arn=ROLE)
     made.build(model_name="v3-builder")
-    # Without `wait`, which looks every half minute.
+    # Without `wait`, which polls every 30 s.
     endpoint = made.deploy(
         endpoint_name="v3-builder", initial_instance_count=1, instance_type="ml.g4dn.xlarge", wait=False
     )
     endpoint.wait_for_status("InService", poll=1)
-    answers("ModelBuilder.build and deploy", lambda: doubled(endpoint), [2.0, 5.0])
+    answers("ModelBuilder builds and deploys", lambda: doubled(endpoint), [2.0, 5.0])
     endpoint.delete()
 
 

@@ -1,4 +1,4 @@
-"""What hosting has beside one endpoint, with the resources of the sagemaker SDK v3: every operation of SageMaker and of its runtime here.
+"""Tests every supported operation of SageMaker and its runtime with the resources of the sagemaker SDK v3.
 
 python sdk_v3_hosting.py OPERATION...
 
@@ -81,11 +81,11 @@ def updates():
     proven("EndpointConfig.get_all", names == {NAME, "v3h-heavy"}, str(names))
     endpoint = deployed(NAME, NAME)
     answers("Endpoint.invoke", lambda: doubled(endpoint), [2.0, 5.0])
-    # Endpoint.invoke_with_response_stream of sagemaker-core 2.27.0 reads no event stream of anybody, so boto3 does it.
+    # Endpoint.invoke_with_response_stream of sagemaker-core 2.27.0 cannot read event streams, so boto3 does it.
     events = runtime.invoke_endpoint_with_response_stream(EndpointName=NAME, Body=REQUEST)["Body"]
     text = b"".join(event["PayloadPart"]["Bytes"] for event in events)
     proven("InvokeEndpointWithResponseStream", numbers(text) == [2.0, 5.0], str(text))
-    # The SDK leaves members of 0 out.
+    # The SDK omits members with the value 0.
     policy = shapes.BlueGreenUpdatePolicy(
         traffic_routing_configuration=shapes.TrafficRoutingConfig(type="ALL_AT_ONCE", wait_interval_in_seconds=1)
     )
@@ -137,8 +137,8 @@ def components():
 
 
 def kinds():
-    """A serverless variant, one of many models, and an asynchronous one."""
-    # The SDK's resource says MemorySizeInMB otherwise than the service's model, which boto3 does not let through.
+    """Tests a serverless, a multi-model and an asynchronous endpoint."""
+    # The SDK's resource spells MemorySizeInMB differently from the service's model, and boto3 rejects it.
     settings = {"MemorySizeInMB": 2048, "MaxConcurrency": 2}
     serverless = {"VariantName": "all", "ModelName": NAME, "ServerlessConfig": settings}
     sagemaker.create_endpoint_config(EndpointConfigName="v3h-serverless", ProductionVariants=[serverless])
@@ -150,7 +150,7 @@ def kinds():
     Model.create(model_name="v3h-many", execution_role_arn=ROLE, primary_container=container)
     EndpointConfig.create(endpoint_config_name="v3h-many", production_variants=[variant(model_name="v3h-many")])
     endpoint = deployed("v3h-many", "v3h-many")
-    answers("an endpoint of many models", lambda: doubled(endpoint, target_model="model.tar.gz"), [2.0, 5.0])
+    answers("a multi-model endpoint", lambda: doubled(endpoint, target_model="model.tar.gz"), [2.0, 5.0])
     gone(endpoint)
 
     output = shapes.AsyncInferenceOutputConfig(s3_output_path=URI + "out")
@@ -187,7 +187,7 @@ def jobs():
         second.stop()
     except ClientError as error:
         end = "Completed"
-        proven("TransformJob.stop of one that has ended", "only one that is InProgress" in str(error), str(error))
+        proven("TransformJob.stop of an ended job", "only one that is InProgress" in str(error), str(error))
     first.wait(poll=1)
     sagemaker.get_waiter("transform_job_completed_or_stopped").wait(TransformJobName="v3h-stopped")
     found = second.refresh().transform_job_status

@@ -1,4 +1,4 @@
-"""Serverless variants with the real boto3.
+"""Tests serverless variants with boto3.
 
 python serverless.py create | again
 """
@@ -49,7 +49,7 @@ def ask(seconds=0.0, client=runtime):
 
 
 def ask_until(told, seconds):
-    """Asks again and again, whatever is answered."""
+    """Invokes repeatedly, whatever the result is."""
     while not told.is_set():
         try:
             ask(seconds, at_once)
@@ -76,32 +76,47 @@ def sizes():
 def refusals():
     code = "ValidationException"
     text = "has to be one of 1024, 2048, 3072, 4096, 5120 and 6144, not 1500"
-    refused("memory in other steps", code, text, lambda: configure("odd", MemorySizeInMB=1500, MaxConcurrency=1))
+    refused(
+        "an unsupported memory size is rejected",
+        code,
+        text,
+        lambda: configure("odd", MemorySizeInMB=1500, MaxConcurrency=1),
+    )
     text = "less than or equal to 200"
-    refused("too many at once", code, text, lambda: configure("many", MemorySizeInMB=1024, MaxConcurrency=201))
+    refused(
+        "a too high MaxConcurrency is rejected",
+        code,
+        text,
+        lambda: configure("many", MemorySizeInMB=1024, MaxConcurrency=201),
+    )
     more = {"MemorySizeInMB": 1024, "MaxConcurrency": 1, "ProvisionedConcurrency": 2}
-    refused("more kept than allowed", code, "cannot be more than its MaxConcurrency", lambda: configure("kept", **more))
+    refused(
+        "ProvisionedConcurrency above MaxConcurrency is rejected",
+        code,
+        "cannot be more than its MaxConcurrency",
+        lambda: configure("kept", **more),
+    )
     container = {"Image": IMAGE, "ModelDataUrl": "s3://%s/many/" % BUCKET, "Mode": "MultiModel"}
     sagemaker.create_model(ModelName="many-models", ExecutionRoleArn=ROLE, PrimaryContainer=container)
     small = {"MemorySizeInMB": 1024, "MaxConcurrency": 1}
     text = "does not support multi-model endpoints"
-    refused("many models", code, text, lambda: configure("many", model="many-models", **small))
+    refused("a multi-model container is rejected", code, text, lambda: configure("many", model="many-models", **small))
     containers = [dict(container, Mode="SingleModel", ContainerHostname=name) for name in ("a", "b")]
     sagemaker.create_model(ModelName="pipeline", ExecutionRoleArn=ROLE, Containers=containers)
     text = "does not support inference pipelines"
     refused("a pipeline", code, text, lambda: configure("many", model="pipeline", **small))
     both = {"VariantName": "v", "ModelName": "serverless", "InstanceType": "ml.m5.large", "ServerlessConfig": small}
     call = lambda: sagemaker.create_endpoint_config(EndpointConfigName="both", ProductionVariants=[both])
-    refused("with a type of instances", code, r'^InstanceType cannot be given for variant "v"', call)
+    refused("an InstanceType is rejected", code, r'^InstanceType cannot be given for variant "v"', call)
     one = {"VariantName": "v", "ModelName": "serverless", "ServerlessConfig": small}
     call = lambda: sagemaker.create_endpoint_config(
         EndpointConfigName="two", ProductionVariants=[one, dict(one, VariantName="w")]
     )
-    refused("two variants", code, "can have no other production variant", call)
+    refused("a second variant is rejected", code, "can have no other production variant", call)
 
 
 def scaling():
-    """Provisioned concurrency is scaled as instances are."""
+    """Scales provisioned concurrency like instances."""
     target = {
         "ServiceNamespace": "sagemaker",
         "ResourceId": "endpoint/%s/variant/v" % ENDPOINT,
@@ -111,17 +126,31 @@ def scaling():
     register = lambda least, **more: autoscaling.register_scalable_target(
         MinCapacity=least, MaxCapacity=4, **{**target, **more}
     )
-    refused("not down to none", code, "DesiredProvisionedConcurrency is 1; it is 0", lambda: register(0))
+    refused(
+        "provisioned concurrency cannot be scaled to zero",
+        code,
+        "DesiredProvisionedConcurrency is 1; it is 0",
+        lambda: register(0),
+    )
     call = lambda: register(1, ScalableDimension="sagemaker:variant:DesiredInstanceCount")
-    refused("it has no instances to scale", code, "^There is no variant v of an endpoint .* with instances", call)
+    refused(
+        "a serverless variant has no instances to scale",
+        code,
+        "^There is no variant v of an endpoint .* with instances",
+        call,
+    )
     register(2)
     while variant()["CurrentServerlessConfig"].get("ProvisionedConcurrency") != 2:
         time.sleep(0.1)
-    # DescribeScalingActivities tells of it when the endpoint has settled.
+    # DescribeScalingActivities lists the activity when the endpoint is stable.
     describe = lambda: autoscaling.describe_scaling_activities(**target)["ScalingActivities"]
     while [each["StatusCode"] for each in describe()] != ["Successful"]:
         time.sleep(0.1)
-    answers("to its minimum", lambda: describe()[0]["Description"], "Setting desired provisioned concurrency to 2.")
+    answers(
+        "provisioned concurrency is scaled to its minimum",
+        lambda: describe()[0]["Description"],
+        "Setting desired provisioned concurrency to 2.",
+    )
     policy = autoscaling.put_scaling_policy(
         PolicyName="tracked",
         PolicyType="TargetTrackingScaling",
@@ -135,7 +164,7 @@ def scaling():
     )
     found = cloudwatch.describe_alarms(AlarmNames=[each["AlarmName"] for each in policy["Alarms"]])["MetricAlarms"]
     watched = {each["MetricName"] for each in found}
-    proven("its use is followed", watched == {"ServerlessProvisionedConcurrencyUtilization"}, watched)
+    proven("a policy tracks the utilization", watched == {"ServerlessProvisionedConcurrencyUtilization"}, watched)
     autoscaling.deregister_scalable_target(**target)
 
 
@@ -150,11 +179,11 @@ def create():
     described = sagemaker.describe_endpoint_config(EndpointConfigName="small")["ProductionVariants"][0]
     asked = {"MemorySizeInMB": 2048, "MaxConcurrency": 2}
     found = (described["ServerlessConfig"], "InstanceType" in described)
-    proven("a configuration is described as it was asked for", found == (asked, False), described)
+    proven("DescribeEndpointConfig returns the configuration", found == (asked, False), described)
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="small")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
-    answers("nothing runs", sizes, (0, {"MemorySizeInMB": 2048, "MaxConcurrency": 2}))
-    answers("the first request starts it", ask, 1.0)
+    answers("no container runs without requests", sizes, (0, {"MemorySizeInMB": 2048, "MaxConcurrency": 2}))
+    answers("the first request starts the container", ask, 1.0)
     told = threading.Event()
     asking = [threading.Thread(target=ask_until, args=(told, 3.0)) for _ in range(2)]
     for thread in asking:
@@ -165,21 +194,21 @@ def create():
         while time.monotonic() < end:
             ask(client=at_once)
 
-    reply = refused("a third at once", "ThrottlingException", "^Rate exceeded", ask_beside_them)
+    reply = refused("a third concurrent request is rejected", "ThrottlingException", "^Rate exceeded", ask_beside_them)
     told.set()
     for thread in asking:
         thread.join()
-    proven("with its status", reply["ResponseMetadata"]["HTTPStatusCode"] == 429)
+    proven("the rejection has its status", reply["ResponseMetadata"]["HTTPStatusCode"] == 429)
     more = {"VariantName": "v", "ServerlessUpdateConfig": {"MaxConcurrency": 5, "ProvisionedConcurrency": 1}}
     sagemaker.update_endpoint_weights_and_capacities(EndpointName=ENDPOINT, DesiredWeightsAndCapacities=[more])
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
     kept = {"MemorySizeInMB": 2048, "MaxConcurrency": 5, "ProvisionedConcurrency": 1}
-    answers("more at once, and kept warm", sizes, (0, kept))
+    answers("an update raises the concurrency and keeps it provisioned", sizes, (0, kept))
     count = {"VariantName": "v", "DesiredInstanceCount": 2}
     call = lambda: sagemaker.update_endpoint_weights_and_capacities(
         EndpointName=ENDPOINT, DesiredWeightsAndCapacities=[count]
     )
-    refused("no instances", "ValidationException", "has no DesiredInstanceCount", call)
+    refused("an update of the instance count is rejected", "ValidationException", "has no DesiredInstanceCount", call)
     scaling()
     dimensions = [{"Name": "EndpointName", "Value": ENDPOINT}, {"Name": "VariantName", "Value": "v"}]
     expected = {"ModelSetupTime", "OverheadLatency", "MemoryUtilization", "ServerlessConcurrentExecutionsUtilization"}
@@ -187,13 +216,13 @@ def create():
     def missing():
         return expected - {each["MetricName"] for each in cloudwatch.list_metrics(Dimensions=dimensions)["Metrics"]}
 
-    # What instances use is looked at every 20 s.
+    # The usage of instances is sampled every 20 s.
     eventually(lambda: not missing())
-    answers("its metrics", missing, set())
+    answers("the variant has its metrics", missing, set())
 
 
 def again():
-    answers("after kill -9 it answers", ask, 1.0)
+    answers("the endpoint responds after kill -9", ask, 1.0)
     configure("sleeping", MemorySizeInMB=1024, MaxConcurrency=3)
     variants = [
         {"VariantName": "v", "ModelName": "serverless", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
@@ -203,7 +232,7 @@ def again():
         sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName=name)
         sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
         answers("updated to %s" % name, ask, 1.0)
-    answers("it is serverless again", sizes, (0, {"MemorySizeInMB": 1024, "MaxConcurrency": 3}))
+    answers("the endpoint is serverless again", sizes, (0, {"MemorySizeInMB": 1024, "MaxConcurrency": 3}))
     sagemaker.delete_endpoint(EndpointName=ENDPOINT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
 

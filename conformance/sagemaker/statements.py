@@ -1,6 +1,6 @@
-"""What the workflows share: clients, and statements that are printed as they are proven.
+"""Clients and checks for the other scripts.
 
-Everything comes from the environment that `galatea env` prints. One line per statement; when one is not true the rest is still tried,
+Settings come from the environment that `galatea env` prints. Each check prints a line; after a failed check the others still run,
 and the exit code is 1.
 """
 
@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 BUCKET = "conformance-models"
 IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
-# What the SDK's deploys wait with; their own thirty seconds pass before they look for the first time.
+# Replaces the SDK's polling interval of 30 s, which passes before the first poll.
 POLL_SECONDS = 0.1
 
 s3 = boto3.client("s3")
@@ -32,7 +32,7 @@ def proven(statement, condition, detail=""):
 
 
 def answers(statement, call, expected):
-    """`call` answers this; an error is the statement's failure, not the script's."""
+    """Checks the result of `call`; an error fails the check, not the script."""
     try:
         found = call()
     except ClientError as error:
@@ -41,7 +41,7 @@ def answers(statement, call, expected):
 
 
 def eventually(condition):
-    """What `condition` answers once that is true, or at the end of a minute: for what is told of an answer after the answer."""
+    """Returns the result of `condition` once it is true, or after a minute: some effects of a response are visible only later."""
     end = time.monotonic() + 60
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(POLL_SECONDS)

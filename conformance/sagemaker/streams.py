@@ -1,8 +1,8 @@
-"""InvokeEndpointWithResponseStream with the real boto3: a decoupled model, and botocore's reader of event streams.
+"""Tests InvokeEndpointWithResponseStream with boto3: a decoupled model, and botocore's reader of event streams.
 
 python streams.py DIRECTORY
 
-The directory is the platform's, by which its containers are told from those of another one on this machine.
+The directory is the platform's. It distinguishes the platform's containers from those of other platforms on this machine.
 """
 
 import glob
@@ -80,7 +80,7 @@ def parts(reply):
 
 
 def tokens(pieces):
-    """Of Triton's events, which parts may cut anywhere."""
+    """Returns the documents of Triton's events, which chunks may split anywhere."""
     rest = b""
     for piece in pieces:
         *events, rest = (rest + piece).split(b"\n\n")
@@ -90,7 +90,7 @@ def tokens(pieces):
 
 
 def container_pid():
-    """Of the only container of the endpoint, by the words it was started with."""
+    """Returns the process id of the endpoint's only container, by its command line."""
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as file:
@@ -106,35 +106,41 @@ def container_pid():
 def main():
     deployed(ENDPOINT, {"model/config.pbtxt": CONFIG, "model/1/model.py": MODEL})
     reply = ask("hello", CustomAttributes="c000b4f9")
-    proven("the type of the answer", reply["ContentType"] == "text/event-stream; charset=utf-8", reply["ContentType"])
-    proven("the variant", reply["InvokedProductionVariant"] == "AllTraffic")
+    proven(
+        "the response has its content type",
+        reply["ContentType"] == "text/event-stream; charset=utf-8",
+        reply["ContentType"],
+    )
+    proven("the response names the variant", reply["InvokedProductionVariant"] == "AllTraffic")
     found = "".join(tokens(parts(reply)))
-    proven("all tokens in their order", found == "hello", found)
+    proven("the stream has all tokens in order", found == "hello", found)
 
     reply = ask("endless")
     endless = tokens(parts(reply))
     found = [next(endless) for _ in range(3)]
-    proven("a stream without an end has begun", found == ["0", "1", "2"], str(found))
+    proven("an endless stream starts", found == ["0", "1", "2"], str(found))
     reply["Body"].close()
     found = list(tokens(parts(ask("cancelled"))))
-    proven("who leaves cancels it in the model", found == ["True"], str(found))
+    proven("a client's disconnect cancels the request in the model", found == ["True"], str(found))
 
-    refused("an error before the first answer", "ModelError", "that is no word", lambda: ask("wrong"))
     refused(
-        "a variant that is not there", "ValidationError", "Variant b not found", lambda: ask("x", TargetVariant="b")
+        "an error before the first token is an error response", "ModelError", "that is no word", lambda: ask("wrong")
+    )
+    refused(
+        "a missing variant is an error", "ValidationError", "Variant b not found", lambda: ask("x", TargetVariant="b")
     )
     other = lambda: runtime.invoke_endpoint_with_response_stream(EndpointName="nobody", Body=b"")
-    refused("an endpoint that is not there", "ValidationError", "Endpoint nobody of account", other)
+    refused("a missing endpoint is an error", "ValidationError", "Endpoint nobody of account", other)
 
     found = list(tokens(parts(ask("killed"))))
     told = len(found) == 2 and found[0] == "first" and "first" not in found[1]
-    proven("a model whose process dies amidst its answer is told of among Triton's events", told, str(found))
+    proven("a model process that dies during its response is reported in Triton's events", told, str(found))
     found = "".join(tokens(parts(ask("again"))))
-    proven("and the next one is asked", found == "again", found)
+    proven("the next process serves requests", found == "again", found)
     reply = ask("silent")
     pieces = parts(reply)
     found = next(tokens(pieces))
-    proven("the first of a stream that falls silent", found == "first", found)
+    proven("the first token of a stream that hangs", found == "first", found)
     os.kill(container_pid(), signal.SIGKILL)
     try:
         rest = list(pieces)
@@ -149,5 +155,5 @@ def main():
 try:
     main()
 except ClientError as error:
-    proven("nothing else fails", False, str(error))
+    proven("no other request fails", False, str(error))
     finish()

@@ -1,4 +1,4 @@
-"""Variants, updates, weights and capacities of an endpoint with the real boto3, while a client asks all the time.
+"""Tests variants, updates, weights and capacities of an endpoint with boto3 while a client invokes it continuously.
 
 python traffic.py
 """
@@ -50,7 +50,7 @@ cloudwatch = boto3.client("cloudwatch")
 
 
 def configure(name, **variants):
-    """A configuration whose variants each have a model of the configuration's name; `variants`: weight and instances."""
+    """Creates a configuration whose variants each have a model of the configuration's name; `variants`: weight and instances."""
     key = "traffic/%s.tar.gz" % name
     model = MODEL % (name, name)
     s3.upload_fileobj(io.BytesIO(archive({"model/config.pbtxt": CONFIG, "model/1/model.py": model})), BUCKET, key)
@@ -77,7 +77,7 @@ def ask(**more):
 
 
 class Client(threading.Thread):
-    """Asks until it is stopped."""
+    """Invokes the endpoint until it is stopped."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -101,7 +101,7 @@ def described():
 
 
 def settled():
-    """Not the waiter, which takes an endpoint that is rolled back for one in service."""
+    """Polls, because the waiter treats a rolled-back endpoint as in service."""
     deadline = time.monotonic() + SETTLED_SECONDS
     while True:
         found = described()
@@ -140,9 +140,11 @@ def main():
     configure("first", a=(3, 1), b=(1, 1))
     sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="first")
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
-    answers("requests go by weight", shares, {"a": 30, "b": 10})
-    answers("TargetVariant names one", lambda: ask(TargetVariant="b"), ("b", "first"))
-    refused("and no other", "ValidationError", "Variant c not found", lambda: ask(TargetVariant="c"))
+    answers("requests are routed by weight", shares, {"a": 30, "b": 10})
+    answers("TargetVariant selects a variant", lambda: ask(TargetVariant="b"), ("b", "first"))
+    refused(
+        "an unknown TargetVariant is an error", "ValidationError", "Variant c not found", lambda: ask(TargetVariant="c")
+    )
     asked = {"a": 30, "b": 11}
 
     client = Client()
@@ -153,12 +155,12 @@ def main():
     resize(
         {"VariantName": "a", "DesiredWeight": 0}, {"VariantName": "b", "DesiredWeight": 5, "DesiredInstanceCount": 2}
     )
-    answers("weights and capacities", lambda: sizes(settled()), {"a": (0.0, 0.0, 1), "b": (5.0, 5.0, 2)})
+    answers("weights and capacities are changed", lambda: sizes(settled()), {"a": (0.0, 0.0, 1), "b": (5.0, 5.0, 2)})
     twice = [{"VariantName": "a", "DesiredWeight": 1}] * 2
     text = r'^The variant name "a" was non-unique within the request\.$'
-    refused("a variant twice", "ValidationException", text, lambda: resize(*twice))
+    refused("a repeated variant is rejected", "ValidationException", text, lambda: resize(*twice))
     text = r'^The variant name\(s\) "z" is/are not present within endpoint configuration "first"\.$'
-    refused("a variant that is not there", "ValidationException", text, lambda: resize({"VariantName": "z"}))
+    refused("an unknown variant is rejected", "ValidationException", text, lambda: resize({"VariantName": "z"}))
 
     configure("second", a=(1, 1), b=(1, 1))
     percent = {"Type": "CAPACITY_PERCENT", "Value": 50}
@@ -170,19 +172,25 @@ def main():
         DeploymentConfig=canary(percent),
     )
     listed = sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]
-    proven("it is being updated", [each["EndpointName"] for each in listed] == [ENDPOINT])
+    proven("the endpoint is Updating", [each["EndpointName"] for each in listed] == [ENDPOINT])
     found = settled()
-    proven("a canary is over", (found["EndpointStatus"], found["EndpointConfigName"]) == ("InService", "second"))
+    proven(
+        "a canary update completes", (found["EndpointStatus"], found["EndpointConfigName"]) == ("InService", "second")
+    )
     proven("weights are retained", sizes(found) == {"a": (0.0, 0.0, 1), "b": (5.0, 5.0, 1)}, str(sizes(found)))
-    proven("the deployment is kept", found["LastDeploymentConfig"] == canary(percent))
-    answers("the new model answers", ask, ("b", "second"))
+    proven("the deployment configuration is retained", found["LastDeploymentConfig"] == canary(percent))
+    answers("the new model responds", ask, ("b", "second"))
     asked["b"] += 1
 
     configure("broken", a=(1, 1))
     sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="broken")
     found = settled()
-    proven("what does not start is rolled back", found["EndpointConfigName"] == "second", str(found))
-    proven("and says why", "no weights here" in found.get("FailureReason", ""), found.get("FailureReason", ""))
+    proven("an update that does not start is rolled back", found["EndpointConfigName"] == "second", str(found))
+    proven(
+        "the rollback has a FailureReason",
+        "no weights here" in found.get("FailureReason", ""),
+        found.get("FailureReason", ""),
+    )
 
     cloudwatch.put_metric_alarm(
         AlarmName="conformance-errors",
@@ -197,14 +205,14 @@ def main():
     alarmed = dict(canary(percent), AutoRollbackConfiguration={"Alarms": [{"AlarmName": "conformance-errors"}]})
     alarmed["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["WaitIntervalInSeconds"] = 300
     sagemaker.update_endpoint(EndpointName=ENDPOINT, EndpointConfigName="first", DeploymentConfig=alarmed)
-    # CloudWatch looks at the metric again soon, and then the state is what the metric says.
+    # The next evaluation sets the alarm's state by its metric again.
     while sagemaker.list_endpoints(StatusEquals="Updating")["Endpoints"]:
         cloudwatch.set_alarm_state(AlarmName="conformance-errors", StateValue="ALARM", StateReason="asked for")
         time.sleep(0.2)
     found = settled()
     reason = "The CloudWatch alarm conformance-errors is in the state ALARM."
     proven(
-        "an alarm rolls back",
+        "an alarm rolls an update back",
         (found["EndpointConfigName"], found.get("FailureReason")) == ("second", reason),
         str(found),
     )
@@ -231,7 +239,7 @@ def counted(client, asked):
             Statistics=["Sum"],
         )["Datapoints"]
         found = sum(point["Sum"] for point in points)
-        proven("CloudWatch has counted what was asked of %s" % variant, found == count, "%s, %s" % (found, count))
+        proven("CloudWatch has the number of invocations of %s" % variant, found == count, "%s, %s" % (found, count))
 
 
 def deleted(alarmed):
@@ -241,7 +249,7 @@ def deleted(alarmed):
     started = time.time()
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
     took = time.time() - started
-    proven("an endpoint that is being updated is deleted, and the waiter says so", took < 25, "%.1f s" % took)
+    proven("an endpoint that is Updating can be deleted, and the waiter returns", took < 25, "%.1f s" % took)
 
 
 main()

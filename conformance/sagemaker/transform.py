@@ -1,9 +1,9 @@
-"""Batch transform against a platform, with the real boto3 and the sagemaker SDK v2's Transformer.
+"""Tests batch transform with boto3 and the sagemaker SDK v2's Transformer.
 
     python transform.py jobs|begin|resumed
 
-Everything comes from the environment that `galatea env` prints. `begin` leaves a job under way, which `resumed` sees end after the
-platform was killed and started again. The exit code is 1 where a statement is not true.
+Settings come from the environment that `galatea env` prints. `begin` leaves a running job, whose end `resumed` checks after the
+platform was killed and started again. The exit code is 1 if a check fails.
 """
 
 import json
@@ -98,10 +98,12 @@ def jobs():
     reply = create("lines", "in/", MaxConcurrentTransforms=4)
     proven("the ARN", reply["TransformJobArn"].endswith(":transform-job/lines"), reply["TransformJobArn"])
     reply = done("lines")
-    proven("with its times", reply["TransformStartTime"] <= reply["TransformEndTime"])
+    proven("the job has its times", reply["TransformStartTime"] <= reply["TransformEndTime"])
     answers = [each["outputs"][0]["data"] for each in output("lines", "a.jsonl")]
-    proven("answers in the order of the records", answers == [[2.0 * at] for at in range(50)], str(answers[:5]))
-    proven("below the prefix structure", output("lines", "sub/b.jsonl")[0]["outputs"][0]["data"] == [2.0, 4.0])
+    proven("the output has the order of the records", answers == [[2.0 * at] for at in range(50)], str(answers[:5]))
+    proven(
+        "outputs keep the paths below the prefix", output("lines", "sub/b.jsonl")[0]["outputs"][0]["data"] == [2.0, 4.0]
+    )
     joined()
     failures()
     listing()
@@ -118,19 +120,25 @@ def joined():
     create("joined", "join/", DataProcessing=processing)
     done("joined")
     rows = output("joined", "a.jsonl")
-    proven("joined with the input", [each["id"] for each in rows] == [10**18 + at for at in range(3)])
-    proven("and its output", rows[2]["SageMakerOutput"]["outputs"][0]["data"] == [4.0], str(rows[2]))
+    proven("the output is joined with the input", [each["id"] for each in rows] == [10**18 + at for at in range(3)])
+    proven(
+        "the joined output has the model's output",
+        rows[2]["SageMakerOutput"]["outputs"][0]["data"] == [4.0],
+        str(rows[2]),
+    )
 
 
 def failures():
-    refused("a name twice", "ResourceInUse", "must be unique", lambda: create("lines", "in/"))
+    refused("a used name is rejected", "ResourceInUse", "must be unique", lambda: create("lines", "in/"))
     absent = lambda: sagemaker.describe_transform_job(TransformJobName="nobody")
-    refused("an unknown job", "ValidationException", "Could not find requested job with name: nobody", absent)
+    refused(
+        "an unknown job is an error", "ValidationException", "Could not find requested job with name: nobody", absent
+    )
     ended = lambda: sagemaker.stop_transform_job(TransformJobName="lines")
-    refused("a job that has ended is not stopped", "ValidationException", "is in status Completed", ended)
+    refused("stopping an ended job is an error", "ValidationException", "is in status Completed", ended)
     capture = {"DestinationS3Uri": "s3://%s/captured" % BUCKET}
     refused(
-        "what is not built",
+        "unsupported members are rejected",
         "ValidationException",
         "DataCaptureConfig",
         lambda: create("x", "in/", DataCaptureConfig=capture),
@@ -142,19 +150,25 @@ def failures():
         done("mixed", "Failed")
     except Exception as error:
         proven(
-            "the waiter fails with the job", "TransformJobStatus" in str(error) or "failure" in str(error), str(error)
+            "the waiter fails for a failed job",
+            "TransformJobStatus" in str(error) or "failure" in str(error),
+            str(error),
         )
     reply = sagemaker.describe_transform_job(TransformJobName="mixed")
     text = reply.get("FailureReason", "")
-    proven("the reason names the object and the container's words", "mixed/bad.jsonl" in text and "(500)" in text, text)
-    proven("good objects stay", list(keys("mixed")) == ["good.jsonl.out"], str(keys("mixed")))
+    proven(
+        "the FailureReason has the object and the container's error",
+        "mixed/bad.jsonl" in text and "(500)" in text,
+        text,
+    )
+    proven("outputs of other objects remain", list(keys("mixed")) == ["good.jsonl.out"], str(keys("mixed")))
 
 
 def listing():
     names = [each["TransformJobName"] for each in sagemaker.list_transform_jobs(SortBy="Name")["TransformJobSummaries"]]
     proven("jobs are listed", names == ["mixed", "lines", "joined"], str(names))
     only = sagemaker.list_transform_jobs(StatusEquals="Failed")["TransformJobSummaries"]
-    proven("by their status", [each["TransformJobName"] for each in only] == ["mixed"])
+    proven("jobs are listed by status", [each["TransformJobName"] for each in only] == ["mixed"])
 
 
 def stopped():
@@ -162,7 +176,7 @@ def stopped():
     create("stopped", "long/")
     sagemaker.stop_transform_job(TransformJobName="stopped")
     done("stopped", "Stopped")
-    proven("nothing is written", keys("stopped") == {})
+    proven("a stopped job writes no output", keys("stopped") == {})
 
 
 def logs():
@@ -170,12 +184,15 @@ def logs():
     group = "/aws/sagemaker/TransformJobs"
     names = [each["logStreamName"] for each in client.describe_log_streams(logGroupName=group)["logStreams"]]
     proven(
-        "a log stream per instance, and one of the job",
+        "there is one log stream for each instance and one for the job",
         sum(name.startswith("lines/") for name in names) == 2,
         str(names),
     )
     events = client.get_log_events(logGroupName=group, logStreamName="lines/data-log", startFromHead=True)["events"]
-    proven("with its progress", any("transformed s3://%s/in/a.jsonl" % BUCKET in each["message"] for each in events))
+    proven(
+        "the job's stream has its progress",
+        any("transformed s3://%s/in/a.jsonl" % BUCKET in each["message"] for each in events),
+    )
 
 
 def metrics():
@@ -197,19 +214,19 @@ def metrics():
     of_job = lambda job, name: total("Galatea/TransformJobs", name, "TransformJobName", job)
     proven("CloudWatch counts the objects", of_job("lines", "ObjectsTransformed") == 2)
     lengths = [each["Size"] for each in s3.list_objects_v2(Bucket=BUCKET, Prefix="out/lines/")["Contents"]]
-    proven("and the bytes that were written", of_job("lines", "BytesWritten") == sum(lengths), str(lengths))
+    proven("CloudWatch counts the written bytes", of_job("lines", "BytesWritten") == sum(lengths), str(lengths))
     counts = [of_job("mixed", name) for name in ("ObjectsTransformed", "ObjectsFailed")]
-    proven("and those that failed apart", counts == [1, 1], str(counts))
+    proven("CloudWatch counts failed objects separately", counts == [1, 1], str(counts))
     namespace = "/aws/sagemaker/TransformJobs"
     listed = client.get_paginator("list_metrics").paginate(Namespace=namespace, MetricName="Invocations")
     hosts = [each["Dimensions"][0]["Value"] for page in listed for each in page["Metrics"]]
     of_lines = [host for host in hosts if host.startswith("lines/i-")]
-    proven("an instance of a job is a Host", len(of_lines) == 1, str(hosts))
+    proven("metrics of a job's instance have the dimension Host", len(of_lines) == 1, str(hosts))
     asked = total(namespace, "Invocations", "Host", of_lines[0])
-    proven("with its requests", asked == 51, str(asked))
-    proven("of which none failed", total(namespace, "InvocationModelErrors", "Host", of_lines[0]) == 0)
+    proven("a Host has its number of requests", asked == 51, str(asked))
+    proven("a Host has no failed requests", total(namespace, "InvocationModelErrors", "Host", of_lines[0]) == 0)
     latency = total(namespace, "ModelLatency", "Host", of_lines[0])
-    proven("and their time", latency is not None and latency > 0, str(latency))
+    proven("a Host has its latencies", latency is not None and latency > 0, str(latency))
 
 
 def sdk():
@@ -246,15 +263,17 @@ def resumed():
     before = json.loads(s3.get_object(Bucket=BUCKET, Key="before.json")["Body"].read())
     done("resumed")
     found = [output("resumed", "%02d" % at)[0]["outputs"][0]["data"] for at in range(SLOW_OBJECTS)]
-    proven("every object is there", found == [[800.0]] * SLOW_OBJECTS, str(found))
+    proven("every output exists", found == [[800.0]] * SLOW_OBJECTS, str(found))
     client = boto3.client("logs")
     group = "/aws/sagemaker/TransformJobs"
     events = client.get_log_events(logGroupName=group, logStreamName="resumed/data-log", startFromHead=True)["events"]
     told = [each["message"].split(" ")[2].split("/")[-1] for each in events if " transformed s3://" in each["message"]]
-    # Only the one whose end was not on disk yet may be done twice.
+    # Only an object whose completion was not on disk yet may be processed twice.
     twice = [key for key in set(told) if told.count(key) > 1]
     proven(
-        "what was done is not done again", len(twice) <= 1 and not set(twice) & {k[:2] for k in before[:3]}, str(told)
+        "completed objects are not processed again",
+        len(twice) <= 1 and not set(twice) & {k[:2] for k in before[:3]},
+        str(told),
     )
 
 

@@ -1,9 +1,9 @@
-"""boto3's waiters for what is over within one call, and for what takes longer than a call is held.
+"""Tests boto3's waiters for changes that end during one Describe call, and for longer ones.
 
     python waiters.py
 
-A waiter's call is answered with a state that stays, or after 20 s. A dashboard with the same key asks every second meanwhile, and is
-answered at once. The exit code is 1 where a statement is not true.
+A waiter's call gets its response when the state is stable, or after 20 s. Meanwhile a dashboard with the same key polls every second and gets
+its responses at once. The exit code is 1 if a check fails.
 """
 
 import io
@@ -19,7 +19,7 @@ from statements import BUCKET, IMAGE, ROLE, finish, proven, s3, sagemaker
 NAME = "conformance-waiters"
 GOING = "conformance-going"
 HELD_SECONDS = 20
-# Longer than one call is held, and shorter than two.
+# Longer than one call is delayed, and shorter than two.
 START_SECONDS = 23
 END_SECONDS = 3
 TRANSIENT = ("Creating", "Deleting", "InProgress")
@@ -49,7 +49,7 @@ seen = []
 
 
 class Waiter(threading.Thread):
-    """A waiter of boto3 with a client of its own, which gives up when it reads nothing for a little longer than a call is held."""
+    """Returns a boto3 waiter with its own client, whose read time-out is slightly longer than the delay of a call."""
 
     def __init__(self, name, **asked):
         super().__init__()
@@ -72,7 +72,7 @@ class Waiter(threading.Thread):
         self.calls.append((time.monotonic() - self.since, state))
 
     def is_held(self):
-        """Whether no call was answered with a state that passes before it had been held."""
+        """Returns whether no call got a transient state before the delay."""
         return all(seconds >= HELD_SECONDS - 1 for seconds, state in self.calls if state in TRANSIENT)
 
 
@@ -124,13 +124,13 @@ for waiter in waiters:
 ended.set()
 watching.join()
 for waiter in waiters:
-    proven("calls of %s are held until the state stays" % waiter.name, waiter.is_held(), waiter.calls)
+    proven("calls of %s are delayed until the state is stable" % waiter.name, waiter.is_held(), waiter.calls)
 in_service, completed, deleted = ([state for _, state in waiter.calls] for waiter in waiters)
-proven("a start that takes longer is waited for by another call", in_service[0] == "Creating", in_service)
-proven("it is in service then", in_service[-1] == "InService", in_service)
-proven("so is a job", completed[0] == "InProgress" and completed[-1] == "Completed", completed)
-proven("what is gone is told as the error that it is", deleted[-1] == "ValidationException", deleted)
-proven("a dashboard was told meanwhile", seen.count("Creating") > 1, seen)
+proven("a longer start is waited for with a second call", in_service[0] == "Creating", in_service)
+proven("the endpoint is in service", in_service[-1] == "InService", in_service)
+proven("a job's waiter returns", completed[0] == "InProgress" and completed[-1] == "Completed", completed)
+proven("a deleted resource gets its error", deleted[-1] == "ValidationException", deleted)
+proven("a dashboard got responses meanwhile", seen.count("Creating") > 1, seen)
 sagemaker.delete_endpoint(EndpointName=NAME)
 sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=NAME)
 finish()

@@ -1,9 +1,9 @@
-"""The seeds' workflow against a platform, with the real boto3 and the sagemaker SDK v2.
+"""Tests the workflow of AWS's multi-model articles with boto3 and the sagemaker SDK v2.
 
     python workflow.py deploy|after-restart|sdk|clean
 
-Everything comes from the environment that `galatea env` prints. One line per statement; when one is
-not true the rest is still tried, and the exit code is 1. `deploy` leaves the endpoint `conformance-mme` in service for `after-restart`.
+Settings come from the environment that `galatea env` prints. Each check prints a line; after a failed
+check the others still run, and the exit code is 1. `deploy` leaves the endpoint `conformance-mme` in service for `after-restart`.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ ensemble_scheduling { step [
 
 
 def ensemble(factor, initialize=""):
-    """(x + 1) * factor - 2, as three Python models behind an ensemble."""
+    """Returns a repository that computes (x + 1) * factor - 2 with an ensemble of three Python models."""
     files = {"ensemble/config.pbtxt": ENSEMBLE_CONFIG, "ensemble/1/.keep": ""}
     for name, expression in (("preprocess", "x + 1"), ("model", "x * %s" % factor), ("postprocess", "x - 2")):
         files[name + "/config.pbtxt"] = STEP_CONFIG % name
@@ -122,27 +122,27 @@ def deploy():
     sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT)
     told = time.time()
     late = told - sagemaker.describe_endpoint(EndpointName=ENDPOINT)["LastModifiedTime"].timestamp()
-    # It sleeps for 30 s between two polls.
-    proven("the waiter returns when the endpoint is in service, not at its next poll", late < 15, "%.2f s" % late)
+    # The waiter sleeps for 30 s between two polls.
+    proven("the waiter returns when the endpoint is in service, not at the next poll", late < 15, "%.2f s" % late)
 
     started = time.time()
-    answers("a cold ensemble answers", lambda: invoke("a.tar.gz"), [18.0, 28.0])
+    answers("a cold ensemble responds", lambda: invoke("a.tar.gz"), [18.0, 28.0])
     cold = time.time() - started
     started = time.time()
     invoke("a.tar.gz")
     print("    cold %.0f ms, warm %.1f ms" % (cold * 1000, (time.time() - started) * 1000))
-    answers("a target model with a slash and a space", lambda: invoke("team/b c.tar.gz"), [38.0, 58.0])
+    answers("a target model may have a slash and a space", lambda: invoke("team/b c.tar.gz"), [38.0, 58.0])
     binary()
 
     put("later.tar.gz", 3)
-    answers("adding a model is adding an object", lambda: invoke("later.tar.gz"), [4.0, 7.0])
+    answers("a model is added by uploading its object", lambda: invoke("later.tar.gz"), [4.0, 7.0])
     put("later.tar.gz", 5)
-    answers("a replaced object is loaded anew", lambda: invoke("later.tar.gz"), [8.0, 13.0])
+    answers("a replaced object is loaded again", lambda: invoke("later.tar.gz"), [8.0, 13.0])
     s3.delete_object(Bucket=BUCKET, Key=PREFIX + "later.tar.gz")
     missing = r"^Failed to download model data\(bucket: %s, key: %slater.tar.gz\)" % (BUCKET, PREFIX)
-    refused("deleting a model is deleting the object", "ValidationError", missing, lambda: invoke("later.tar.gz"))
+    refused("a model is deleted by deleting its object", "ValidationError", missing, lambda: invoke("later.tar.gz"))
     put("later.tar.gz", 7)
-    answers("and it comes back with its object", lambda: invoke("later.tar.gz"), [12.0, 19.0])
+    answers("a model is available again when its object is put again", lambda: invoke("later.tar.gz"), [12.0, 19.0])
 
     failures()
     duplicates()
@@ -164,36 +164,45 @@ def binary():
     )
     length = int(reply["ContentType"][len(prefix) :])
     result = http_client.InferenceServerClient.parse_response_body(reply["Body"].read(), header_length=length)
-    proven("binary tensors both ways", result.as_numpy("OUTPUT").tolist() == [[18.0, 28.0]])
+    proven("binary tensors are accepted and returned", result.as_numpy("OUTPUT").tolist() == [[18.0, 28.0]])
 
 
 def failures():
     put("raises.tar.gz", 1, "\n    def initialize(self, args):\n        raise RuntimeError('no weights here')\n")
     answer = refused(
-        "a model that raises in initialize says so", "ModelError", "no weights here", lambda: invoke("raises.tar.gz")
+        "an exception in initialize is a ModelError with the message",
+        "ModelError",
+        "no weights here",
+        lambda: invoke("raises.tar.gz"),
     )
     proven(
-        "with the container's status", answer.get("OriginalStatusCode") == 400, str(answer.get("OriginalStatusCode"))
+        "a ModelError has the container's status",
+        answer.get("OriginalStatusCode") == 400,
+        str(answer.get("OriginalStatusCode")),
     )
     s3.put_object(Bucket=BUCKET, Key=PREFIX + "noise.tar.gz", Body=b"this is no archive" * 100)
-    refused("an object that is no archive says so", "ModelError", "archive", lambda: invoke("noise.tar.gz"))
+    refused("an invalid archive is a ModelError that says so", "ModelError", "archive", lambda: invoke("noise.tar.gz"))
     broken = ensemble(1)[:200]
     s3.put_object(Bucket=BUCKET, Key=PREFIX + "broken.tar.gz", Body=broken)
-    refused("a truncated archive says so", "ModelError", "ends before", lambda: invoke("broken.tar.gz"))
+    refused(
+        "a truncated archive is a ModelError that says so", "ModelError", "ends before", lambda: invoke("broken.tar.gz")
+    )
     put("broken.tar.gz", 2)
-    answers("and is not remembered", lambda: invoke("broken.tar.gz"), [2.0, 4.0])
+    answers("a failed load is not remembered", lambda: invoke("broken.tar.gz"), [2.0, 4.0])
     log_text = r"#logEventViewer:group=/aws/sagemaker/Endpoints/%s in account \d{12} for more information" % ENDPOINT
     bad = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}", TargetModel="a.tar.gz")
     refused(
-        "a bad request is a client error of the model",
+        "an invalid request is a client error of the model",
         "ModelError",
         r"^Received client error \(400\) from primary.*" + log_text,
         bad,
     )
     no_target = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}")
-    refused("a multi-model endpoint needs a target", "ValidationError", "requires a target model", no_target)
+    refused("a multi-model endpoint requires a target model", "ValidationError", "requires a target model", no_target)
     nobody = lambda: runtime.invoke_endpoint(EndpointName="nobody", Body=b"{}")
-    refused("an unknown endpoint", "ValidationError", r"^Endpoint nobody of account \d{12} not found\.$", nobody)
+    refused(
+        "an unknown endpoint is an error", "ValidationError", r"^Endpoint nobody of account \d{12} not found\.$", nobody
+    )
     large = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"x" * 7000000, TargetModel="a.tar.gz")
     try:
         large()
@@ -205,28 +214,28 @@ def failures():
 
 def duplicates():
     again = lambda: sagemaker.create_model(ModelName=ENDPOINT, ExecutionRoleArn=ROLE, PrimaryContainer={"Image": IMAGE})
-    refused("a model twice", "ValidationException", "Cannot create already existing model", again)
+    refused("an existing model is an error", "ValidationException", "Cannot create already existing model", again)
     again = lambda: sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
-    refused("an endpoint twice", "ValidationException", "Cannot create already existing endpoint", again)
+    refused("an existing endpoint is an error", "ValidationException", "Cannot create already existing endpoint", again)
     absent = lambda: sagemaker.describe_endpoint(EndpointName="nobody")
-    refused("an endpoint that is not there", "ValidationException", "Could not find", absent)
+    refused("a missing endpoint is an error", "ValidationException", "Could not find", absent)
     other = lambda: sagemaker.create_model(
         ModelName="other", ExecutionRoleArn=ROLE, PrimaryContainer={"Image": "mine:1"}
     )
-    refused("an image that needs a container engine", "ValidationException", "container engine", other)
+    refused("an image that needs a container engine is rejected", "ValidationException", "container engine", other)
     create("conformance-broken", {"ModelDataUrl": "s3://%s/nothing.tar.gz" % BUCKET})
     with contextlib.suppress(WaiterError):
         sagemaker.get_waiter("endpoint_in_service").wait(EndpointName="conformance-broken")
     reply = sagemaker.describe_endpoint(EndpointName="conformance-broken")
     text = reply.get("FailureReason", "")
     proven(
-        "a failed endpoint says why",
+        "a failed endpoint has a FailureReason",
         reply["EndpointStatus"] == "Failed" and "Failed to download model data" in text,
         text,
     )
     delete("conformance-broken")
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName="conformance-broken")
-    proven("and is deleted", True)
+    proven("a failed endpoint can be deleted", True)
 
 
 def metrics():
@@ -259,26 +268,32 @@ def metrics():
         )["Datapoints"]
 
     for name, (namespace, unit) in wanted.items():
-        # What instances use is looked at every 20 s, and a replaced model goes when its successor has come.
+        # The usage of instances is sampled every 20 s, and a replaced model is unloaded after the new one is loaded.
         points = eventually(lambda: points_of(name, namespace))
-        proven("the metric %s" % name, points and points[0]["Unit"] == unit, "%d points" % len(points))
+        proven("the metric %s is recorded" % name, points and points[0]["Unit"] == unit, "%d points" % len(points))
 
 
 def logs():
     client = boto3.client("logs")
     group = "/aws/sagemaker/Endpoints/" + ENDPOINT
     streams = client.describe_log_streams(logGroupName=group)["logStreams"]
-    proven("a log stream per instance", streams and re.match(r"AllTraffic/i-[0-9a-f]+$", streams[0]["logStreamName"]))
+    proven(
+        "each instance has a log stream", streams and re.match(r"AllTraffic/i-[0-9a-f]+$", streams[0]["logStreamName"])
+    )
     events = client.get_log_events(logGroupName=group, logStreamName=streams[0]["logStreamName"], startFromHead=True)
     lines = [event["message"] for event in events["events"]]
-    proven("with the container's lines", any("successfully loaded 'a.tar.gz'" in line for line in lines), lines[:3])
+    proven(
+        "the log stream has the container's lines",
+        any("successfully loaded 'a.tar.gz'" in line for line in lines),
+        lines[:3],
+    )
 
 
 def after_restart():
     reply = sagemaker.describe_endpoint(EndpointName=ENDPOINT)
     proven("the endpoint is in service after kill -9", reply["EndpointStatus"] == "InService", reply["EndpointStatus"])
-    answers("and answers", lambda: invoke("a.tar.gz"), [18.0, 28.0])
-    answers("with every object", lambda: invoke("team/b c.tar.gz"), [38.0, 58.0])
+    answers("the endpoint responds after kill -9", lambda: invoke("a.tar.gz"), [18.0, 28.0])
+    answers("every object exists after kill -9", lambda: invoke("team/b c.tar.gz"), [38.0, 58.0])
 
 
 def sdk():
@@ -303,7 +318,7 @@ def sdk():
     )
     session.wait_for_endpoint("conformance-sdk", poll=POLL_SECONDS)
     answer = json.loads(predictor.predict(body([1.0]), initial_args={"ContentType": "application/json"}))
-    proven("Model.deploy and predict", answer["outputs"][0]["data"] == [6.0])
+    proven("Model deploys and predicts", answer["outputs"][0]["data"] == [6.0])
     predictor.delete_model()
     predictor.delete_endpoint()
 
@@ -322,7 +337,7 @@ def sdk():
     many.add_model(model_data_source=uri, model_data_path="x/model.tar.gz")
     proven("MultiDataModel.list_models", list(many.list_models()) == ["x/model.tar.gz"])
     answer = json.loads(predictor.predict(body([1.0]), target_model="x/model.tar.gz"))
-    proven("MultiDataModel.deploy and predict", answer["outputs"][0]["data"] == [6.0])
+    proven("MultiDataModel deploys and predicts", answer["outputs"][0]["data"] == [6.0])
     predictor.delete_model()
     predictor.delete_endpoint()
 
@@ -330,7 +345,9 @@ def sdk():
 def clean():
     delete(ENDPOINT)
     sagemaker.get_waiter("endpoint_deleted").wait(EndpointName=ENDPOINT)
-    proven("the endpoint is gone", ENDPOINT not in [e["EndpointName"] for e in sagemaker.list_endpoints()["Endpoints"]])
+    proven(
+        "the endpoint is deleted", ENDPOINT not in [e["EndpointName"] for e in sagemaker.list_endpoints()["Endpoints"]]
+    )
 
 
 {"deploy": deploy, "after-restart": after_restart, "sdk": sdk, "clean": clean}[sys.argv[1]]()

@@ -1,4 +1,4 @@
-/** Models that call other models (BLS): each case is what a model runs, and it answers with what came of that. */
+/** Models that call other models (BLS): each case is a program that a model runs, and its result. */
 import type { Case, Comparison, Difference, Step } from "../case.ts";
 import { differs, infer, input, post } from "../requests.ts";
 
@@ -155,7 +155,7 @@ export const bls: readonly Case[] = [
     'out = pb_utils.InferenceRequest(model_name="add_sub", requested_output_names=[], inputs=[], more=5)',
     'out = pb_utils.InferenceRequest("add_sub", [], [])',
   ].map(raises),
-  // Triton's texts name types of its C++ library.
+  // Triton's error texts contain types of its C++ library.
   ...(
     [
       [

@@ -6,18 +6,18 @@ const sagemaker = { port: "sagemaker" } as const;
 const invocations = (body: unknown, headers: Record<string, string> = {}): Step =>
   post("/invocations", body, "error", { ...sagemaker, headers });
 
-/** A KServe request whose code the decoupled model runs. */
+/** Returns a KServe request whose code the decoupled model runs. */
 const kserve = (code: string | readonly string[], more: object = {}) => ({
   inputs: [input("CODE", "BYTES", [1], [typeof code === "string" ? code : code.join("\n")])],
   ...more,
 });
-/** The same for the generate extension. */
+/** Returns the request for the generate extension. */
 const flat = (code: string | readonly string[], more: object = {}) => ({
   CODE: typeof code === "string" ? code : code.join("\n"),
   ...more,
 });
 
-/** Triton refuses decoupled models on this port; we stream their answers. */
+/** Marks a difference: Triton rejects decoupled models on this port, and we stream their responses. */
 const streamed = (step: Step, status: number, ...includes: string[]): Step =>
   differs(step, { row: "container-streams", status, includes });
 const inferred = (name: string, ...steps: readonly Step[]): Case => ({

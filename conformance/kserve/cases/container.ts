@@ -27,7 +27,7 @@ const binaryType = (size: number | string) => ({
   "content-type": `application/vnd.sagemaker-triton.binary+json;json-header-size=${size}`,
 });
 
-/** `<hash>` directories below /opt/ml/models that the runner prepares: name to the fixture of archives. */
+/** The runner prepares the `<hash>` directories below /opt/ml/models from the fixture's archives. */
 const root = "/opt/ml/models";
 const target = (name: string) => ({ "x-amzn-sagemaker-target-model": name });
 const load = (hash: string, compare: Comparison, name = `${hash}.tar.gz`) =>

@@ -197,7 +197,7 @@ const refusedOtherwise: Readonly<Record<string, Difference>> = {
   no_execute: { row: "newer-release", status: 400, includes: ["does not implement `execute` method"] },
 };
 
-/** Where Triton says no more than that it failed to poll, the recorded text is a prefix of ours. */
+/** If Triton only reports that it failed to poll, the recorded text is a prefix of ours. */
 export const brokenModels: readonly Case[] = Object.keys(controlModels)
   .filter(
     (name) =>

@@ -1,7 +1,7 @@
 import type { Case, Step } from "../case.ts";
 import { post } from "../requests.ts";
 
-/** A request whose code the decoupled model runs. */
+/** Returns a request whose code the decoupled model runs. */
 const body = (code: string | readonly string[], more: object = {}) => ({
   CODE: typeof code === "string" ? code : code.join("\n"),
   ...more,
@@ -11,7 +11,7 @@ const generate = (code: string | readonly string[], more: object = {}): Step =>
 const stream = (code: string | readonly string[], more: object = {}): Step =>
   post("/v2/models/streams/generate_stream", body(code, more), "bytes");
 
-/** Both ways, of one program. */
+/** Returns cases of `generate` and `generate_stream` with one program. */
 const both = (name: string, code: string | readonly string[], more: object = {}): Case => ({
   name: `generate decoupled: ${name}`,
   fixture: "main",
@@ -23,13 +23,16 @@ const item = (name: string, ...steps: readonly Step[]): Case => ({
   steps,
 });
 
-/** Both ways, of an ensemble with a decoupled step. */
+/** Returns cases of `generate` and `generate_stream` for an ensemble with a decoupled step. */
 const ensemble = (model: string, name: string, code: string | readonly string[]): Case => ({
   name: `generate decoupled: ensemble: ${model}: ${name}`,
   fixture: "streamed",
   steps: ["generate", "generate_stream"].map((verb) => post(`/v2/models/${model}/${verb}`, body(code), "bytes")),
 });
-/** Answers that the next step evaluates; the flag comes when the later steps of all answers before it are over. */
+/**
+ * Returns code that sends responses which the next step evaluates. The final flag is sent when the later steps of all
+ * earlier responses have ended.
+ */
 const said = (...values: readonly string[]) => values.map((value) => `sender.send(answer(${JSON.stringify(value)}))`);
 const settled = "time.sleep(0.3)";
 
@@ -39,7 +42,7 @@ const one = "sender.send(answer('one'), FINAL)";
 const send = (response: string) => `sender.send(pb_utils.InferenceResponse(${response}), FINAL)`;
 const text = "pb_utils.Tensor('OUT', np.array(['a'], dtype=object))";
 
-/** `generate` and `generate_stream` of models that give any number of answers. */
+/** `generate` and `generate_stream` of models that send any number of responses. */
 export const generatesDecoupled: readonly Case[] = [
   both("one answer with the flag", one),
   both("one answer, then the flag", ["sender.send(answer('one'))", final]),

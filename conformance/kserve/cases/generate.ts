@@ -15,7 +15,7 @@ const evaluated = (expression: string) => ({
   CODE: `pb_utils.InferenceResponse([pb_utils.Tensor('OUT', ${expression})])`,
 });
 
-/** For each datatype: what it takes, and what not. */
+/** For each datatype: JSON values that it accepts, and values that it rejects. */
 const taken: Readonly<Record<string, readonly string[]>> = {
   BOOL: ["true", "[true,false]", "[]", "[[true]]"],
   UINT8: ["1", "[0,255]"],

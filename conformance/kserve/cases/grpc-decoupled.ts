@@ -4,7 +4,7 @@ import { differs, get, infer, input, newer, strings } from "../requests.ts";
 
 const bool = (value: boolean) => ({ parameterChoice: { case: "boolParam" as const, value } });
 
-/** A request whose code the model runs. */
+/** Returns a request whose code the model runs. */
 const run = (id: string, code: string | readonly string[], more: object = {}) => ({
   modelName: "streams",
   id,
@@ -21,11 +21,11 @@ const stream = (name: string, ...steps: Case["steps"]): Case => ({
   steps,
 });
 
-/** One request on a stream of its own. */
+/** Returns a case with one request on its own stream. */
 const one = (name: string, code: string | readonly string[], more: object = {}) =>
   stream(name, modelStream([run("1", code, more)]));
 
-/** Triton's stream never ends then. */
+/** Returns a case in which Triton's stream never ends. */
 const dropped = (name: string, code: string | readonly string[]) =>
   stream(
     name,
@@ -40,7 +40,7 @@ const dropped = (name: string, code: string | readonly string[]) =>
     }),
   );
 
-/** Tells what a statement raises as an answer of its own. */
+/** Returns code that sends the exception of a statement as a response. */
 const raised = (statement: string) => [
   "said = 'nothing'",
   "try:",
@@ -58,7 +58,7 @@ const later = (...statements: readonly string[]) => [
 const three = "for i in range(3): sender.send(answer(i))";
 const final = "sender.send(flags=FINAL)";
 
-/** Models that give any number of answers to a request. */
+/** Models that send any number of responses to a request. */
 export const grpcDecoupled: readonly Case[] = [
   one("several answers", [three, final]),
   one("the last answer with the final flag", [three, "sender.send(answer(3), FINAL)"]),

@@ -21,24 +21,24 @@ const asked = (name: string, ...steps: Case["steps"]): Case => ({
   steps,
 });
 
-/** One request on a stream of its own; maps of ensembles' answers are printed in no order. */
+/** Returns a case with one request on its own stream. Triton prints the maps of ensembles' responses in any order. */
 const one = (name: string, modelName: string, code: Code, more: object = {}, compare: Comparison = "map") =>
   asked(name, modelStream([run(modelName, code, more)], compare));
 
-/** What a step says when it is run with the answer: a Python statement list for `evaluates`. */
+/** Returns code that sends responses with these values: a list of Python statements for `evaluates`. */
 const said = (...values: readonly string[]) => values.map((value) => `sender.send(answer(${JSON.stringify(value)}))`);
-/** The flag when the later steps of all answers before it are over. */
+/** A pause, so that the later steps of all earlier responses have ended before the final flag. */
 const settled = "time.sleep(0.3)";
 const final = "sender.send(flags=FINAL)";
 const last = (value: string) => `sender.send(answer(${JSON.stringify(value)}), FINAL)`;
-/** For `evaluates`: it gives back this text as it is, which a decoupled step then runs. */
+/** Returns an expression for `evaluates` that returns the text unchanged, which a decoupled step then runs. */
 const gives = (code: string) =>
   `run:out = pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array([${JSON.stringify(code)}], dtype=object))])`;
 const waits = "run:import time; time.sleep(0.2); out = 'waited'";
 const failing = "run:out = pb_utils.InferenceResponse(error=pb_utils.TritonError('no'))";
 const empty = "run:out = pb_utils.InferenceResponse([])";
 
-/** Triton gives no answer at all: with one output of two wanted it waits for both. */
+/** Returns a case without a response from Triton: it waits for both outputs although only one is requested. */
 const subset = (name: string, output: string, contents: readonly string[]): Case =>
   asked(
     name,
@@ -54,7 +54,7 @@ const generated = (name: string, verb: "generate" | "generate_stream", model: st
     post(`/v2/models/${model}/${verb}`, { CODE: typeof code === "string" ? code : code.join("\n") }, "bytes"),
   );
 
-/** A model that calls the ensemble tells what it was answered. */
+/** Returns a case in which a model calls the ensemble and returns its responses. */
 const called = (name: string, model: string, program: Code): Case => {
   const written = JSON.stringify(typeof program === "string" ? program : program.join("\n"));
   const code = [
@@ -68,7 +68,7 @@ const called = (name: string, model: string, program: Code): Case => {
   return asked(name, infer("evaluates_counted", { inputs: [input("CODE", "BYTES", [1], [code.join("\n")])] }));
 };
 
-/** Ensembles with decoupled steps: later steps run once for each answer. */
+/** Ensembles with decoupled steps: later steps run once for each response. */
 export const grpcEnsembles: readonly Case[] = [
   one("a decoupled model alone", "many_alone", [...said("1", "2", "3"), settled, final]),
   one("a decoupled model alone, an empty answer wanted", "many_alone", [...said("1", "2"), settled, final], wantsEmpty),
@@ -252,7 +252,7 @@ export const grpcEnsembles: readonly Case[] = [
     ),
     rpc("modelStatistics", { name: "many_counted", version: "" }, "statistics"),
   ),
-  // By a model that the statistics above have counted.
+  // The calling model was counted in the statistics above.
   called("called by a model", "many_then", [...said("1", "2 + 3"), settled, final]),
   called("called by a model, two decoupled models", "many_many", last(last("7"))),
   called("called by a model, no answer", "many_then", final),

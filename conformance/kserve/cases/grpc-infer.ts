@@ -33,7 +33,7 @@ const bool = (value: boolean) => ({ parameterChoice: { case: "boolParam" as cons
 const double = (value: number) => ({ parameterChoice: { case: "doubleParam" as const, value } });
 const unset = {};
 
-/** One tensor of each datatype that has a typed field, with values at the ends of its range. */
+/** A tensor of each datatype with a typed field, with values at the ends of its range. */
 const typed: readonly (readonly [datatype: string, contents: object, count: number])[] = [
   ["BOOL", { boolContents: [true, false, true] }, 3],
   ["INT8", { intContents: [-128, 127, 0] }, 3],
@@ -193,7 +193,7 @@ const wrong = (name: string, init: object, more: Partial<Case> = {}): Case => ({
   ...more,
 });
 
-/** Requests that are refused. */
+/** Requests that are rejected. */
 export const grpcRequestErrors: readonly Case[] = [
   wrong("unknown model", { ...addSub, modelName: "nobody" }),
   wrong("no model", { ...addSub, modelName: "" }),

@@ -18,7 +18,7 @@ const bytesParam = (text: string) => ({
   parameterChoice: { case: "bytesParam" as const, value: Buffer.from(text, "utf8") },
 });
 
-/** What the server says of itself and of its models. */
+/** The server's metadata, and that of its models. */
 export const grpcServer: readonly Case[] = [
   main("the server lives", rpc("serverLive", {})),
   main("the server is ready", rpc("serverReady", {})),

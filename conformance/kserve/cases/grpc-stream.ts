@@ -23,7 +23,7 @@ const error = (id: string, kind: number) => ({
 });
 const bool = (value: boolean) => ({ parameterChoice: { case: "boolParam" as const, value } });
 
-/** Refused before it is executed: Triton's answer has the id alone. */
+/** Returns a case that is rejected before its execution: Triton's response has only the id. */
 const refused = (name: string, message: string, ...requests: Parameters<typeof modelStream>[0]): Case[] =>
   [
     [name, {}],
@@ -38,11 +38,11 @@ const refused = (name: string, message: string, ...requests: Parameters<typeof m
       }),
     ),
   );
-/** Behind requests that were refused, so that Triton ends the stream. */
+/** Returns the status after rejected requests, at which Triton ends the stream. */
 const statusBehind = (...requests: Parameters<typeof modelStream>[0]) =>
   modelStream(requests, "error", { headers: { triton_grpc_error: "true" } });
 
-/** Many requests on one call. */
+/** Several requests on one call. */
 export const grpcStream: readonly Case[] = [
   stream("one request", modelStream([addSub("1")])),
   stream("three requests in order", modelStream([addSub("1"), addSub("2"), addSub("3")])),

@@ -1,4 +1,6 @@
-/** What model.py files of real repositories do: at the top, in their threads, with files, the environment and odd arrays. */
+/**
+ * Typical code of real model.py files: at the top level, in threads, with files, the environment and unusual arrays.
+ */
 import type { Case, Comparison, Difference, Step } from "../case.ts";
 import { habitNames, returned } from "../habit-models.ts";
 import { differs, infer, input } from "../requests.ts";
@@ -6,12 +8,12 @@ import { differs, infer, input } from "../requests.ts";
 const asked = (values: readonly number[], id = "") => ({ id, inputs: [input("IN", "FP32", [values.length], values)] });
 
 const comparisonOf = (name: string): Comparison => {
-  // How many frames of it are shown is a matter of the texts' lengths.
+  // The number of shown frames depends on the lengths of the texts.
   if (name === "raises_too_deep") return "status";
   return name.startsWith("raises_") ? "error" : "json";
 };
 
-/** Asked twice: what is kept from one request to the next is seen in the second. */
+/** Sends the request twice: the second response shows what is kept between requests. */
 const habit = (name: string): Case => ({
   name: `habit: ${name}`,
   fixture: "habits",

@@ -1,7 +1,7 @@
 import type { Case, Step } from "../case.ts";
 import { differs, get, post } from "../requests.ts";
 
-/** Newer releases look the model up first, and say what is wrong with the name. */
+/** Newer releases look the model up first, and their error is about the name. */
 const lookup = (step: Step, text = "Request for unknown model: "): Step =>
   differs(step, { row: "model-ready-lookup", status: 404, includes: [text] });
 

@@ -30,7 +30,7 @@ import { requestErrors } from "./request-errors.ts";
 import { warmUps } from "./warm-up.ts";
 import { statistics } from "./statistics.ts";
 
-/** By recording file. What compares counts, or an index, comes first. */
+/** The cases by recording file. Cases that compare counts or an index come first. */
 export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   statistics,
   "forwarded-headers": forwardedHeaders,

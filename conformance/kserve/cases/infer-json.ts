@@ -13,7 +13,7 @@ const identityText = (datatype: string, shape: string, data: string) =>
     `{"inputs":[{"name":"INPUT_${datatype}","datatype":"${datatype}","shape":${shape},"data":${data}}]}`,
   );
 
-/** Smallest, largest and what lies beside them, as text so that no digit is lost on the way. */
+/** The smallest and largest numbers and their neighbours, as text so that no digit is lost. */
 const numberTexts: Readonly<Record<string, string>> = {
   UINT8: "[0,1,127,128,255]",
   UINT16: "[0,1,65535]",
@@ -26,7 +26,7 @@ const numberTexts: Readonly<Record<string, string>> = {
   FP32: "[0.1,-0.1,0,-0.0,1,1e10,1.5e-7,16777217,3.4028234663852886e38,1e-45]",
   FP64: "[0.1,-0.1,0,1,100,1e21,1e22,1e-7,123456789012345680,5e-324,1.7976931348623157e308]",
 };
-/** Beyond what the datatype holds. */
+/** Numbers out of the datatype's range. */
 const beyondTexts: Readonly<Record<string, string>> = {
   UINT8: "[256,300]",
   INT8: "[128,-129]",
@@ -134,7 +134,7 @@ export const inferJson: readonly Case[] = [
     return {
       name: `json: ${datatype} beyond its limits`,
       fixture: "main",
-      // What 64 bits do not hold is refused by both.
+      // Both servers reject numbers that need more than 64 bits.
       steps: [datatype.endsWith("64") ? { ...step, compare: "error" } : differs(step, difference)],
     };
   }),

@@ -1,7 +1,7 @@
 import type { Case } from "../case.ts";
 import { differs, get } from "../requests.ts";
 
-/** In the order of Triton, without what is not built. */
+/** The extensions in Triton's order, without unsupported ones. */
 const extensions = [
   "classification",
   "model_repository",

@@ -1,10 +1,10 @@
-/** Metrics that models make of their own: what they answer themselves, and what a scrape shows. */
+/** Custom metrics of models: the models' own responses, and the scrape. */
 import type { Case, Difference, Step } from "../case.ts";
 import { differs, get, infer, input } from "../requests.ts";
 
 const run = (code: string, model = "counts"): Step => infer(model, { inputs: [input("CODE", "BYTES", [1], [code])] });
 const scrape: Step = get("/metrics", "model-metrics", { port: "metrics" });
-/** What a case leaves behind would be in the scrapes of those behind it. */
+/** Removes a case's metrics, which would otherwise be in later scrapes. */
 const forget = (...names: string[]): Step => run(`for name in ${JSON.stringify(names)}: globals().pop(name, None)`);
 
 const family = (name: string, kind = "COUNTER", description = "of a case") =>
@@ -13,7 +13,7 @@ const metric = (name: string, kind = "COUNTER") => `${family(name, kind)}\nm = f
 const about = (name: string, ...steps: Step[]): Case => ({ name: `own metrics: ${name}`, fixture: "metrics", steps });
 
 const refused = (row: string, ...includes: string[]): Difference => ({ row, status: 200, includes });
-/** Triton gives the same text, and one time in two it dies of it. */
+/** A difference in Triton: its error text is equal, but it crashes in half of the cases. */
 const refusal = (...includes: string[]): Difference => ({
   ...refused("metrics-refusals", ...includes),
   notAsked: true,
@@ -159,7 +159,7 @@ out = m.value()`),
   ),
 ];
 
-/** Said by the model's own process. */
+/** Errors of the model's own process. */
 const said: readonly (readonly [what: string, code: string])[] = [
   ["labels that are a list", 'f.Metric(labels=["a"])'],
   ["labels that are bytes", 'f.Metric(labels={"a": b"b"})'],
@@ -176,7 +176,7 @@ const said: readonly (readonly [what: string, code: string])[] = [
 const setTo = (kind: string) => `TRITONSERVER_METRIC_KIND_${kind}`;
 const histogram = `${family("h", "HISTOGRAM")}\nm = f.Metric(buckets=[1])\n`;
 const gauge = `${metric("g", "GAUGE")}\n`;
-/** Said by the server. */
+/** Errors of the server. */
 const refusals: readonly (readonly [what: string, code: string, told: string])[] = [
   [
     "a counter goes down",
@@ -292,7 +292,7 @@ const ownWay: readonly Case[] = [
     scrape,
     forget("m", "f"),
   ),
-  // Last: Triton prints for ever what the dead worker counted.
+  // This case is last, because Triton keeps printing the metrics of the dead worker.
   about(
     "a worker that dies",
     run(`${metric("of_the_dead")}\nm.increment(5)\nout = m.value()`, "counts_and_dies"),

@@ -30,7 +30,7 @@ const report = (name: string, more: object): Case => ({
   ],
 });
 
-/** What models answer, and how their errors look. */
+/** Responses and errors of models. */
 export const modelAnswers: readonly Case[] = [
   ...codes.map((code, value) => failing(`TritonError of code ${code}`, value)),
   failing("TritonError without a code", 10),
@@ -73,7 +73,7 @@ const classify = (count: number, binaryData?: boolean) => ({
 });
 const addSub = { inputs: [input("INPUT0", "FP32", [4], [1, 2, 3, 4]), input("INPUT1", "FP32", [4], [1, 1, 1, 1])] };
 
-/** All classes of an output that is as it was sent. */
+/** Returns a case with all classes of an output that equals the input. */
 const classified = (name: string, datatype: string, data: string): Case => ({
   name: `classification: ${name}`,
   fixture: "main",
@@ -85,7 +85,10 @@ const classified = (name: string, datatype: string, data: string): Case => ({
   ],
 });
 
-/** As `classified`. With us equal scores keep their order and NaN comes last; Triton's `std::sort` leaves both anywhere. */
+/**
+ * Returns a case like `classified`. Our server keeps the order of equal scores and puts NaN last; Triton's `std::sort`
+ * puts both anywhere.
+ */
 const classifiedInOrder = (name: string, datatype: "FP32" | "INT32", values: readonly number[]): Case => {
   const { steps, ...rest } = classified(name, datatype, `[${values.join(",")}]`);
   const last = (value: number) => Number(Number.isNaN(value));
@@ -103,7 +106,7 @@ const classifiedInOrder = (name: string, datatype: "FP32" | "INT32", values: rea
   };
 };
 
-/** Which outputs, and in which form. */
+/** The selection and the form of outputs. */
 export const outputs: readonly Case[] = [
   {
     name: "outputs: one of two",

@@ -1,10 +1,10 @@
-/** Models own what they are given. Each of these writes over it, and says what it saw before. */
+/** Models own their inputs. Each of these models overwrites them, and returns what it saw before. */
 import type { Case } from "../case.ts";
 import { binary, binaryInput, infer, input, strings } from "../requests.ts";
 
 const parameters = { mark: "x", number: 7 };
 
-/** Sizes below and above what travels inside of a message, and one of many pages. */
+/** Sizes below and above the limit of inline data in a message, and one of many pages. */
 const sizes = [4, 3000, 60_000] as const;
 
 const header = (
@@ -30,7 +30,7 @@ const spoilt = (model: string, count: number, outputs: readonly string[]): Case 
   return {
     name: `owned inputs: ${model} with ${count} elements, answers ${outputs.join(", ")}`,
     fixture: "main",
-    // Twice: the second call writes to what was kept of the first.
+    // The request is sent twice: the second call overwrites data that was kept from the first.
     steps: [0, 1].map(() => binary(model, body, buffers(count, textCount), model === "spoils" ? "json" : "ensemble")),
   };
 };

@@ -1,4 +1,4 @@
-/** What programs do while they are loaded, and what is said when they fail. */
+/** Code that programs run while they are loaded, and the errors when it fails. */
 import type { Case, Difference } from "../case.ts";
 import { differs, get, infer, input, post } from "../requests.ts";
 import { programModels } from "../program-models.ts";

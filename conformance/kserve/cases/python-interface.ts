@@ -116,14 +116,14 @@ export const pythonInterface: readonly Case[] = [
     "pb_utils.PreferredMemory(1)",
     "pb_utils.InferenceRequest(inputs=[], requested_output_names=['a', ''], model_name='m', request_id='r')",
     "pb_utils.InferenceRequest(inputs=[request.inputs()[0], None], requested_output_names=[''], model_name='m', request_id='r')",
-    // Without the text, which ends in addresses of the interpreter.
+    // The text is not compared, because it contains addresses of the interpreter.
     "try:\n  pb_utils.InferenceRequest(inputs=[], requested_output_names=[], model_name='m', correlation_id=None)\nexcept TypeError:\n  raise RuntimeError('TypeError') from None",
     "pb_utils.InferenceResponse([None], pb_utils.TritonError('x'))",
     "pb_utils.Logger()",
     "pb_utils.Logger.log(1)",
     "pb_utils.Logger.log('x', 1)",
     "pb_utils.Logger.log_info()",
-    // Raised again, without the standard library's lines: these name the directory of the oracle's Python.
+    // The exception is raised again, because the standard library's lines contain the directory of the oracle's Python.
     "try:\n  pb_utils.ModelConfig({})\nexcept TypeError as e:\n  raise TypeError(e) from None",
     "pb_utils.is_model_ready('m', 1)",
     "pb_utils.load_model()",

@@ -32,10 +32,10 @@ const unknownStep = JSON.stringify({
     step: [{ model_name: "nobody", model_version: -1, input_map: { IN: "IN" }, output_map: { OUT: "OUT" } }],
   },
 });
-/** Long after an unload, when Triton has ended the model's process. */
+/** Sends a request long after an unload, when Triton has ended the model's process. */
 const settled = (path: string) => get(path, "bytes", { afterMs: 8000 });
 
-/** Models and the ensembles above them, as one or the other changes. */
+/** Changes of models and of the ensembles that use them. */
 export const reloads: readonly Case[] = [
   reload(
     "an unloaded step takes its ensembles along, and the server stays ready",

@@ -20,7 +20,7 @@ const typed = (datatype: string, data: string): Case => ({
 });
 const withFirst = (change: object) => ({ inputs: [{ ...first, ...change }, second] });
 
-/** Where Triton goes through the inputs in hash order, we take the order of the configuration. */
+/** A difference: Triton checks the inputs in hash order, and we in the order of the configuration. */
 const inputOrder = (text: string): Difference => ({ row: "input-order", status: 400, includes: [text] });
 
 export const requestErrors: readonly Case[] = [

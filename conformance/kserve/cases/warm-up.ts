@@ -10,20 +10,20 @@ const seen = (model: string): Step => {
 };
 const statistics = (model: string): Step => get(`/v2/models/${model}/stats`, "statistics");
 
-/** Statistics come late where they follow an answer at once. */
+/** Returns the steps of a case. Statistics are requested late, because Triton updates them after the response. */
 const stepsOf = (model: string): Step[] =>
   model === "counted" ? [load(model), statistics(model), seen(model)] : [load(model), seen(model)];
 
 const names = Object.keys(warmModels);
 const loaded = names.slice(0, names.indexOf("failing"));
 
-/** Samples that Triton often dies of, and what we say of them. */
+/** Samples that often crash Triton, and our error texts for them. */
 const deadly: Readonly<Record<string, string>> = {
   too_large: "failed to run warmup sample 's': batch size 8 for 'too_large_0_0', max allowed is 4; ",
   failing: "failed to run warmup sample 'a': not in the mood; not in the mood; ",
 };
 
-/** What a model executes before anybody asks it, and why it does not come up. */
+/** The warm-up requests that a model executes before its first request, and errors that keep it from loading. */
 export const warmUps: readonly Case[] = names.map((model): Case => {
   const name = `warm-up: ${model.replaceAll("_", " ")}`;
   if (loaded.includes(model)) return { name, fixture: "warm", steps: stepsOf(model) };

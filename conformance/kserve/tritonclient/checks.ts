@@ -7,7 +7,7 @@ import { oraclePackage, oracleVersion, type Environment } from "../../environmen
 import type { FixtureName } from "../fixtures.ts";
 import { startFixture, type Target } from "../started-fixture.ts";
 
-/** What the real client made of each check. */
+/** The client's result of each check. */
 export type ClientResults = Readonly<Record<string, ClientResult>>;
 type ClientResult =
   | { readonly result: unknown }
@@ -15,9 +15,9 @@ type ClientResult =
 
 export const clientFixtures = ["main", "control"] as const satisfies readonly FixtureName[];
 
-/** What both programs ask. */
+/** The file of the checks that both programs run. */
 const sharedFile = "checks.py";
-/** Each is started with the port of its protocol. */
+/** The programs, each of which is started with the port of its protocol. */
 const programs = [
   { file: "http_checks.py", prefix: "", port: "httpPort" },
   { file: "grpc_checks.py", prefix: "grpc, ", port: "grpcPort" },
@@ -26,7 +26,7 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const recordingPath = fileURLToPath(new URL("../recordings/tritonclient.json", import.meta.url));
 const runTimeoutMs = 180_000;
 
-/** Runs every check with the `clients` environment against a fresh server of each fixture. */
+/** Runs every check with the `clients` environment against a new server of each fixture. */
 export async function askWithClient(target: Target, clients: Environment): Promise<ClientResults> {
   const results: Record<string, ClientResult> = {};
   for (const name of clientFixtures) {
@@ -49,7 +49,10 @@ export async function askWithClient(target: Target, clients: Environment): Promi
   return results;
 }
 
-/** Checks whose results differ, with both; an exception's message may go on where Triton's ends. */
+/**
+ * Returns the checks with different results, with both results. The message of an exception may continue after
+ * Triton's.
+ */
 export function compareClientResults(expected: ClientResults, ours: ClientResults): string[] {
   return Object.entries(expected).flatMap(([check, wanted]) => {
     const got = ours[check];
@@ -70,7 +73,7 @@ function sameResult(wanted: ClientResult, got: ClientResult): boolean {
 
 interface ClientRecording {
   readonly oracle: { readonly version: string; readonly package: string };
-  /** Of the programs' text: another one makes the recording stale. */
+  /** Digest of the programs' text. A recording with another digest is stale. */
   readonly digest: string;
   readonly results: ClientResults;
 }

@@ -1,4 +1,4 @@
-"""boto3 for a program that asks by lines: each line of the input is a call, each line of the output is what became of it."""
+"""Runs boto3 for another program: each line of the input is a call, and each line of the output is its result."""
 
 import boto3
 from botocore import xform_name

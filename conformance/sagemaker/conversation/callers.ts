@@ -15,7 +15,7 @@ interface CallerRow {
   readonly name: string;
   /** Operations that the client does not have. */
   readonly lacks: readonly string[];
-  /** With the variables of `galatea env`. */
+  /** Starts the client with the variables of `galatea env`. */
   readonly open: (variables: Variables) => Promise<AwsCaller>;
 }
 
@@ -36,12 +36,12 @@ async function openJavaScript(variables: Variables): Promise<AwsCaller> {
   });
 }
 
-/** Each kind of client that has all operations. */
+/** Clients that have all operations, except the listed ones. */
 export const callers: readonly CallerRow[] = [
   { name: "boto3", lacks: [], open: openBoto3 },
   {
     name: "cli",
-    // Its own `logs start-live-tail` is a process that lasts.
+    // The CLI's `logs start-live-tail` does not end by itself, so it has its own test.
     lacks: ["sagemaker-runtime.InvokeEndpointWithResponseStream", "logs.StartLiveTail"],
     open: openCli,
   },

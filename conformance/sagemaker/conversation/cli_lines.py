@@ -1,4 +1,4 @@
-"""The AWS CLI for a program that asks by lines: each call is a command of the CLI, with an option for each member, run in this process."""
+"""Runs the AWS CLI for another program, in this process: each line is a call, which becomes a command with an option for each member."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ tables = {}
 
 
 def run(words):
-    """What `aws ...` printed, on both streams, and how it ended."""
+    """Returns the output and error output of `aws ...`, and its exit code."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = driver.main(words)
@@ -52,7 +52,7 @@ def option(argument, member, value, scheme):
 def call(service, operation, given):
     command = COMMANDS.get(service, service)
     row = operation_of(command, operation)
-    # The bodies of S3 are named by their files alone.
+    # S3's bodies are passed as file names.
     scheme = "" if service == "s3" else "fileb://"
     names = {getattr(argument, "_serialized_name", None): name for name, argument in row.arg_table.items()}
     words = [command, xform_name(operation, "-"), "--output", "json"]
@@ -81,7 +81,7 @@ def wait(service, name, given):
 
 
 def shell(words):
-    """Any other command, such as those of `aws s3`."""
+    """Runs any other command, such as those of `aws s3`."""
     code, out, errors = run(words)
     return {"Output": out} if code == 0 else failure("CLI%s" % code, errors)
 

@@ -1,16 +1,19 @@
-/** A caller of the platform's services: a row for each kind of client that users have. */
+/** A client of the platform's services. */
 export interface AwsCaller extends AsyncDisposable {
   readonly name: string;
-  /** By botocore's names of services, and the published names of operations and members. Bytes are Buffers, both ways. Rejects with CallError. */
+  /**
+   * Calls an operation by botocore's name of the service and the published names of operation and members. Bytes are
+   * Buffers. Rejects with CallError.
+   */
   call(service: string, operation: string, input: Members): Promise<Members>;
-  /** Until the waiter's state; rejects with CallError when it does not come. */
+  /** Waits for the waiter's state; rejects with CallError if it is not reached. */
   wait(service: string, waiter: string, input: Members): Promise<void>;
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- answers are what each client makes of them, and looked into by tests
 export type Members = Readonly<Record<string, any>>;
 
-/** What a service said, as the client gives it. */
+/** An error of a service, as the client reports it. */
 export class CallError extends Error {
   readonly code: string;
   /** The client's class of the error. */
@@ -23,5 +26,5 @@ export class CallError extends Error {
   }
 }
 
-/** What the steps ask with. */
+/** The methods that the test steps use. */
 export type Asking = Pick<AwsCaller, "call" | "wait">;

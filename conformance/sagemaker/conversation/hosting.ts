@@ -7,17 +7,17 @@ const role = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
 const type = "application/json";
 const text = (...data: readonly number[]) =>
   JSON.stringify({ inputs: [{ name: "X", shape: [data.length], datatype: "FP32", data }] });
-/** The numbers of an answer in parts. */
+/** Returns the numbers of a streamed response. */
 const doubles = (answer: unknown) => [...String(answer).matchAll(/"data":\[([\d.]+)\]/g)].map(([, one]) => Number(one));
 
-/** What an endpoint is told and asked with: a bucket with `model.tar.gz`, a model's name, and whether the client reads event streams. */
+/** Options of the steps: a bucket with `model.tar.gz`, a model's name, and whether the client reads event streams. */
 export interface HostingOptions {
   readonly name: string;
   readonly archive: Buffer;
   readonly readsEvents: boolean;
 }
 
-/** Each operation of SageMaker and of its runtime, and of Application Auto Scaling, which scales the endpoint. */
+/** Calls each operation of SageMaker, its runtime and Application Auto Scaling. */
 export async function hosting(asking: Asking, options: HostingOptions): Promise<void> {
   const { call } = asking;
   const { name, archive } = options;
@@ -161,7 +161,7 @@ async function scaling({ call }: Asking, name: string): Promise<void> {
   );
 }
 
-/** An asynchronous endpoint. */
+/** Tests an asynchronous endpoint. */
 async function queue({ call, wait }: Asking, name: string): Promise<void> {
   const queued = `${name}-queued`;
   const bucket = `hosting-${name}`;
@@ -237,7 +237,7 @@ async function components({ call, wait }: Asking, name: string): Promise<void> {
   await wait("sagemaker", "EndpointDeleted", { EndpointName: shared });
 }
 
-/** A transform job, and one that is stopped. */
+/** Tests a transform job that completes, and one that is stopped. */
 async function job({ call, wait }: Asking, name: string): Promise<void> {
   const bucket = `hosting-${name}`;
   const asked = (TransformJobName: string) => ({
@@ -274,7 +274,10 @@ async function job({ call, wait }: Asking, name: string): Promise<void> {
 const state = (call: Asking["call"], component: Members, fits: (found: Members) => boolean) =>
   until(async () => fits(await call("sagemaker", "DescribeInferenceComponent", component)));
 
-/** As notebooks wait for what has no waiter; DescribeInferenceComponent is held while a component changes. */
+/**
+ * Polls as notebooks do for operations without a waiter. DescribeInferenceComponent is a long poll while a component
+ * changes.
+ */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await pause(50);
 }

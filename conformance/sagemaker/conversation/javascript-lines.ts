@@ -1,6 +1,6 @@
 /**
- * The JavaScript SDK for a program that asks by lines, in the language of `lines.py`: `javascript-lines.ts FOLDER`, with the folder whose
- * `node_modules` has the SDK. Its clients are told in the environment what `galatea env` says.
+ * Runs the JavaScript SDK for another program, in the protocol of `lines.py`: `javascript-lines.ts FOLDER`, with the
+ * folder whose `node_modules` has the SDK. The environment has the variables of `galatea env`.
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { CallError, type Members } from "./client.ts";
 import { decoded, encoded, type Asked } from "./line-values.ts";
 
-/** By botocore's names. */
+/** The SDK's modules by botocore's names of services. */
 const services: Readonly<Record<string, { readonly module: string; readonly client: string }>> = {
   "application-autoscaling": { module: "client-application-auto-scaling", client: "ApplicationAutoScalingClient" },
   cloudwatch: { module: "client-cloudwatch", client: "CloudWatchClient" },
@@ -26,7 +26,7 @@ interface SomeClient {
   destroy(): void;
 }
 
-/** What the SDK does not read from the environment. */
+/** Settings that the SDK does not read from the environment. */
 const settings = {
   disableHostPrefix: process.env["AWS_DISABLE_HOST_PREFIX_INJECTION"] === "true",
   maxAttempts: 1,
@@ -55,7 +55,7 @@ async function call(service: string, operation: string, input: Members): Promise
   try {
     return await whole(await clientOf(service).send(new Command(input)));
   } catch (error) {
-    // What no service said is a fault of this program, or of the SDK.
+    // An error without metadata is not from a service, but a bug of this program or the SDK.
     if (!("$metadata" in (error as object))) throw error;
     const { name, message } = error as Error;
     throw new CallError(name, message, (error as object).constructor.name);
@@ -73,7 +73,7 @@ async function wait(service: string, waiter: string, input: Members): Promise<Me
   }
 }
 
-/** With what is streamed read to its end: bodies, and the events of a streamed answer. */
+/** Returns a response whose streams are read to their end: bodies, and the events of a streamed response. */
 async function whole(answer: Members): Promise<Members> {
   const body = answer["Body"];
   if (body?.transformToByteArray !== undefined) return { ...answer, Body: await body.transformToByteArray() };
@@ -82,7 +82,7 @@ async function whole(answer: Members): Promise<Members> {
   return session === undefined ? answer : { ...answer, responseStream: await firstOf(session) };
 }
 
-/** Of a session of events, which has no end, the first. */
+/** Returns the first event of a session, which has no end. */
 async function firstOf(session: AsyncIterable<Members>): Promise<readonly Members[]> {
   for await (const event of session) return [event];
   return [];

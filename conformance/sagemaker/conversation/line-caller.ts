@@ -9,12 +9,12 @@ type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 interface LineCallerOptions {
   readonly name: string;
-  /** Of a program that speaks the language of `lines.py`. */
+  /** The command of a program with the protocol of `lines.py`. */
   readonly command: readonly [program: string, ...words: string[]];
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** A client in a process of its own that is asked line by line. */
+/** A client in its own process that is called line by line. */
 export class LineCaller implements AwsCaller {
   readonly name: string;
   readonly #child: Child;
@@ -26,7 +26,7 @@ export class LineCaller implements AwsCaller {
     this.#child = child;
     this.#lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     this.#closed = new Promise((resolve) => child.once("close", resolve));
-    // A program that has ended is told of where its answer is missing.
+    // The end of the program is reported by the missing response.
     child.stdin.on("error", () => {});
   }
 

@@ -1,6 +1,6 @@
 import type { Members } from "./client.ts";
 
-/** A line of what is asked. */
+/** A call as a line of JSON. */
 export interface Asked {
   readonly kind: "call" | "wait";
   readonly service: string;
@@ -8,7 +8,7 @@ export interface Asked {
   readonly input: Members;
 }
 
-/** Values as `lines.py` has them in JSON: bytes are `{"$bytes": base64}`, times `{"$time": text}`. */
+/** Encodes values as `lines.py` does in JSON: bytes are `{"$bytes": base64}`, times `{"$time": text}`. */
 export function encoded(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString("base64") };
   if (value instanceof Date) return { $time: value.toISOString() };

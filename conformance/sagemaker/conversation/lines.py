@@ -1,4 +1,4 @@
-"""Calls as lines of JSON, read from standard input and answered on standard output. Bytes are `{"$bytes": base64}`, times `{"$time": text}`."""
+"""Reads calls as lines of JSON from stdin and writes their results to stdout. Bytes are `{"$bytes": base64}`, times `{"$time": text}`."""
 
 import base64
 import datetime
@@ -7,7 +7,7 @@ import sys
 
 
 class failure:
-    """What a service said instead of an answer."""
+    """An error of a service."""
 
     def __init__(self, code, message, kind=""):
         self.code, self.message, self.kind = code, message, kind
@@ -16,7 +16,7 @@ class failure:
 def decoded(value):
     if isinstance(value, dict):
         if "$time" in value:
-            # Clients read texts where they take times.
+            # Clients accept texts as times.
             return value["$time"]
         return base64.b64decode(value["$bytes"]) if "$bytes" in value else {k: decoded(v) for k, v in value.items()}
     return [decoded(each) for each in value] if isinstance(value, list) else value
@@ -39,7 +39,7 @@ def encoded(value):
 
 
 def events(stream):
-    """A stream's events to their end; of a session, which has none, the first."""
+    """Returns all events of a stream, or the first event of a session, which has no end."""
     for event in stream:
         yield event
         if "sessionStart" in event:
@@ -48,9 +48,9 @@ def events(stream):
 
 
 def serve(call, wait):
-    """Answers until the input ends. `call` and `wait` are given a service, a name and members, and give members or a `failure`."""
+    """Runs calls until the input ends. `call` and `wait` get a service, a name and members, and return members or a `failure`."""
     out = sys.stdout
-    # What a client prints by itself is no answer.
+    # Output that a client prints itself must not be mistaken for a result.
     sys.stdout = sys.stderr
     for line in sys.stdin:
         asked = json.loads(line)

@@ -7,7 +7,7 @@ interface LogOptions {
   readonly tails: boolean;
 }
 
-/** Each operation of CloudWatch Logs; the session of a live tail where the client has an operation for it. */
+/** Calls each operation of CloudWatch Logs, including a live tail session if the client has the operation. */
 export async function logs(asking: Asking, { name, tails }: LogOptions): Promise<void> {
   const { call } = asking;
   const group = { logGroupName: `/conversations/${name}` };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Asking } from "./client.ts";
 
-/** Each operation of CloudWatch. */
+/** Calls each operation of CloudWatch. */
 export async function metrics({ call, wait }: Asking, name: string): Promise<void> {
   const Namespace = `Conversations/${name}`;
   const metric = { Namespace, MetricName: "Waiting", Dimensions: [{ Name: "Queue", Value: "one" }] };

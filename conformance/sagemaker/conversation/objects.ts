@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Asking } from "./client.ts";
 
-/** Each operation of S3. */
+/** Calls each operation of S3. */
 export async function objects({ call, wait }: Asking, name: string): Promise<void> {
   const bucket = { Bucket: `objects-${name}` };
   await call("s3", "CreateBucket", bucket);
@@ -9,7 +9,7 @@ export async function objects({ call, wait }: Asking, name: string): Promise<voi
   await call("s3", "HeadBucket", bucket);
   const { Buckets: buckets } = await call("s3", "ListBuckets", {});
   assert(buckets.some((each: { Name: string }) => each.Name === bucket.Bucket));
-  // The first region's buckets have none.
+  // Buckets of us-east-1 have no location constraint.
   assert.equal((await call("s3", "GetBucketLocation", bucket))["LocationConstraint"] ?? null, null);
   assert.equal((await call("s3", "GetBucketVersioning", bucket))["Status"], undefined);
 

@@ -10,7 +10,9 @@ const trusts = (Sid: string) =>
     Version: "2012-10-17",
     Statement: [{ Sid, Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
   });
-/** The identifier of the statement in a policy's document, which clients give as an object, or as encoded text. */
+/**
+ * Returns the identifier of the statement in a policy document, which clients return as an object or as encoded text.
+ */
 const sidOf = (document: unknown) =>
   /"Sid":\s*"(\w*)"/.exec(decodeURIComponent(typeof document === "string" ? document : JSON.stringify(document)))?.[1];
 const mayRead = JSON.stringify({
@@ -18,7 +20,7 @@ const mayRead = JSON.stringify({
   Statement: [{ Effect: "Allow", Action: "s3:GetObject", Resource: "*" }],
 });
 
-/** Each operation of STS and IAM. */
+/** Calls each operation of STS and IAM. */
 export async function identities({ call }: Asking, name: string): Promise<void> {
   const { Account: account } = await call("sts", "GetCallerIdentity", {});
   assert.match(account, /^\d{12}$/);
@@ -61,7 +63,7 @@ export async function identities({ call }: Asking, name: string): Promise<void> 
   await assert.rejects(call("iam", "GetRole", { RoleName: name }), /cannot be found/);
 }
 
-/** Each operation of SNS, with an endpoint that gets the topic's token and messages. */
+/** Calls each operation of SNS, with an HTTP endpoint that receives the token and the messages. */
 export async function topics({ call }: Asking, name: string): Promise<void> {
   await using endpoint = await MessagesReceived.open();
   const { TopicArn: arn } = await call("sns", "CreateTopic", { Name: name });
@@ -97,7 +99,7 @@ export async function topics({ call }: Asking, name: string): Promise<void> {
   });
 }
 
-/** An HTTP endpoint for messages of topics, which are JSON. */
+/** An HTTP endpoint that receives messages of topics. */
 class MessagesReceived implements AsyncDisposable {
   readonly url: string;
   readonly #server: ReturnType<typeof createServer>;

@@ -1,6 +1,6 @@
-"""Gives a Python program the clock of the platform of `up.ts`, whose minutes are short: what it reads, and what it sleeps by.
+"""Gives a Python program the fast clock of the platform in `up.ts`, for reading the time and for sleeping.
 
-Python imports a module of this name by itself. FAST_CLOCK is when the clock began, in milliseconds, and how many times faster it is.
+Python imports a module of this name at its start. FAST_CLOCK has the clock's start in milliseconds and its speed.
 """
 
 import datetime
@@ -16,7 +16,7 @@ def fast_time():
 
 
 class AnyDatetime(type):
-    """Times that C code makes are of the class that Moved stands for."""
+    """Times created by C code are instances of the class that Moved replaces."""
 
     def __instancecheck__(cls, value):
         return isinstance(value, machine_datetime)

@@ -1,6 +1,6 @@
 /**
- * `galatea up` with its services on a clock whose minutes are short: FAST_CLOCK says when it began, in milliseconds, and how many times faster
- * than the machine's it is. Instances, which are processes, have the machine's time.
+ * `galatea up` with its services on a fast clock: FAST_CLOCK has the clock's start in milliseconds and its speed.
+ * Instances, which are processes, use the machine's time.
  */
 import { up } from "../../../packages/galatea/src/app/up.ts";
 import { systemClock, type Clock } from "@galatea/base";

@@ -1,4 +1,5 @@
 // Control characters are commands to a terminal, and models may print any text.
+// oxlint-disable-next-line no-control-regex
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Returns text of models and callers without the characters that would control a terminal. */
