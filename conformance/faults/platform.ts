@@ -212,7 +212,10 @@ export interface EndpointPlan {
 }
 
 /** CreateModel, CreateEndpointConfig, CreateEndpoint: a multi-model endpoint over `prefix` unless the plan names an archive. */
-export async function createEndpoint(platform: Platform, plan: EndpointPlan): Promise<void> {
+export async function createEndpoint(
+  platform: Pick<Platform, "sagemaker" | "place">,
+  plan: EndpointPlan,
+): Promise<void> {
   const { sagemaker } = platform;
   const { name, environment = {} } = plan;
   const multiModel = plan.modelDataUrl === undefined;
@@ -250,7 +253,12 @@ export async function endpointIs(platform: Pick<Platform, "sagemaker">, name: st
 }
 
 /** The answer's text. */
-export async function invoke(platform: Platform, name: string, target: string | null, body: string): Promise<string> {
+export async function invoke(
+  platform: Pick<Platform, "runtime">,
+  name: string,
+  target: string | null,
+  body: string,
+): Promise<string> {
   const reply = await platform.runtime.send(
     new InvokeEndpointCommand({
       EndpointName: name,

@@ -1,6 +1,9 @@
 /** Documents over a PostgreSQL that is killed, whose sessions are ended and whose connections break; and a second platform. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { after, before, test } from "node:test";
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { createLogger, silentLogger, type Logger } from "@galatea/base";
@@ -9,6 +12,52 @@ import { DocumentConflict, type ChangeBatch, type DocumentChange, type Documents
 import { openPostgresDocuments, parseDatabaseUrl, type PostgresDocuments } from "@galatea/hosting/records/postgres";
 import { FaultyNetwork } from "../../packages/hosting/test/faulty-network-fixture.ts";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
+
+/** Gives its clients a process number of its own in BackendKeyData, as poolers do, and forwards all else. */
+class FakePooler implements AsyncDisposable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: number) {
+    this.#server = createServer((client) => {
+      const backend = connect({ host: "127.0.0.1", port: target });
+      for (const socket of [client, backend]) {
+        this.#sockets.add(socket);
+        socket.on("error", () => {});
+        socket.on("close", () => [client, backend].forEach((each) => each.destroy()));
+      }
+      client.pipe(backend);
+      backend.on("data", (bytes) => client.write(withOtherProcess(bytes)));
+    }).listen(0, "127.0.0.1");
+  }
+
+  static async open(target: number): Promise<FakePooler> {
+    const pooler = new FakePooler(target);
+    await once(pooler.#server, "listening");
+    return pooler;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await Promise.resolve();
+  }
+}
+
+/** BackendKeyData: `K`, the length, the process number, the key for cancellations. Its length is 12 up to PostgreSQL 17. */
+function withOtherProcess(bytes: Buffer): Buffer {
+  const at = [12, 8 + 32]
+    .map((length) => bytes.indexOf(Buffer.from([0x4b, 0, 0, 0, length])))
+    .find((found) => found >= 0);
+  if (at === undefined) return bytes;
+  const changed = Buffer.from(bytes);
+  changed.writeUInt32BE(1, at + 5);
+  return changed;
+}
 
 let server: PostgresServer;
 before(async () => {
@@ -367,6 +416,31 @@ test("one write of many that the database rejects fails alone", async () => {
     ["fulfilled", "rejected", "fulfilled", "fulfilled"],
   );
   assert.match(String((outcomes[1] as PromiseRejectedResult).reason), /RecordsError/);
+});
+
+test("a key or a value of an order that no index can hold is rejected with the reason, and other writes go on", async () => {
+  const database = await newDatabase();
+  await using documents = await open(database);
+  // Without repetitions: the server compresses values before it measures them.
+  const long = randomBytes(3000).toString("hex");
+  const reason =
+    /RecordsError: a document's key or its value in an order is too long for an index of PostgreSQL, which takes about 2,700 bytes/;
+  await assert.rejects(documents.write([put(long, "", "absent")]), reason);
+  await assert.rejects(
+    documents.write([{ ...put("a", "", "absent"), orders: { name: long } } as DocumentChange]),
+    reason,
+  );
+  await documents.write([put(long.slice(0, 2000), long, "absent")]);
+  assert.equal(await documents.get("k", "a"), null);
+});
+
+test("a connection pooler is rejected at the start, because the lock would belong to a session of its own", async () => {
+  const database = await newDatabase();
+  await using pooler = await FakePooler.open(server.port);
+  await assert.rejects(
+    open(database, { port: pooler.port }),
+    /postgres:\/\/galatea@127\.0\.0\.1:\d+\/faults_\d+ is a connection pooler, such as PgBouncer; the lock of the records needs a session of the server itself/,
+  );
 });
 
 test("a stricter default isolation of the database makes no serialization failure", async () => {

@@ -1,6 +1,7 @@
 /** The AWS APIs of the platform: one gateway for all services, and the list of services. */
 export {
   createGateway,
+  createStandbyGateway,
   isLoopbackName,
   rejectionOf,
   type CallContext,

@@ -12,7 +12,7 @@ import { writeXml } from "./xml.ts";
 /** The target and the format of an error response. */
 export interface ErrorReply {
   readonly response: ServerResponse;
-  readonly context: CallContext;
+  readonly context: Pick<CallContext, "requestId" | "signal">;
   /** Null for an unknown service. */
   readonly errors: ServiceErrors | null;
   readonly protocol: OperationProtocol | "rest-json";

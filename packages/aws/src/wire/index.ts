@@ -6,6 +6,7 @@
  * operations with members, `RawService` for operations with bodies (S3, sagemaker-runtime).
  */
 export { createGateway, type Gateway } from "./gateway.ts";
+export { createStandbyGateway } from "./standby-gateway.ts";
 export type { GatewayOptions, PermissionCheck } from "./gateway-options.ts";
 export {
   anyResource,

@@ -21,6 +21,7 @@ import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts";
 import { requestMemory } from "./request-memory.ts";
+import { openAsStandby } from "./standby.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
 import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
 import { programWords } from "./shell-words.ts";
@@ -66,9 +67,8 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
   });
   try {
     const keys = await startingKeys(options, directories, log);
-    platform = await openPlatform({
+    const platformOptions = {
       ...options,
-      listeningFd,
       directories,
       keys: options.open ? null : keys,
       proxySecret: keys[0].secretAccessKey,
@@ -78,7 +78,9 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
       clock,
-    });
+    };
+    const open = (fd: number | null) => openPlatform({ ...platformOptions, listeningFd: fd });
+    platform = await (options.standby ? openAsStandby(open, { options, listeningFd, log }) : open(listeningFd));
     opened.resolve(platform);
   } catch (error) {
     const reported = asDiskError(error, `'${directories.root}'`) as NodeJS.ErrnoException;
@@ -159,6 +161,12 @@ function sourceOf({ credentials }: UpOptions, directories: DataDirectories): Key
 /** Returns the keys to start with. Checks the data directory first, which may hold the file of keys. */
 async function startingKeys(options: UpOptions, directories: DataDirectories, log: Logger) {
   await checkDataLayout(directories);
+  if (options.standby && !options.open && sourceOf(options, directories).from === "data directory") {
+    throw new Error(
+      "--standby needs the keys of the other platform: give both the same file with --credentials, or the same " +
+        "GALATEA_ACCESS_KEY_ID and GALATEA_SECRET_ACCESS_KEY",
+    );
+  }
   return await readOwnerKeys(sourceOf(options, directories), log);
 }
 

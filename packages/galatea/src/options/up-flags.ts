@@ -63,6 +63,9 @@ export const upFlags = {
     },
     parsedObjectsUrl,
   ),
+  standby: switchFlag(
+    "wait while another platform has the records, and take over when it ends; needs --records, --objects, and the same keys",
+  ),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "serverless-idle-secs": integerFlag({
     unit: "seconds",
@@ -126,6 +129,9 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
     if (options.credentials !== null && options[name]) {
       throw new UsageError(`--credentials and --${name} exclude each other`);
     }
+  }
+  if (options.standby && (options.records === null || options.objects === null)) {
+    throw new UsageError("--standby needs --records and --objects: both platforms have to reach the same data");
   }
   return {
     ...options,

@@ -35,6 +35,9 @@ test("a URL that is not understood is rejected without its password", () => {
     ["postgres://me:secret@db.example", "needs a host and a database"],
     ["postgres://me:secret@db.example/records?sslmode=prefer", "sslmode 'prefer' of a database URL is not one of"],
     ["postgres://me:secret@db.example/records?pool=4", "unknown parameter 'pool' of a database URL"],
+    ["postgres://me:secret@db-1,db-2/records", "names one host: use the name or address that follows the primary"],
+    ["postgres://me:secret@db-1:5432,db-2:5432/records", "names one host"],
+    ["postgres:///records?host=db-1,db-2", "names one host"],
     ["mysql://me:secret@db.example/records", "has to be like postgres://"],
     ["postgres://me:secret@db.example:port/records", "has to be like postgres://"],
   ] as const) {

@@ -22,6 +22,10 @@ const form = "postgres://user:password@host:5432/database?sslmode=verify-full";
  */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   const url = URL.canParse(text) ? new URL(text) : null;
+  const [, hosts = ""] = /^postgres(?:ql)?:\/\/(?:[^/]*@)?([^/?]*)/.exec(text) ?? [];
+  if (hosts.includes(",") || url?.searchParams.get("host")?.includes(",") === true) {
+    throw new Error("a database URL names one host: use the name or address that follows the primary in a failover");
+  }
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol)) {
     throw new Error(`the URL of a database has to be like ${form}`);
   }

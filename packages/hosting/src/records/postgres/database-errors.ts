@@ -31,6 +31,14 @@ export function serverDiskCode(error: unknown): string | null {
   return error instanceof DatabaseError && error.code === "53100" ? "ENOSPC" : null;
 }
 
+/** Returns the server's message, or what is wrong with the documents if that says it better. */
+export function databaseMessage(error: unknown): string {
+  const { message } = error as Error;
+  // Program limit exceeded: the kind, the key and the values of orders are columns of indexes.
+  if (!(error instanceof DatabaseError && error.code === "54000")) return message;
+  return `a document's key or its value in an order is too long for an index of PostgreSQL, which takes about 2,700 bytes: ${message}`;
+}
+
 /** This process may not write the records any more: another platform has the lock of the writer, or acknowledged commits are lost. */
 export class WriteLockLost extends Error {
   constructor(message: string) {

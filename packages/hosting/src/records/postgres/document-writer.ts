@@ -1,7 +1,13 @@
 import { delay, ChangeNotifier, type Clock, type Logger } from "@galatea/base";
 import { DocumentConflict, type DocumentChange } from "../documents.ts";
 import { RecordsError } from "../statement.ts";
-import { DatabaseUnavailable, queryFailure, WriteLockLost, serverDiskCode } from "./database-errors.ts";
+import {
+  DatabaseUnavailable,
+  databaseMessage,
+  queryFailure,
+  WriteLockLost,
+  serverDiskCode,
+} from "./database-errors.ts";
 import {
   heartbeat,
   openHolderSession,
@@ -312,7 +318,6 @@ function encoded({ changes }: PendingWrite): readonly object[] {
 const wellFormed = (text: string) => text.toWellFormed();
 
 function refusal(error: unknown): Error {
-  const { message } = error as Error;
-  const refused = new RecordsError(message, 0);
+  const refused = new RecordsError(databaseMessage(error), 0);
   return Object.assign(refused, { cause: error, code: serverDiskCode(error) });
 }

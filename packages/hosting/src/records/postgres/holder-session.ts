@@ -1,5 +1,4 @@
-import { Socket } from "node:net";
-import { Client, type PoolConfig } from "pg";
+import type { Client } from "pg";
 import { delay, type Clock, type Logger } from "@galatea/base";
 import type { Migration } from "../statement.ts";
 import type { DatabaseAddress } from "./database-address.ts";
@@ -13,6 +12,7 @@ import {
   tryLockSql,
   versionSql,
 } from "./postgres-tables.ts";
+import { openFirstSession, openSession } from "./server-session.ts";
 
 export interface HolderOptions {
   readonly address: DatabaseAddress;
@@ -43,11 +43,6 @@ export interface HolderSession {
   readonly state: SessionState;
 }
 
-const oldestVersion = 140_000;
-const connectMsMax = 3000;
-const statementMsMax = 5000;
-/** Longer than a statement may take: a session without a response by then is lost. */
-export const responseMsMax = 6000;
 /**
  * The database ends a session of the holder that is silent for so long, such as that of a stopped process or of a machine
  * without power; then another platform can take the records.
@@ -56,50 +51,15 @@ const silenceMsMax = 10_000;
 const lockTryEveryMs = 200;
 /** Longer than `silenceMsMax`; shorter than the start timeout of service managers (systemd: 90 s). */
 const lockWaitMsMax = 15_000;
-
-/** A connection without traffic for so long is cut: `end` waits without limit for a peer that is no longer there. */
-const trafficMsMax = 2 * responseMsMax;
-
-/** Returns the settings of a connection; `pg_stat_activity` shows `applicationName`. */
-export function clientConfig(
-  { config }: DatabaseAddress,
-  applicationName: string,
-  settings: readonly string[] = [],
-): PoolConfig {
-  const set = [
-    `search_path=${schemaName}`,
-    "default_transaction_isolation=read\\ committed",
-    "synchronous_commit=on",
-    `statement_timeout=${statementMsMax}`,
-    ...settings,
-  ];
-  return {
-    ...config,
-    application_name: applicationName,
-    options: set.map((each) => `-c ${each}`).join(" "),
-    stream: () => {
-      const socket = new Socket();
-      return socket.setTimeout(trafficMsMax, () => socket.destroy());
-    },
-    idleTimeoutMillis: trafficMsMax / 2,
-    connectionTimeoutMillis: connectMsMax,
-    query_timeout: responseMsMax,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: silenceMsMax,
-  };
-}
+const holderSettings = [`idle_session_timeout=${silenceMsMax}`, "tcp_keepalives_idle=5", "tcp_keepalives_interval=2"];
 
 /**
- * Opens the first session: makes the tables and takes the records. Rejects when another platform holds them, when the
- * database is of a newer release, older than version 14 or not in UTF-8, and when it cannot be reached.
+ * Opens the first session: makes the tables and takes the records. Rejects with WriteLockLost when another platform holds
+ * them, and with an Error when the database is of a newer release or `openFirstSession` rejects it.
  */
 export async function openHolderSession(options: HolderOptions): Promise<HolderSession> {
-  const { address } = options;
-  const client = await connected(options).catch((error: unknown) => {
-    throw new Error(`cannot open the records in ${address.shown}: ${(error as Error).message}`, { cause: error });
-  });
+  const client = await openFirstSession(options.address, applicationNameOf(options), holderSettings);
   try {
-    await checkServer(client, address);
     await lockAtStart(client, options);
     await applyMigrations(client, options);
     return await take(client, options, true);
@@ -114,11 +74,11 @@ export async function openHolderSession(options: HolderOptions): Promise<HolderS
  * and with every other error when a later attempt may succeed.
  */
 export async function reopenHolderSession(options: HolderOptions): Promise<HolderSession> {
-  const client = await connected(options);
+  const client = await openSession(options.address, applicationNameOf(options), holderSettings);
   try {
     if (!(await tryLock(client))) {
       const { rows } = await client.query<{ holder: string }>("SELECT holder FROM document_feed");
-      if (rows[0]?.holder !== options.holder) throw taken(options.address);
+      if (rows[0]?.holder !== options.holder) throw takenOver(options.address);
       // The former session of this process: the server has not noticed its end, or still runs its statement.
       await client.query(endOwnSessionsSql, [applicationNameOf(options)]);
       if (!(await tryLock(client)))
@@ -132,24 +92,6 @@ export async function reopenHolderSession(options: HolderOptions): Promise<Holde
 }
 
 const applicationNameOf = ({ holder }: HolderOptions) => `galatea ${holder}`;
-
-async function connected(options: HolderOptions): Promise<Client> {
-  const settings = [`idle_session_timeout=${silenceMsMax}`, "tcp_keepalives_idle=5", "tcp_keepalives_interval=2"];
-  const client = new Client(clientConfig(options.address, applicationNameOf(options), settings));
-  // Without a listener, a connection that ends between two queries would end the process; the next query reports it.
-  client.on("error", () => {});
-  await client.connect();
-  return client;
-}
-
-async function checkServer(client: Client, { shown }: DatabaseAddress): Promise<void> {
-  const sql = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS named,
-    current_setting('server_encoding') AS encoding`;
-  const { rows } = await client.query<{ version: number; named: string; encoding: string }>(sql);
-  const { version = 0, named = "", encoding = "" } = rows[0] ?? {};
-  if (version < oldestVersion) throw new Error(`${shown} is PostgreSQL ${named}; Galatea needs 14 or newer`);
-  if (encoding !== "UTF8") throw new Error(`${shown} has the encoding ${encoding}; Galatea needs UTF8`);
-}
 
 async function tryLock(client: Client): Promise<boolean> {
   return (await client.query<{ locked: boolean }>(tryLockSql)).rows[0]?.locked === true;
@@ -185,6 +127,12 @@ function taken({ shown }: DatabaseAddress, address: string | null = null): Write
   return new WriteLockLost(`another platform${from} uses the records in ${shown}; stop it, or use another database`);
 }
 
+function takenOver({ shown }: DatabaseAddress): WriteLockLost {
+  return new WriteLockLost(
+    `another platform has taken over the records in ${shown}: this one can write nothing any more and has to stop`,
+  );
+}
+
 async function applyMigrations(client: Client, { address, migrations }: HolderOptions): Promise<void> {
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${schemaName}`);
   await client.query("CREATE TABLE IF NOT EXISTS applied_migration (id text PRIMARY KEY)");
@@ -214,7 +162,7 @@ interface TakenRow {
 async function take(client: Client, options: HolderOptions, fromAnyone: boolean): Promise<HolderSession> {
   const { rows } = await client.query<TakenRow>(takeSql, [options.holder, fromAnyone]);
   const [row] = rows;
-  if (row === undefined) throw taken(options.address);
+  if (row === undefined) throw takenOver(options.address);
   await client.query(`LISTEN ${changedChannel}`);
   const { epoch, batch, results, version, tombstone_count } = row;
   const state = { version: Number(version), tombstoneCount: Number(tombstone_count), batch: Number(batch), results };

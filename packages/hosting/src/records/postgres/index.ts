@@ -7,3 +7,5 @@ export { parseDatabaseUrl, type DatabaseAddress } from "./database-address.ts";
 export { openPostgresSource, openPostgresTarget } from "./postgres-copy.ts";
 export { openPostgresDocuments, type PostgresDocuments } from "./postgres-documents.ts";
 export { openMetricDatabase, openPostgresMetrics } from "./postgres-metrics.ts";
+export { WriteLockLost } from "./database-errors.ts";
+export { waitForWriterLock, type WriterLockWatchOptions } from "./writer-lock-watch.ts";

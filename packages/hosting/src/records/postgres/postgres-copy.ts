@@ -3,7 +3,8 @@ import { Client } from "pg";
 import { systemClock, type Logger } from "@galatea/base";
 import { copyPageMax, type CopiedDocument, type CopySource, type CopyTarget } from "../record-copy.ts";
 import type { DatabaseAddress } from "./database-address.ts";
-import { clientConfig, openHolderSession } from "./holder-session.ts";
+import { openHolderSession } from "./holder-session.ts";
+import { clientConfig } from "./server-session.ts";
 import { lockHolderSql, postgresMigrations, versionSql } from "./postgres-tables.ts";
 
 const pageSql = `SELECT kind, key, version, body, (

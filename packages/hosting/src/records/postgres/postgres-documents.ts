@@ -16,7 +16,7 @@ import { RecordsError, type SqlValue } from "../statement.ts";
 import type { DatabaseAddress } from "./database-address.ts";
 import { DatabaseUnavailable, queryFailure } from "./database-errors.ts";
 import { DocumentWriter } from "./document-writer.ts";
-import { clientConfig } from "./holder-session.ts";
+import { clientConfig } from "./server-session.ts";
 import {
   feedEndSql,
   forgottenSql,

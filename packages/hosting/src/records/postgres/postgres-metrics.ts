@@ -4,7 +4,7 @@ import type { SqlValue, Statement, WriteResult } from "../statement.ts";
 import { StoredMetrics, storedMetricLimits, type MetricDatabase, type MetricsOptions } from "../stored-metrics.ts";
 import type { DatabaseAddress } from "./database-address.ts";
 import { WriteLockLost } from "./database-errors.ts";
-import { clientConfig } from "./holder-session.ts";
+import { clientConfig } from "./server-session.ts";
 import { lockMetricsSql, withNumberedPlaceholders, takeMetricsSql } from "./postgres-tables.ts";
 
 export interface PostgresMetricsOptions extends MetricsOptions {

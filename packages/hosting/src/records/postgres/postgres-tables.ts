@@ -119,10 +119,14 @@ export const lockMetricsSql = "SELECT 1 FROM metric_holder WHERE holder = $1 FOR
 export const tryLockSql = `SELECT pg_try_advisory_lock(${holderLock.classId}, ${holderLock.objectId}) AS locked`;
 
 /** The session that holds the lock. Columns of sessions of other users are null. */
-export const lockHolderSql = `SELECT a.application_name, host(a.client_addr) AS address, a.state_change
+export const lockHolderSql = `SELECT pid, a.application_name, host(a.client_addr) AS address, a.state_change
   FROM pg_locks l JOIN pg_stat_activity a USING (pid)
   WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND l.database = a.datid
     AND l.classid = ${holderLock.classId} AND l.objid = ${holderLock.objectId}`;
+
+/** The address of the session that holds the lock, if one does. A replica (`is_in_recovery`) shows no locks of its primary. */
+export const lockStateSql = `SELECT pg_is_in_recovery() AS is_in_recovery, holder.pid IS NOT NULL AS is_held, holder.address
+  FROM (VALUES (1)) AS one LEFT JOIN (${lockHolderSql}) AS holder ON true`;
 
 export const endOwnSessionsSql = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = $1 AND pid <> pg_backend_pid()`;

@@ -1,0 +1,94 @@
+import { Socket } from "node:net";
+import { Client, type PoolConfig } from "pg";
+import type { DatabaseAddress } from "./database-address.ts";
+import { schemaName } from "./postgres-tables.ts";
+
+const oldestVersion = 140_000;
+const connectMsMax = 3000;
+const statementMsMax = 5000;
+/** Longer than a statement may take: a session without a response by then is lost. */
+const responseMsMax = 6000;
+/** A session without traffic for so long is checked by TCP keep-alives. */
+const keepAliveMs = 10_000;
+/** A connection without traffic for so long is cut: `end` waits without limit for a peer that is no longer there. */
+const trafficMsMax = 2 * responseMsMax;
+
+/** Returns the settings of a connection; `pg_stat_activity` shows `applicationName`. */
+export function clientConfig(
+  { config }: DatabaseAddress,
+  applicationName: string,
+  settings: readonly string[] = [],
+): PoolConfig {
+  const set = [
+    `search_path=${schemaName}`,
+    "default_transaction_isolation=read\\ committed",
+    "synchronous_commit=on",
+    `statement_timeout=${statementMsMax}`,
+    ...settings,
+  ];
+  return {
+    ...config,
+    application_name: applicationName,
+    options: set.map((each) => `-c ${each}`).join(" "),
+    stream: () => {
+      const socket = new Socket();
+      return socket.setTimeout(trafficMsMax, () => socket.destroy());
+    },
+    idleTimeoutMillis: trafficMsMax / 2,
+    connectionTimeoutMillis: connectMsMax,
+    query_timeout: responseMsMax,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
+  };
+}
+
+/** Opens a session of its own. */
+export async function openSession(
+  address: DatabaseAddress,
+  applicationName: string,
+  settings: readonly string[] = [],
+): Promise<Client> {
+  const client = new Client(clientConfig(address, applicationName, settings));
+  // Without a listener, a connection that ends between two queries would end the process; the next query reports it.
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+/**
+ * Opens the first session of a process. Rejects with a text for users when the database cannot be reached, is older than
+ * version 14 or not in UTF-8, or when the address is that of a connection pooler.
+ */
+export async function openFirstSession(
+  address: DatabaseAddress,
+  applicationName: string,
+  settings: readonly string[] = [],
+): Promise<Client> {
+  const client = await openSession(address, applicationName, settings).catch((error: unknown) => {
+    throw new Error(`cannot open the records in ${address.shown}: ${(error as Error).message}`, { cause: error });
+  });
+  try {
+    await checkServer(client, address);
+    return client;
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+async function checkServer(client: Client, { shown }: DatabaseAddress): Promise<void> {
+  const sql = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS named,
+    current_setting('server_encoding') AS encoding, pg_backend_pid() AS pid`;
+  const { rows } = await client.query<{ version: number; named: string; encoding: string; pid: number }>(sql);
+  const { version = 0, named = "", encoding = "", pid = 0 } = rows[0] ?? {};
+  // A pooler makes up the process number that it gives to its clients. In transaction mode the lock of the writer would
+  // stay with a session that other clients use, too.
+  if ((client as Client & { readonly processID: number | null }).processID !== pid) {
+    throw new Error(
+      `${shown} is a connection pooler, such as PgBouncer; the lock of the records needs a session of the server itself: ` +
+        "use the address of the PostgreSQL server",
+    );
+  }
+  if (version < oldestVersion) throw new Error(`${shown} is PostgreSQL ${named}; Galatea needs 14 or newer`);
+  if (encoding !== "UTF8") throw new Error(`${shown} has the encoding ${encoding}; Galatea needs UTF8`);
+}
