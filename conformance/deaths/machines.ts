@@ -1,7 +1,7 @@
-/** What a platform keeps that goes from state to state, and where it is killed in each of its moves. */
+/** The recorded state machines of a platform, with the transitions during which tests kill it. */
 export interface RecordedMachine {
   readonly what: string;
-  /** Kinds of documents that its moves write. */
+  /** Kinds of documents that the transitions write. */
   readonly kinds: readonly string[];
   readonly moves: readonly string[];
   readonly tests: readonly string[];
@@ -82,7 +82,7 @@ export const recordedMachines: readonly RecordedMachine[] = [
   },
 ];
 
-/** Documents that one write makes, and one write removes: there is nothing between their states. */
+/** Kinds of documents that one write creates and one write removes, without states in between. */
 export const plainKinds: readonly string[] = [
   "model",
   "endpoint-config",
@@ -93,7 +93,7 @@ export const plainKinds: readonly string[] = [
   "policy",
 ];
 
-/** What moves in files, and not in documents. */
+/** State machines whose state is in files instead of documents. */
 export const filedMachines: readonly { readonly what: string; readonly tests: readonly string[] }[] = [
   { what: "object", tests: ["packages/hosting/src/objects/directory-crash.test.ts", here] },
   { what: "multipart upload", tests: ["packages/hosting/src/objects/directory-store.test.ts", here] },

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { create } from "tar";
 
-/** A LightGBM model of one leaf: it answers 2 to whatever it is asked. */
+/** A LightGBM model with one leaf, which returns 2 for every row. */
 const leaf =
   "tree\nversion=v4\nmax_feature_idx=1\nobjective=regression\n\nTree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\nend of trees\n";
 
@@ -13,7 +13,7 @@ parameters { key: "model_type" value { string_value: "lightgbm" } }
 parameters { key: "is_classifier" value { string_value: "false" } }
 `;
 
-/** A Triton repository with a model that needs no interpreter. */
+/** Returns an archive of a Triton repository with a model that needs no Python. */
 export async function modelArchive(): Promise<Buffer> {
   const directory = await mkdtemp(join(tmpdir(), "gal-archive-"));
   try {

@@ -20,16 +20,16 @@ import { answered, Known } from "./known.ts";
 
 type Random = () => number;
 
-/** Null where there is none. */
+/** Resolves with the text of an object, or with null if it does not exist. */
 async function textOf({ s3 }: Clients, key: string): Promise<string | null> {
   const found = await answered(orNull(s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))));
   return found === null ? null : await answered(found.Body?.transformToString() ?? Promise.resolve(""));
 }
 
-/** Objects are put, written over and deleted. */
+/** Puts, overwrites and deletes objects. */
 export class ObjectLane implements Lane {
   readonly #random: Random;
-  /** Of each, how often its text is its letter; -1: there is none. */
+  /** For each object the number of repetitions of its letter in its text; -1 if it does not exist. */
   readonly #objects = ["a", "b", "c"].map((key) => [key, new Known(`the object ${key}`, -1)] as const);
 
   constructor(random: Random) {
@@ -53,7 +53,7 @@ export class ObjectLane implements Lane {
   async check(clients: Clients): Promise<void> {
     for (const [key, known] of this.#objects) {
       const text = await textOf(clients, `objects/${key}`);
-      assert.ok(text === null || text === key.repeat(text.length), `the object ${key} is torn`);
+      assert.ok(text === null || text === key.repeat(text.length), `the object ${key} is incomplete`);
       known.found(text?.length ?? -1);
     }
   }
@@ -61,7 +61,7 @@ export class ObjectLane implements Lane {
 
 const partText = (number: number) => `part ${number};`.repeat(number === 1 ? 750_000 : 10);
 
-/** An upload in parts is begun, gets its parts and is completed; what is acknowledged of it goes on after a death. */
+/** Creates multipart uploads, uploads parts and completes them. Acknowledged parts must survive a kill. */
 export class UploadLane implements Lane {
   #uploadId: string | null = null;
   readonly #parts = new Known<readonly string[]>("the parts of the upload", []);
@@ -105,13 +105,13 @@ export class UploadLane implements Lane {
     if (this.#count === 0) return;
     const { s3 } = clients;
     const text = await textOf(clients, this.#named.Key);
-    assert.ok(text === null || text === partText(1) + partText(2), "the completed object is torn");
+    assert.ok(text === null || text === partText(1) + partText(2), "the completed object is incomplete");
     this.#completed.found(text === null ? this.#count - 1 : this.#count);
     if (this.#uploadId === null) return;
     const asked = s3.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: this.#named.Key }));
     const ids = ((await answered(asked)).Uploads ?? []).map(({ UploadId: id }) => id);
     if (text !== null) {
-      // Completed, and that was not answered.
+      // The upload was completed, but the response was lost.
       assert.ok(!ids.includes(this.#uploadId), "the upload is completed, and still there");
       await this.#parts.becomes([], () => Promise.resolve());
       this.#uploadId = null;
@@ -124,18 +124,18 @@ export class UploadLane implements Lane {
   }
 }
 
-/** Requests are queued; each that was acknowledged is answered in the end. */
+/** Queues asynchronous requests. Each acknowledged request must finally have a result. */
 export class AsyncLane implements Lane {
   readonly #endpoint: string;
   readonly #outputs = new Set<string>();
-  /** So many were acknowledged. */
+  /** Number of acknowledged requests. */
   count = 0;
 
   constructor(endpoint: string) {
     this.#endpoint = endpoint;
   }
 
-  /** What is queued is answered beside what is done. */
+  /** Does nothing: queued requests are processed during other operations. */
   begin(): Promise<void> {
     return Promise.resolve();
   }
@@ -162,7 +162,7 @@ export class AsyncLane implements Lane {
   }
 }
 
-/** Scheduled actions of a target are put, changed and deleted. */
+/** Puts, changes and deletes scheduled actions of a target. */
 export class ScheduleLane implements Lane {
   readonly #random: Random;
   readonly #target: {
@@ -170,7 +170,7 @@ export class ScheduleLane implements Lane {
     readonly ResourceId: string;
     readonly ScalableDimension: "sagemaker:variant:DesiredInstanceCount";
   };
-  /** Of each, its least capacity. */
+  /** For each action its minimum capacity. */
   readonly #actions = ["a", "b"].map(
     (name) => [name, new Known<number | null>(`the scheduled action ${name}`, null)] as const,
   );

@@ -1,4 +1,4 @@
-"""Writes a TorchScript module that says with its second output whether it ran on a GPU: `torch_model.py FILE`."""
+"""Writes a TorchScript module whose second output shows whether it ran on a GPU: `torch_model.py FILE`."""
 
 import sys
 

@@ -223,7 +223,7 @@ def of_texts():
         proven("%s accepts its own token, also with another page size" % operation, right)
         for kind, asked, wrong in (
             ("that is garbage", given, "garbage"),
-            ("of another question", other, token),
+            ("of other parameters", other, token),
             ("of another listing", given, given_by.get(service, "AAAA")),
         ):
             call = lambda: code_of(operation, **asked, **{member: wrong})

@@ -245,7 +245,7 @@ def after_restart():
 
 def topics():
     arn = sns.create_topic(Name="told", Attributes={"DisplayName": "Told"})["TopicArn"]
-    proven("CreateTopic twice gives one topic", sns.create_topic(Name="told")["TopicArn"] == arn)
+    proven("a repeated CreateTopic returns the same topic", sns.create_topic(Name="told")["TopicArn"] == arn)
     listed = [topic["TopicArn"] for topic in sns.list_topics()["Topics"]]
     proven("ListTopics", arn in listed, str(listed))
     endpoint = hook()

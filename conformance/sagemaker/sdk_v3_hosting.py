@@ -2,8 +2,8 @@
 
 python sdk_v3_hosting.py OPERATION...
 
-The operations that have to be called; everything else comes from the environment that `galatea env --proxy` prints. One line per statement;
-the exit code is 1 when one is not true.
+The arguments are the operations to call; settings come from the environment that `galatea env --proxy` prints. Each check prints a line;
+the exit code is 1 if one fails.
 """
 
 import io

@@ -144,10 +144,10 @@ def main():
     os.kill(container_pid(), signal.SIGKILL)
     try:
         rest = list(pieces)
-        proven("a container that dies is told of", False, str(rest))
+        proven("the death of a container is reported", False, str(rest))
     except EventStreamError as error:
         told = error.response["Error"]
-        proven("a container that dies is told of", told["Code"] == "ModelStreamError", str(told))
+        proven("the death of a container is reported", told["Code"] == "ModelStreamError", str(told))
     removed(ENDPOINT)
     finish()
 

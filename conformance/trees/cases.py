@@ -1,4 +1,4 @@
-"""What generated models are asked: rows from fixed seeds, and the files that keep what their own libraries predict for them."""
+"""Requests to generated models: rows from fixed seeds, and files with the predictions of the models' libraries."""
 
 import json
 
@@ -9,7 +9,7 @@ FEATURES = 8
 
 
 class Case:
-    """What one model is asked, and what it must answer."""
+    """The rows for a model, and its expected results."""
 
     def __init__(self, out, name):
         self.name = name
@@ -19,7 +19,7 @@ class Case:
         self.cases.mkdir(parents=True, exist_ok=True)
 
     def write(self, model_type, rows, expected, edges=0, batch=512, contributions=None, **parameters):
-        """The last `edges` rows lie at thresholds, or one float beside them. Contributions are [row][output][feature, and what is left]."""
+        """The last `edges` rows are at thresholds, or one float next to them. Contributions are [row][output][features, then the remainder]."""
         expected = numpy.asarray(expected, dtype=numpy.float64)
         columns = 1 if expected.ndim == 1 else expected.shape[1]
         settings = {"model_type": model_type, "is_classifier": "false", **parameters}
@@ -44,7 +44,7 @@ class Case:
 
 
 def data(seed, *, missing=False, categories=0, features=FEATURES):
-    """Rows of float32 with a target; where asked, a tenth is missing and the last column has categories."""
+    """Returns float32 rows with a target. Optionally a tenth of the values is missing, or the last column has categories."""
     random = numpy.random.default_rng(seed)
     rows = random.normal(size=(ROWS, features)).astype(numpy.float32)
     if categories:
@@ -60,7 +60,7 @@ def data(seed, *, missing=False, categories=0, features=FEATURES):
 
 
 def with_edges(rows, thresholds, seed):
-    """Adds rows that lie at thresholds and one float on either side; `thresholds` are pairs of a feature and a value."""
+    """Adds rows at thresholds and one float on either side; `thresholds` are pairs of a feature and a value."""
     random = numpy.random.default_rng(seed)
     pairs = [pair for pair in thresholds if numpy.isfinite(pair[1]) and abs(pair[1]) < 1e30]
     picked = [pairs[place] for place in random.permutation(len(pairs))[:60]]
@@ -81,7 +81,7 @@ def with_edges(rows, thresholds, seed):
 
 
 def extremes(features):
-    """Rows of what floats can be."""
+    """Returns rows with all kinds of floats."""
     values = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1e-38, -1e-40, 3e38, -3e38, 1.0, -1.0]
     return numpy.array([[value] * features for value in values], dtype=numpy.float32)
 

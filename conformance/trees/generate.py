@@ -1,9 +1,9 @@
-"""Trains models of trees from fixed seeds and writes them with what their own libraries predict.
+"""Trains tree models from fixed seeds and writes them with the predictions of their libraries.
 
     python generate.py OUT [--before]
 
-OUT/repository is a model repository of the `fil` backend. OUT/cases/<model>.json says what a model's rows and predictions look like,
-which lie beside it as little-endian float32 rows and float64 predictions. `--before` runs with the last XGBoost that writes the binary form.
+OUT/repository is a model repository of the `fil` backend. OUT/cases/<model>.json describes a model's rows and predictions,
+which are next to it as little-endian float32 rows and float64 predictions. `--before` runs with the last XGBoost with the binary format.
 """
 
 import argparse
@@ -20,7 +20,7 @@ def main():
     if arguments.before:
         xgboost_models.write_before(arguments.out)
         return
-    # The environment of `--before` has neither.
+    # The environment of `--before` lacks these packages.
     import lightgbm_models
     import treelite_models
 

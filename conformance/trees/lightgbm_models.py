@@ -1,4 +1,4 @@
-"""Models of LightGBM, as its text."""
+"""Writes LightGBM models in its text format."""
 
 import lightgbm
 import numpy
@@ -52,7 +52,7 @@ def write(
     rows, edges = with_edges(rows, thresholds(booster), 11)
     extra = extremes(FEATURES)
     if categories:
-        # LightGBM cuts what is no category to an integer, which is not told of what an integer cannot hold.
+        # LightGBM truncates values that are not categories to integers, whose behaviour out of range is not documented.
         extra = extra[numpy.abs(numpy.nan_to_num(extra[:, -1])) < 1e9]
         between = numpy.repeat(rows[40:48], 2, axis=0)
         between[:, -1] = numpy.array([-0.5, 0.5, 1.5, 2.99, 39.5, 40, 63, 64, 65, 1000, 1e6, -1, -1.5, -7, 31.5, 32])

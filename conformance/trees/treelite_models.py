@@ -1,4 +1,4 @@
-"""Forests of scikit-learn as treelite checkpoints, and models of the other libraries through treelite."""
+"""Writes scikit-learn's forests as treelite checkpoints, and models of the other libraries through treelite."""
 
 import lightgbm
 import numpy
@@ -23,7 +23,7 @@ def write(out, name, estimator, seed, *, target=lambda v: v, predict, parameters
     estimator.fit(rows, target(values))
     rows, edges = with_edges(rows, thresholds(estimator), 11)
     extra = extremes(FEATURES)
-    # scikit-learn refuses infinity, and missing values where it has seen none.
+    # scikit-learn rejects infinity, and missing values that the training data did not have.
     extra = extra[numpy.isfinite(extra).all(1)]
     rows = numpy.concatenate([extra, rows])
     case = Case(out, name)
@@ -127,7 +127,7 @@ def write_all(out):
 
 
 def explained(out):
-    """Contributions through treelite: what XGBoost and LightGBM say of the same trees."""
+    """Tests contributions through treelite, compared with those of XGBoost and LightGBM for the same trees."""
     rows, values = data(54, missing=True)
     booster = xgboost.train({"max_depth": 4, "nthread": 1}, xgboost.DMatrix(rows, values), 20)
     case = Case(out, "tl_explained_xgboost")
@@ -146,7 +146,7 @@ def explained(out):
 
 
 def categories(out):
-    """XGBoost's categories as treelite holds them."""
+    """Tests XGBoost's categories in treelite's format."""
     rows, values = data(53, categories=40, missing=True)
     types = ["q"] * (FEATURES - 1) + ["c"]
     matrix = lambda rows, target=None: xgboost.DMatrix(rows, target, feature_types=types, enable_categorical=True)

@@ -1,4 +1,4 @@
-"""Models of XGBoost with many trees, 10,000 rows, and what the library predicts for them: python xgboost_bits.py DIRECTORY."""
+"""Writes XGBoost models with many trees, 10,000 rows and the library's predictions: python xgboost_bits.py DIRECTORY."""
 
 import json
 import pathlib

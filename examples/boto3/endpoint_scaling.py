@@ -1,6 +1,6 @@
-"""An endpoint that grows and shrinks by itself, as SageMaker users write it; other scripts import this.
+"""Autoscaling of an endpoint, as SageMaker users write it; other scripts import this module.
 
-Nothing in this file knows Galatea. It is about one variant, AllTraffic, and needs boto3 alone.
+Nothing in this file is specific to Galatea. It scales the variant AllTraffic and needs only boto3.
 """
 
 import datetime
@@ -15,7 +15,7 @@ cloudwatch_client = boto3.client("cloudwatch")
 sm_client = boto3.client("sagemaker")
 
 ENDPOINT_METRICS = "/aws/sagemaker/Endpoints"
-# What CloudWatch has of a multi-model endpoint: by name, the namespace and the statistic that says something.
+# CloudWatch's metrics of a multi-model endpoint: the namespace and the useful statistic by name.
 METRICS = {
     "Invocations": ("AWS/SageMaker", "Sum"),
     "InvocationsPerInstance": ("AWS/SageMaker", "Sum"),
@@ -44,7 +44,7 @@ class ScaledEndpoint:
         self.began = datetime.datetime.now(datetime.timezone.utc)
 
     def utilization(self, name):
-        """The specification of how busy the instances are: CPUUtilization or GPUUtilization."""
+        """Returns the specification of a utilization metric: CPUUtilization or GPUUtilization."""
         return {
             "MetricName": name,
             "Namespace": ENDPOINT_METRICS,
@@ -57,7 +57,7 @@ class ScaledEndpoint:
         auto_scaling_client.register_scalable_target(**self.variant, MinCapacity=least, MaxCapacity=most)
 
     def follow(self, name, **policy):
-        """Holds a metric near a target; the policy makes its own alarms."""
+        """Creates a target tracking policy, which creates its own alarms."""
         made = auto_scaling_client.put_scaling_policy(
             **self.variant,
             PolicyName=name,
@@ -70,14 +70,14 @@ class ScaledEndpoint:
             print(f"{name}: {alarm['ComparisonOperator']} {alarm['Threshold']:g} for {alarm['EvaluationPeriods']} min")
 
     def instances(self):
-        """How many there are, when as many are wanted."""
+        """Returns the number of instances once it equals the desired number."""
         described = sm_client.describe_endpoint(EndpointName=self.endpoint)
         (variant,) = described["ProductionVariants"]
         settled = described["EndpointStatus"] == "InService"
         return variant["CurrentInstanceCount"] if settled else None
 
     def wait_for(self, count, each_time=lambda: None):
-        """Until there are so many instances."""
+        """Waits until the endpoint has `count` instances."""
         begun = time.time()
         while self.instances() != count:
             each_time()
@@ -85,7 +85,7 @@ class ScaledEndpoint:
         print(f"instances: {count} after {(time.time() - begun) / 60:.0f} min")
 
     def under_load(self, ask, clients, count, each_time=lambda: None):
-        """As many clients ask all the time until there are so many instances; how often they were answered. None may fail."""
+        """Invokes the endpoint with that many clients until it has `count` instances. Returns the number of responses; none may fail."""
         ended = threading.Event()
         answered, failures = [], []
 
@@ -111,7 +111,7 @@ class ScaledEndpoint:
         return len(answered)
 
     def activities(self):
-        """What scaling did and why, the first first, when it is over."""
+        """Returns the scaling activities and their causes, oldest first, once all have ended."""
         while True:
             found = auto_scaling_client.describe_scaling_activities(
                 ServiceNamespace="sagemaker", ResourceId=self.variant["ResourceId"]
@@ -123,7 +123,7 @@ class ScaledEndpoint:
             print(f"{activity['StatusCode']}: {activity['Description']} {activity['Cause']}")
 
     def dashboard(self):
-        """One with a graph for each metric; its name, as CloudWatch's pages list it."""
+        """Creates a dashboard with a graph for each metric."""
         name = f"{self.endpoint}-dashboard"
         region = boto3.Session().region_name
         pairs = [part for dimension in self.dimensions for part in (dimension["Name"], dimension["Value"])]
@@ -148,7 +148,7 @@ class ScaledEndpoint:
         return name
 
     def values(self):
-        """Each metric over the whole time; those without a datapoint are not among them."""
+        """Prints each metric over the whole time, without metrics that have no datapoint."""
         queries = [
             {
                 "Id": f"m{number}",
@@ -182,13 +182,13 @@ class ScaledEndpoint:
         return found
 
     def alarms_went_off(self):
-        """How often the alarms of the policies went off."""
+        """Returns how often the alarms of the policies went into ALARM."""
         pages = cloudwatch_client.get_paginator("describe_alarm_history").paginate(HistoryItemType="StateUpdate")
         told = [item for page in pages for item in page["AlarmHistoryItems"] if self.endpoint in item["AlarmName"]]
         return sum(json.loads(item["HistoryData"])["newState"]["stateValue"] == "ALARM" for item in told)
 
     def release(self, dashboard):
-        """Undoes all of it; the endpoint stays."""
+        """Deletes everything that this module has created; the endpoint stays."""
         cloudwatch_client.delete_dashboards(DashboardNames=[dashboard])
         for name in self.policies:
             auto_scaling_client.delete_scaling_policy(**self.variant, PolicyName=name)

@@ -1,16 +1,16 @@
-"""Pictures in, classes out: an ensemble of DALI and Inception v3 behind two endpoints, as a SageMaker user writes it.
+"""Classifies photographs with an ensemble of DALI and Inception v3 on two endpoints, as a SageMaker user writes it.
 
-Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointed at a running platform:
+Nothing in this file is specific to Galatea. It needs only the clients, and boto3 configured for a running platform:
 
     python3 -m venv .venv && .venv/bin/pip install boto3 numpy "tritonclient[http]"
     npx galatea up &
     eval "$(npx galatea env)"
     .venv/bin/python examples/boto3/image_ensemble.py MODEL_REPOSITORY PICTURE.jpg... [--sentences MODEL_REPOSITORY] [--scale]
 
-MODEL_REPOSITORY is what `node examples/inception/assemble.ts MODEL_REPOSITORY PICTURE.jpg...` wrote. That of sentences, an ensemble that takes
-TEXT (BYTES, [1]) and gives EMBEDDING (FP32) as `npm start -- --once` leaves one, is asked on the same multi-model endpoint. With `--scale` that
-endpoint goes from one instance to two while pictures wait, and back to one when none do, which takes the half hour that it takes on SageMaker. The
-script removes everything that it made except the bucket.
+MODEL_REPOSITORY is the output of `node examples/inception/assemble.ts MODEL_REPOSITORY PICTURE.jpg...`. That of --sentences, an ensemble with
+input TEXT (BYTES, [1]) and output EMBEDDING (FP32) such as that of `npm start -- --once`, is on the same multi-model endpoint. With `--scale` that
+endpoint scales from one instance to two while pictures wait, and back to one afterwards, which takes half an hour as on SageMaker. The
+script deletes everything that it has created except the bucket.
 """
 
 import argparse
@@ -60,7 +60,7 @@ with tempfile.TemporaryDirectory() as folder:
             archive.add(models, arcname=".")
         s3_client.upload_file(path, bucket, f"{prefix}/{name}")
 
-# 2. Two endpoints: one of this ensemble alone, one of whatever lies under the prefix.
+# 2. Two endpoints: one with this ensemble alone, one with all models under the prefix.
 containers = {
     f"single-{stamp}": {
         "Image": image,
@@ -87,7 +87,7 @@ for name, container in containers.items():
 for name in containers:
     sm_client.get_waiter("endpoint_in_service").wait(EndpointName=name)
 
-# 3. Ask both: pictures as they are encoded, one by one, in JSON and in Triton's binary form.
+# 3. Invoke both: encoded pictures, one by one, in JSON and in Triton's binary format.
 with open(os.path.join(repository, "inception_graphdef", "inception_labels.txt")) as file:
     labels = file.read().splitlines()
 
@@ -127,7 +127,7 @@ for path in pictures:
         best = ", ".join(f"{labels[one]} {scores[one]:.6f}" for one in np.argsort(scores)[::-1][:5])
         print(f"{os.path.basename(path)} ({endpoint.split('-')[0]}): {best}")
 
-# 4. Another ensemble of the multi-model endpoint: how near two sentences are to each other.
+# 4. Another ensemble of the multi-model endpoint: the similarity of two sentences.
 if options.sentences:
     sentences = ["The cat sits on the mat.", "A kitten is resting on a rug."]
     payload = {"inputs": [{"name": "TEXT", "shape": [2, 1], "datatype": "BYTES", "data": sentences}]}
@@ -135,8 +135,8 @@ if options.sentences:
     first, second = np.array(json.loads(response["Body"].read())["outputs"][0]["data"], np.float32).reshape(2, -1)
     print(f"sentences: {first @ second:.6f}")
 
-# 5. Let the multi-model endpoint scale: by a metric of the application's own, which is how many pictures wait for an instance, and by how busy its
-# GPUs are, where it has some. How busy they are only adds instances, because an endpoint shrinks when each of its policies allows it.
+# 5. Let the multi-model endpoint scale by a custom metric, the number of waiting pictures for each instance, and by the utilization of its
+# GPUs, if it has some. The utilization only adds instances, because an endpoint scales in only if all of its policies allow it.
 if options.scale:
     scaled = ScaledEndpoint(f"multi-{stamp}")
     scaled.register(1, 2)

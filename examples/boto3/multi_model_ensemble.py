@@ -1,14 +1,14 @@
 """Thousands of ensembles behind one endpoint: the workflow as a SageMaker user writes it.
 
-Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointed at a running platform:
+Nothing in this file is specific to Galatea. It needs only the clients, and boto3 configured for a running platform:
 
     python3 -m venv .venv && .venv/bin/pip install boto3 numpy "tritonclient[http]"
     npx galatea up &
     eval "$(npx galatea env)"
     .venv/bin/python examples/boto3/multi_model_ensemble.py MODEL_REPOSITORY
 
-MODEL_REPOSITORY is a Triton model repository whose ensemble takes TEXT (BYTES, [1]) and gives EMBEDDING (FP32);
-`npm start -- --once` leaves one at .galatea/story/models. The script removes everything that it made except the bucket.
+MODEL_REPOSITORY is a Triton model repository whose ensemble has the input TEXT (BYTES, [1]) and the output EMBEDDING (FP32);
+`npm start -- --once` leaves one at .galatea/story/models. The script deletes everything that it has created except the bucket.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Inception v3 as a frozen graph: `network.py GRAPHDEF LABELS PHOTOGRAPH...`.
 
-The architecture is the real one, of Keras. Trained weights have to be downloaded, which this script does not do: its weights are of a
-fixed seed, so what it says of a picture is always the same and means nothing. A network that was only drawn at random answers about the
-same to everything; so its batch norms take their statistics from the photographs, and its last layer is scaled until classes differ.
+The architecture is that of Keras. The script does not download trained weights: its weights come from a
+fixed seed, so the classes of a picture are always the same and meaningless. A purely random network would give about
+equal scores to all pictures, so its batch norms have statistics of the photographs, and its last layer is scaled until classes differ.
 """
 
 import os
@@ -25,7 +25,7 @@ pictures = [tf.io.decode_jpeg(tf.io.read_file(path), channels=3) for path in pho
 
 
 def crops(count):
-    """Parts of the photographs, each way round."""
+    """Returns parts of the photographs in all orientations."""
     found = []
     for index in range(count):
         picture = pictures[index % len(pictures)]

@@ -1,6 +1,6 @@
 """The preprocessing of pictures for Inception v3, as a user of DALI writes it for a GPU: `pipeline.py FILE`.
 
-Without a device DALI serializes it on any machine; where it runs is the server's matter.
+DALI can serialize it on a machine without a GPU; the server decides where it runs.
 """
 
 import sys

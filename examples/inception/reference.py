@@ -1,6 +1,6 @@
-"""What a frozen Inception says of pictures, by TensorFlow alone: `reference.py GRAPHDEF FILE...` prints a list of scores for each.
+"""Computes the scores of a frozen Inception graph with TensorFlow alone: `reference.py GRAPHDEF FILE...` prints a list of scores for each.
 
-A file is a photograph (decoded and scaled by TensorFlow) or an array of pixels that were made ready elsewhere (`.npy`).
+A file is a photograph (decoded and scaled by TensorFlow) or an array of prepared pixels (`.npy`).
 """
 
 import json
@@ -18,7 +18,7 @@ STD = np.array([0.229, 0.224, 0.225], np.float32) * 255
 def pixels_of(path):
     if path.endswith(".npy"):
         return np.load(path)
-    # As exact as decoders are by the standard; a scaled picture is one of whole numbers.
+    # The most exact decoding of the standard; a scaled picture has whole numbers.
     picture = tf.io.decode_jpeg(tf.io.read_file(path), channels=3, dct_method="INTEGER_ACCURATE")
     scaled = tf.image.resize(picture, (299, 299), antialias=True).numpy()
     return (np.clip(np.round(scaled), 0, 255) - MEAN) / STD

@@ -1,4 +1,4 @@
-"""Made golden.json: the embeddings of some sentences by the original library.
+"""Creates golden.json: embeddings of sentences by the original library.
 
     python3 -m venv venv && venv/bin/pip install sentence-transformers
     venv/bin/python golden.py <package model directory> > golden.json
@@ -29,7 +29,7 @@ SENTENCES = [
 
 def main():
     model = SentenceTransformer(sys.argv[1], device="cpu")
-    # One at a time: the numbers then do not depend on what else is in the batch.
+    # One at a time, so that the numbers do not depend on other sentences of a batch.
     embeddings = [model.encode(text, normalize_embeddings=True) for text in SENTENCES]
     golden = {
         "made_by": {

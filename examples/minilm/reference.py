@@ -1,4 +1,4 @@
-"""Sentence embeddings of MiniLM-L6-v2 by numpy alone: an independent forward pass to check the ONNX graph against.
+"""Computes sentence embeddings of MiniLM-L6-v2 with numpy alone: an independent forward pass for checking the ONNX graph.
 
     python3 reference.py <package model directory> < sentences.json > embeddings.json
 
@@ -33,7 +33,7 @@ def erf(x):
 
 
 class Encoder:
-    """BERT in double precision, one sentence at a time, so without padding and masks."""
+    """Computes BERT in double precision, one sentence at a time, without padding and masks."""
 
     def __init__(self, directory):
         self.weights = read_safetensors(directory + "/model.safetensors")

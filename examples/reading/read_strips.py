@@ -1,10 +1,11 @@
-"""Quality, recognition and topic of pictures: as an inference pipeline of three containers, and as one ensemble in one, by boto3.
+"""Runs quality, recognition and topic as an inference pipeline of three containers, and as one ensemble in one container, with boto3.
 
-Nothing in this file knows Galatea. It needs boto3 alone, pointed at a running platform; README.md says how.
+Nothing in this file is specific to Galatea. It needs only boto3, configured for a running platform as README.md describes.
 
     python read_strips.py REPOSITORY STRIPS.json [--json]
 
-With `--json` all scores are printed, too. Both files are what `train.py write` made. The script removes everything that it made except the bucket.
+With `--json` all scores are printed, too. Both files are outputs of `train.py write`. The script deletes everything that it has
+created except the bucket.
 """
 
 import io
@@ -35,7 +36,7 @@ except s3_client.exceptions.BucketAlreadyOwnedByYou:
 
 
 def container(name, models):
-    """Triton with these models, which answers the first of them; JSON goes in and out by the names of tensors, so that containers fit."""
+    """Returns a Triton container that serves the first of these models. JSON by tensor names lets containers be chained."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for model in models:
@@ -48,7 +49,7 @@ def container(name, models):
     return {"Image": image, "ModelDataUrl": f"s3://{bucket}/{prefix}/{name}.tar.gz", "Environment": environment}
 
 
-# 1. The same three models behind each other in a pipeline, and as the steps of an ensemble.
+# 1. The same three models as the containers of a pipeline, and as the steps of an ensemble.
 steps = ["quality", "recognition", "topic"]
 endpoints = {
     f"pipeline-{stamp}": {"Containers": [container(step, [step]) for step in steps]},
@@ -72,7 +73,7 @@ for name, model in endpoints.items():
 for name in endpoints:
     sm_client.get_waiter("endpoint_in_service").wait(EndpointName=name)
 
-# 2. Ask both about every strip.
+# 2. Invoke both with every strip.
 with open(strips_file) as file:
     strips = json.load(file)
 

@@ -1,10 +1,10 @@
-"""Trains three models that read one behind the other, with scikit-learn and the digits that it ships; needs scikit-learn alone.
+"""Trains three models of a pipeline with scikit-learn and its digits data set; needs only scikit-learn.
 
-    python train.py write REPOSITORY STRIPS.json   the models of models/ with their weights, and strips of eight digits to ask with
-    python train.py answer STRIPS.json             as JSON, what scikit-learn itself says of those strips, trained again
+    python train.py write REPOSITORY STRIPS.json   writes the models of models/ with their weights, and strips of eight digits as requests
+    python train.py answer STRIPS.json             prints scikit-learn's own results for those strips as JSON, trained again
 
-Quality is a logistic regression over what there is of ink, contrast and edges. Recognition is a network of two layers. Topic is naive Bayes over
-pairs of digits: a word is written as on the keys of a telephone, "cat" as 228, and filled up with 0.
+Quality is a logistic regression over the amounts of ink, contrast and edges. Recognition is a network with two layers. Topic is naive Bayes over
+pairs of digits: a word is written as on telephone keys, "cat" as 228, and padded with 0.
 """
 
 import json
@@ -42,14 +42,14 @@ def pairs(digits):
 
 
 def strips_of(words, images, labels, random):
-    """A picture of each word, every digit written by somebody else."""
+    """Returns a picture of each word, with digits in different handwriting."""
     return np.array(
         [[images[random.choice(np.flatnonzero(labels == digit))] for digit in coded(word)] for word in words]
     )
 
 
 def faded(strips, random):
-    """What nobody can read: little contrast, and grain."""
+    """Returns unreadable pictures: little contrast, and noise."""
     return 7 + strips / 16 + random.normal(0, 0.3, strips.shape)
 
 
@@ -63,7 +63,7 @@ def stretched(strip):
 
 
 def train():
-    """The same three models and the same strips each time."""
+    """Trains the models and creates the strips, always with equal results."""
     random = np.random.default_rng(SEED)
     digits = load_digits()
     held = len(digits.images) - 500
@@ -77,7 +77,7 @@ def train():
         np.array([stretched(one[None])[0] for one in digits.images[:held]]).reshape(held, 64) / 16, digits.target[:held]
     )
     topic = MultinomialNB(alpha=0.1).fit([pairs(coded(word)) for word in words], topics)
-    # Written by people whom no model has seen.
+    # Digits in handwriting that no model was trained on.
     asked = strips_of(words, digits.images[held:], digits.target[held:], random)
     asked[::6] = faded(asked[::6], random)
     return quality, recognition, topic, asked.round(2)

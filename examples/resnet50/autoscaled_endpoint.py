@@ -1,14 +1,14 @@
-"""ResNet-50 of several frameworks on one multi-model endpoint that scales by itself, as a SageMaker user writes it.
+"""Deploys ResNet-50 of several frameworks on one multi-model endpoint with autoscaling, as a SageMaker user writes it.
 
-Nothing in this file knows Galatea. It needs the clients alone, and boto3 pointed at a running platform:
+Nothing in this file is specific to Galatea. It needs only the clients, and boto3 configured for a running platform:
 
     python3 -m venv .venv && .venv/bin/pip install boto3 numpy pillow "tritonclient[http]"
     npx galatea up &
     eval "$(npx galatea env)"
     .venv/bin/python examples/resnet50/autoscaled_endpoint.py MODEL_REPOSITORY... --pictures PICTURE.jpg...
 
-Each MODEL_REPOSITORY holds the model `resnet` (that of `resnet50.py write`, and, where there is a GPU, one with a TensorRT plan of it) and
-becomes a model of the endpoint. The script removes everything that it made except the bucket.
+Each MODEL_REPOSITORY has the model `resnet` (that of `resnet50.py write`, or with a GPU also one with its TensorRT plan) and
+becomes a model of the endpoint. The script deletes everything that it has created except the bucket.
 """
 
 import argparse
@@ -73,7 +73,7 @@ sm_client.create_endpoint_config(
 sm_client.create_endpoint(EndpointName=endpoint, EndpointConfigName=endpoint)
 sm_client.get_waiter("endpoint_in_service").wait(EndpointName=endpoint)
 
-# 3. Ask each model for the classes of the pictures.
+# 3. Invoke each model with the pictures.
 batch = np.stack([pixels(path) for path in options.pictures])
 tensor = {"name": "INPUT__0", "shape": batch.shape, "datatype": "FP32", "data": batch.ravel().tolist()}
 invocations = 0
@@ -90,7 +90,7 @@ for name in archives:
     for path, row in zip(options.pictures, scores):
         print(f"{name}: {os.path.basename(path)} is class {row.argmax()} ({row.max():.4f})")
 
-# 4. From one instance to five, by how busy the GPUs are, and by how many invocations an instance has in a minute.
+# 4. Scale from one instance to five, by the utilization of the GPUs and the invocations per instance and minute.
 variant = {
     "ServiceNamespace": "sagemaker",
     "ResourceId": f"endpoint/{endpoint}/variant/AllTraffic",
@@ -126,7 +126,7 @@ for name, policy in policies.items():
     for alarm in sorted(alarms["MetricAlarms"], key=lambda each: -each["Threshold"]):
         print(f"{name}: {alarm['ComparisonOperator']} {alarm['Threshold']:g} for {alarm['EvaluationPeriods']} min")
 
-# 5. What the endpoint did, from its metrics.
+# 5. Print the endpoint's metrics.
 now = datetime.datetime.now(datetime.timezone.utc)
 metrics = [
     ("Invocations", "AWS/SageMaker", "Sum"),

@@ -1,8 +1,8 @@
-"""Asks a server for the classes of photographs, with tritonclient: pip install "tritonclient[http]" pillow scikit-learn
+"""Classifies photographs on a server with tritonclient: pip install "tritonclient[http]" pillow scikit-learn
 
 python classify.py HOST:PORT [PICTURE...] [--save DIRECTORY]
 
-Without pictures it takes the two photographs that scikit-learn ships. They go as one batch; `--save` keeps what was sent and answered.
+Without pictures it uses scikit-learn's two photographs, as one batch. `--save` stores the request and the response.
 """
 
 import os
@@ -19,7 +19,7 @@ SIDE = 224
 
 
 def pixels(path):
-    """[3, 224, 224]: the middle of the picture, its shorter side 256 long before, normalised as ImageNet's are."""
+    """Returns [3, 224, 224]: the center of the picture after scaling its shorter side to 256, normalized like ImageNet."""
     picture = Image.open(path).convert("RGB")
     scale = 256 / min(picture.size)
     picture = picture.resize([round(side * scale) for side in picture.size], Image.Resampling.BILINEAR)
@@ -30,7 +30,7 @@ def pixels(path):
 
 
 def photographs():
-    """Where scikit-learn has its photographs; it need not be imported for that."""
+    """Returns the directory of scikit-learn's photographs without importing scikit-learn."""
     from importlib.util import find_spec
 
     images = os.path.join(os.path.dirname(find_spec("sklearn").origin), "datasets", "images")

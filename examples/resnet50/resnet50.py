@@ -1,10 +1,10 @@
-"""ResNet-50 in plain PyTorch, as a model repository that `galatea serve` takes: needs torch, and nothing else.
+"""Writes ResNet-50 in plain PyTorch as a model repository for `galatea serve`; needs only torch.
 
     python resnet50.py write REPOSITORY            resnet/1/model.pt (TorchScript) and resnet/config.pbtxt
-    python resnet50.py answer REPOSITORY IN OUT    what PyTorch itself computes, without TorchScript
+    python resnet50.py answer REPOSITORY IN OUT    PyTorch's own results, without TorchScript
 
-The architecture is that of the paper, with the stride in the 3x3 convolution as torchvision has it. Trained weights cannot come with an
-example, so they are drawn from a fixed seed: the classes mean nothing. IN and OUT are float32 as raw bytes, [N,3,224,224] and [N,1000].
+The architecture is that of the paper, with the stride in the 3x3 convolution as in torchvision. An example cannot include trained
+weights, so they come from a fixed seed: the classes are meaningless. IN and OUT are raw float32 bytes, [N,3,224,224] and [N,1000].
 """
 
 import os
@@ -24,7 +24,7 @@ dynamic_batching { }
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 and 1x1 convolutions beside a shortcut."""
+    """1x1, 3x3 and 1x1 convolutions with a shortcut."""
 
     def __init__(self, before, width, stride):
         super().__init__()
@@ -70,7 +70,7 @@ class ResNet50(nn.Module):
 
 
 def pictures(count):
-    """Of one brightness each, with shapes of all sizes, larger ones the stronger: nearer to photographs than noise is."""
+    """Returns pictures with shapes of all sizes, which resemble photographs more than noise does."""
     made = torch.randn(count, 3, 1, 1).expand(count, 3, 224, 224)
     for side in (2, 4, 7, 14, 28, 56, 112, 224):
         shapes = torch.randn(count, 3, side, side)
@@ -79,9 +79,9 @@ def pictures(count):
 
 
 def made():
-    """Weights from the seed, statistics of batch norms from two passes, and a last layer whose answers spread as a trained one's do.
+    """Sets weights from the seed, statistics of batch norms from two passes, and a last layer whose outputs vary like those of a trained one.
 
-    With the statistics of a new module the answers to all pictures would nearly be the same, and any comparison would pass.
+    With the statistics of a new module all pictures would get nearly equal outputs, and any comparison would pass.
     """
     torch.manual_seed(SEED)
     module = ResNet50()

@@ -1,4 +1,4 @@
-"""What SageMaker's linear learner leaves in its archive, written without MXNet."""
+"""Writes archives of SageMaker's linear learner without MXNet."""
 
 import io
 import json
@@ -7,7 +7,7 @@ import zipfile
 
 
 def linear_files(weights, bias):
-    """`model_algo-1` as linear learner leaves it: a zip archive with a symbol and parameters of MXNet."""
+    """Returns the file `model_algo-1` of linear learner: a zip archive with a symbol and parameters of MXNet."""
 
     def ndarray(shape, values):
         head = struct.pack("<IiI", 0xF993FAC9, 0, len(shape)) + struct.pack("<%dq" % len(shape), *shape)

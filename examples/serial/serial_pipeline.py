@@ -1,8 +1,8 @@
-"""scikit-learn, linear learner and XGBoost in a row: an endpoint, a batch transform, and one linear learner of many, by the sagemaker SDK v2.
+"""Chains scikit-learn, linear learner and XGBoost with the sagemaker SDK v2: an endpoint, a batch transform, and a multi-model linear learner.
 
-Nothing in this file knows Galatea. It needs sagemaker<3, pointed at a running platform; README.md says how.
+Nothing in this file is specific to Galatea. It needs sagemaker<3, configured for a running platform as README.md describes.
 
-    python serial_pipeline.py DIRECTORY    what train.py wrote
+    python serial_pipeline.py DIRECTORY    the output of train.py
 """
 
 import io
@@ -41,7 +41,7 @@ def model_fn(model_dir):
 def predict_fn(data, model):
     return model.transform(data)
 """
-# What is between containers is CSV: a client's Accept is for the last of them.
+# Containers exchange CSV: a client's Accept applies to the last one.
 CSV = {"SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT": "text/csv"}
 
 
@@ -95,7 +95,7 @@ def near(found, expected, tolerance):
     return len(found) == len(expected) and all(abs(a - b) <= tolerance for a, b in zip(found, expected))
 
 
-# 1. The three in a row, asked with all rows at once and one by one.
+# 1. The chain of three models, invoked with all rows at once and one by one.
 three, targeted = "three-" + STAMP, "targeted-" + STAMP
 linear = linear_files(FACTS["weights"], FACTS["bias"])
 trees = put(PREFIX + "/trees.tar.gz", {"xgboost-model": (DIRECTORY / "xgboost-model.json").read_bytes()})
@@ -112,7 +112,7 @@ print("three in a row: %s" % found)
 assert near(found, FACTS["probabilities"], 1e-5)
 assert near([ask(three, [row])[0] for row in FACTS["rows"]], FACTS["probabilities"], 1e-5)
 
-# 2. The same over a file of rows.
+# 2. A batch transform of a file of rows.
 s3.put_object(Bucket=bucket, Key=PREFIX + "/in/rows.csv", Body=text_of(FACTS["rows"]))
 transformer = pipeline.transformer(
     instance_count=1,
@@ -131,7 +131,7 @@ found = [float(line) for line in written.split()]
 print("batch transform: %s" % found)
 assert near(found, FACTS["probabilities"], 1e-5)
 
-# 3. A pipeline whose second step is whichever linear learner the request names.
+# 3. A pipeline whose second step is the linear learner that the request names.
 put(PREFIX + "/many/today.tar.gz", linear)
 put(PREFIX + "/many/reversed.tar.gz", linear_files([-weight for weight in FACTS["weights"]], -FACTS["bias"]))
 many = MultiDataModel(

@@ -1,4 +1,4 @@
-"""Trains the three models of a serial pipeline on the diabetes data that scikit-learn ships, and says what they answer one behind the other.
+"""Trains the three models of a serial pipeline on scikit-learn's diabetes data, and writes the expected results of the chain.
 
 python train.py sklearn DIRECTORY    a scaler and the weights of a linear model, with the framework's scikit-learn
 python train.py xgboost DIRECTORY    trees over the linear model's scores, with XGBoost
@@ -39,7 +39,7 @@ def with_xgboost():
 
     facts = json.loads((DIRECTORY / "serial.json").read_text())
     scores = numpy.array(facts["scores"]).reshape(-1, 1)
-    # Thresholds are scores that the trees have seen: of a row among them the last bit of a float would decide.
+    # Thresholds equal scores of training rows, for which the last bit of a float would decide.
     asked = len(facts["rows"])
     seen = xgboost.DMatrix(scores[asked:], label=facts["labels"][asked:])
     booster = xgboost.train({"objective": "binary:logistic", "max_depth": 2, "seed": 1}, seen, 5)

@@ -3,8 +3,8 @@
     python make_model.py MODEL_DIRECTORY [--layers 6]    MODEL_DIRECTORY/1/checkpoint and MODEL_DIRECTORY/tokenizer.json
 
 The architecture is that of T5 with the layers, heads and widths of T5-small; its tokens are a few hundred. Trained weights have to be
-downloaded, which this script does not do: its weights are of a fixed seed, so the words it answers mean nothing and are always the same. A
-network that was only drawn at random says the same token again and again, whatever it reads: so its head is not tied to its embedding, and its
+downloaded, which this script does not do: its weights come from a fixed seed, so its output is always the same and meaningless. A
+purely random network repeats one token for every input, so its head is not tied to its embedding, and its
 attention is sharper.
 """
 
@@ -29,7 +29,7 @@ It takes two hours to go from here to the sea, and a little longer on the way ba
 
 
 def tokenizer():
-    """Words and letters with the logarithms of their frequencies, in SentencePiece's form as T5 has them: 0 fills up, 1 ends, 2 is unknown."""
+    """Returns words and letters with the logarithms of their frequencies, in T5's SentencePiece format: 0 is padding, 1 the end, 2 unknown."""
     words = re.findall(r"\w+", SENTENCES)
     pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
     pieces += [("\u2581" + word, math.log(words.count(word) / len(words))) for word in sorted(set(words))]
@@ -43,7 +43,7 @@ def tokenizer():
 
 
 def sharpen(attention):
-    """Looks at few tokens instead of at the mean of all, where they are near, and makes more of them."""
+    """Sharpens the attention, so that it is on few near tokens instead of the mean of all."""
     for name, parameter, factor in (
         ("q", "kernel", 8),
         ("o", "kernel", 4),
@@ -54,7 +54,7 @@ def sharpen(attention):
 
 
 def model(layers, tokens):
-    """The same weights each time."""
+    """Creates the weights, which are always the same."""
     from transformers import FlaxT5ForConditionalGeneration, T5Config
 
     config = T5Config(

@@ -1,8 +1,10 @@
-"""What the example's T5 says, computed by numpy alone and without what model.py runs with: neither transformers' code, nor JAX's, nor a cache.
+"""Computes the example's T5 with numpy alone, without the libraries of model.py: no transformers, no JAX, no cache.
 
-    python reference.py LAYERS SENTENCE...     as JSON: for each sentence its tokens, the tokens answered, and by how much the nearest was missed
+    python reference.py LAYERS SENTENCE...
 
-The weights are drawn again from the seed. Formulas: "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" and
+The output is JSON: for each sentence its tokens, the output tokens, and the smallest margin to the second best token.
+
+The weights come from the same seed. Formulas: "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer" and
 the layout of parameters in transformers.
 """
 
@@ -24,7 +26,7 @@ def norm(x, weights):
 
 
 def bucket(distance, both_ways):
-    """The embedding of a distance from the one who looks: near ones each have their own, far ones share by logarithm."""
+    """Returns the embedding of a relative position: near positions have their own, far ones share one by their logarithm."""
     count, offset = BUCKETS, 0
     if both_ways:
         count //= 2
@@ -56,7 +58,7 @@ def attend(x, source, weights, bias):
 
 
 def stack(tokens, weights, embedding, encoded=None):
-    """The encoder's states of tokens, or with `encoded` the decoder's."""
+    """Returns the encoder's states of tokens, or with `encoded` the decoder's."""
     x = embedding[tokens]
     both_ways = encoded is None
     table = weights["block"]["0"]["layer"]["0"]["SelfAttention"]["relative_attention_bias"]["embedding"]

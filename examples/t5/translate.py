@@ -1,12 +1,12 @@
-"""T5 in Triton's Python backend, with an environment of its own, on a multi-model endpoint, as a SageMaker user writes it.
+"""Deploys T5 in Triton's Python backend with its own environment on a multi-model endpoint, as a SageMaker user writes it.
 
-Nothing in this file knows Galatea. It needs boto3, numpy and tokenizers, and boto3 pointed at a running platform; README.md says how.
+Nothing in this file is specific to Galatea. It needs boto3, numpy and tokenizers, and boto3 configured for a running platform as README.md describes.
 
     python translate.py MODEL_REPOSITORY [SENTENCE...] [--scale [INVOCATIONS]]
 
-MODEL_REPOSITORY holds the model t5 with its packed environment. With `--scale` the endpoint goes under load from one instance to two, for more
-than so many invocations an instance has in a minute, and back to one when it rests, which takes the half hour that it takes on SageMaker.
-The script removes everything that it made except the bucket.
+MODEL_REPOSITORY has the model t5 with its packed environment. With `--scale` the endpoint scales under load from one instance to two, for more
+than INVOCATIONS per instance and minute, and back to one afterwards, which takes half an hour as on SageMaker.
+The script deletes everything that it has created except the bucket.
 """
 
 import argparse
@@ -49,12 +49,12 @@ except s3_client.exceptions.BucketAlreadyOwnedByYou:
     pass  # from an earlier run
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "t5.tar.gz")
-    # What it holds is compressed already, or numbers at random.
+    # The content is compressed already, or random numbers.
     with tarfile.open(path, "w:gz", compresslevel=0) as archive:
         archive.add(os.path.join(repository, "t5"), arcname="t5")
     s3_client.upload_file(path, bucket, f"{prefix}/t5.tar.gz")
 
-# 2. A multi-model endpoint of whatever lies under the prefix.
+# 2. A multi-model endpoint with all models under the prefix.
 name = f"{prefix}-ep"
 container = {"Image": mme_triton_image_uri, "ModelDataUrl": f"s3://{bucket}/{prefix}/", "Mode": "MultiModel"}
 sm_client.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer=container)
@@ -72,10 +72,10 @@ sm_client.create_endpoint_config(
 )
 sm_client.create_endpoint(EndpointName=name, EndpointConfigName=name)
 sm_client.get_waiter("endpoint_in_service").wait(EndpointName=name)
-# Its metrics are read from here on.
+# The start of the metrics' time range.
 scaled = ScaledEndpoint(name)
 
-# 3. Ask with one sentence, and with all of them as a batch.
+# 3. Invoke with one sentence, and with all of them as a batch.
 tokenizer = Tokenizer.from_file(os.path.join(repository, "t5", "tokenizer.json"))
 tokenizer.enable_padding(pad_id=0, pad_token="<pad>", length=32)
 
@@ -107,8 +107,8 @@ for sentence, tokens in zip(sentences, answers):
     print(f"{sentence} -> {tokenizer.decode(tokens)}")
     print(f"tokens: {tokens.tolist()}")
 
-# 4. Let it scale: by the invocations of an instance first of all, and by how busy its processors are. How busy it is only adds instances,
-# because an endpoint shrinks when each of its policies allows it.
+# 4. Let the endpoint scale by the invocations per instance, and by the utilization of its processors. The utilization only adds instances,
+# because an endpoint scales in only if all of its policies allow it.
 if options.scale is not None:
     scaled.register(1, 2)
     scaled.follow(

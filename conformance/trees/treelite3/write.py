@@ -1,4 +1,4 @@
-"""Writes checkpoints with treelite 3.9.1, which needs a Python environment of its own, each beside the same trees in another form:
+"""Writes checkpoints with treelite 3.9.1, which needs its own Python environment, and the same trees in another format:
 
 python write.py OUT               (with lightgbm: the models)
 python write.py OUT xgboost       (with xgboost 2.1: one more)
@@ -50,7 +50,7 @@ def write_forest():
 def write_checkpoints():
     import treelite
 
-    # treelite 3.9 asks for a copy as NumPy 1 understood it.
+    # treelite 3.9 requests a copy with the semantics of NumPy 1.
     make = numpy.array
     numpy.array = lambda values, copy=True, **more: make(values, **more)
     load = treelite.Model.load

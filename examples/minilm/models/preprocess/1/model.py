@@ -1,13 +1,13 @@
 import os
 
-# The library's thread pool would not survive a fork and gains nothing on sentences.
+# The library's thread pool does not survive a fork, and is not faster for sentences.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from tokenizers import Tokenizer
 
-# As the published model was used: max_seq_length of its sentence_bert_config.json.
+# max_seq_length of the published model's sentence_bert_config.json.
 MAX_TOKENS = 256
 
 
@@ -15,7 +15,7 @@ class TritonPythonModel:
     def initialize(self, args):
         here = os.path.dirname(os.path.abspath(__file__))
         self.tokenizer = Tokenizer.from_file(os.path.join(here, "tokenizer.json"))
-        # The file pads everything to 128 tokens; padding here is per request and as short as it can be.
+        # The file's setting pads to 128 tokens; here each request is padded to its longest sentence.
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(MAX_TOKENS)
 

@@ -1,4 +1,7 @@
-"""The first of three: is a strip of eight digits fit to be read? Such a strip is handed on with its contrast stretched, another one blank."""
+"""The first of three models: decides whether a strip of eight digits is readable.
+
+The output is the strip with stretched contrast, or a blank strip if it is not readable.
+"""
 
 import os
 
@@ -17,7 +20,7 @@ class TritonPythonModel:
         for request in requests:
             pixels = pb_utils.get_input_tensor_by_name(request, "PIXELS").as_numpy()
             images = pixels.reshape(8, 8, 8)
-            # As train.py has them: how much there is of ink, of contrast and of edges.
+            # The features of train.py: amounts of ink, contrast and edges.
             edges = np.abs(np.diff(images, axis=2)).mean()
             features = np.array([images.mean(), images.std(), edges])
             is_readable = features @ self.coefficients + self.intercept > 0

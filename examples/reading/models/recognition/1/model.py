@@ -1,4 +1,4 @@
-"""The second of three: a network of two layers says which digit each picture shows; -1 for a blank one."""
+"""The second of three models: a network with two layers recognizes the digit of each picture; -1 for a blank one."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The third of three: digits are letters as telephones have them on their keys, and naive Bayes says what a word is about."""
+"""The third of three models: digits are letters as on telephone keys, and naive Bayes determines the topic of a word."""
 
 import os
 
@@ -22,7 +22,7 @@ class TritonPythonModel:
             if (digits < 0).any():
                 scores[3] = 1
             else:
-                # Pairs of neighbours; 0 fills a word up.
+                # Pairs of neighbouring digits; words are padded with 0.
                 pairs = np.bincount(10 * digits[:-1] + digits[1:], minlength=100)
                 joint = self.likelihoods @ pairs + self.priors
                 likely = np.exp(joint - joint.max())

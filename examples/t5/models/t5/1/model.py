@@ -1,4 +1,4 @@
-"""T5 of Hugging Face's transformers behind Triton's Python backend: token numbers in, token numbers out."""
+"""Runs T5 of Hugging Face's transformers in Triton's Python backend. Input and output are token numbers."""
 
 import functools
 import os
