@@ -110,7 +110,7 @@ def refusals():
     refused("a type twice", code, "InstanceType ml.m5.large twice", several("ml.m5.large", "ml.m5.large"))
     huge = dict(NEEDS, MinMemoryRequiredInMb=100_000_000)
     call = lambda: create_component("huge", ModelName="named", ComputeResourceRequirements=huge)
-    refused("more than an instance has", code, "more than an instance of ml.m5.large has here", call)
+    refused("more than an instance has", code, "more than an instance of ml.m5.large has on this platform", call)
     refused(
         "a name twice", code, "Cannot create already existing", lambda: create_component("named", ModelName="named")
     )
@@ -227,7 +227,7 @@ def scaling():
     refused(
         "variants cannot be scaled to zero",
         "ValidationException",
-        "^The minimum capacity of .*DesiredInstanceCount is 1",
+        "^MinCapacity for .*DesiredInstanceCount must be at least 1",
         call,
     )
     autoscaling.register_scalable_target(MinCapacity=2, MaxCapacity=2, **target)

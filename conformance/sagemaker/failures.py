@@ -63,7 +63,7 @@ ROWS = (
     ("a compressed text", IMAGE, gzip.compress(b"this is no archive"), {}, (EXTRACT, "no tar archive")),
     ("half an archive", IMAGE, triton()[:200], {}, (EXTRACT, "ends before its last entry is complete")),
     ("a path out of the archive", IMAGE, archive({"../out": ""}), {}, (EXTRACT, 'a path with ".."')),
-    ("no model", IMAGE, archive({"README": ""}), {}, (PING, "no model directory: at its top there has to be one")),
+    ("no model", IMAGE, archive({"README": ""}), {}, (PING, "no model directory: at its top there must be one")),
     ("two models", IMAGE, triton(**other), {}, (PING, r"2 model directories \(double, other\): set it to the model")),
     (
         "a missing default model",

@@ -173,7 +173,7 @@ test("an invalid configuration is rejected with an error that names the problem"
     [{ model: xgboostModel(stump, "reg:none") }, /Unrecognized XGBoost objective: reg:none/],
     [
       { model: xgboostModel(stump, "reg:squarederror", { colour: 1 }) },
-      /unknown field 'colour' in learner: parameter xgboost_allow_unknown_field/,
+      /unknown field 'colour' in learner: set the parameter xgboost_allow_unknown_field/,
     ],
     [{ model: xgboostModel({ ...stump, left: [0, -1, -1] }) }, /tree 0 reaches node 0 by two paths/],
     [

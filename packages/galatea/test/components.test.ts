@@ -90,7 +90,7 @@ test("a component without room fails with the shortage, and one that can never f
     /^There are not enough hardware resources on the instances.*needs 0.5 CPU cores, 5120 MiB of memory/,
   );
   const error = await refused(create(bench, "full", "third", spec("third", 50)));
-  assert.match(error.message, /more than an instance of ml.m5.large has here/);
+  assert.match(error.message, /more than an instance of ml.m5.large has on this platform/);
   await update(bench, "large", { copyCount: 2 });
   const scaled = await stateOf(bench, "large");
   assert.deepEqual([scaled.at, scaled.copyCount, scaled.inService], ["InService", 1, 1]);

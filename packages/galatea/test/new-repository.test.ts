@@ -73,7 +73,7 @@ test("galatea new rejects an existing folder, two kinds, and a missing name", ()
   assert.equal(galatea("new", "twice").status, 0);
   const again = galatea("new", "twice", "--onnx");
   assert.deepEqual([again.status, again.stderr], [1, "galatea new: 'twice' exists; choose another name\n"]);
-  assert.match(galatea("new", "both", "--onnx", "--script").stderr, /^--onnx and --script exclude each other\n/);
+  assert.match(galatea("new", "both", "--onnx", "--script").stderr, /^--onnx and --script cannot be used together\n/);
   assert.match(galatea("new").stderr, /^galatea new needs the name of a folder to create\n/);
 });
 

@@ -121,7 +121,7 @@ test("an endpoint that exceeds the node's memory is rejected with the missing am
     message:
       "The account-level service limit 'Memory of the nodes' is 10240 MiB, with current utilization of " +
       `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
-      "The need of a model is its highest measured memory, or the size of its data if it was never measured. " +
+      "A model counts with its highest measured memory, or with the size of its data if it was never measured. " +
       `${missing} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
       "containers, or delete other endpoints and transform jobs.",
   });

@@ -65,7 +65,7 @@ test("concurrent requests over MaxConcurrency are throttled, while the instance 
   assert.deepEqual([early.code, early.statusFallback], ["ThrottlingException", 429]);
   assert.match(
     early.message,
-    /^Rate exceeded: variant v of endpoint busy answers 2 requests at once \(MaxConcurrency\)/,
+    /^Rate exceeded: variant v of endpoint busy processes at most 2 requests at once \(MaxConcurrency\)/,
   );
   await inService(bench);
   assert.equal((await refused(bench.ask("busy", "x"))).code, "ThrottlingException");

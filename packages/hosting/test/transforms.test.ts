@@ -314,9 +314,12 @@ test("invalid jobs are rejected with SageMaker's codes", async () => {
   };
   assert.match(await refusal({ TransformJobName: "ONE" }), /^ResourceInUse: Transform job names must be unique/);
   assert.match(await refusal({ ModelName: "none" }), /^ValidationException: Could not find model/);
-  assert.match(await refusal({ TransformOutput: { S3OutputPath: "s3://bkt/in/out" } }), /lies within the input/);
+  assert.match(await refusal({ TransformOutput: { S3OutputPath: "s3://bkt/in/out" } }), /is within the input/);
   assert.match(await refusal({ MaxConcurrentTransforms: 20, MaxPayloadInMB: 6 }), /cannot exceed 100 MB/);
-  assert.match(await refusal({ DataProcessing: { InputFilter: "$..a" } }), /InputFilter '\$\.\.a' is no JSONPath/);
+  assert.match(
+    await refusal({ DataProcessing: { InputFilter: "$..a" } }),
+    /InputFilter '\$\.\.a' is not a supported JSONPath/,
+  );
   assert.match(
     await refusal({ TransformResources: { InstanceType: "ml.m5.xlarge", InstanceCount: 65 } }),
     /^ResourceLimitExceeded: .*'ml.m5.xlarge for transform job usage' is 64/,

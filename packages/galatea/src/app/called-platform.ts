@@ -57,7 +57,7 @@ async function keyOf(
   const given = findKeySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
   if (running !== null && running.credentialsPath === null && given.from === "data directory") {
     throw new OwnerKeysError(
-      `the platform at port ${running.port} has its keys from its environment: set GALATEA_ACCESS_KEY_ID and ` +
+      `the platform at port ${running.port} gets its keys from its environment variables: set GALATEA_ACCESS_KEY_ID and ` +
         "GALATEA_SECRET_ACCESS_KEY here as well, or name a file of them with --credentials",
     );
   }

@@ -108,7 +108,7 @@ function tritonPlan(env: Environment, mlRoot: string): ContainerPlan {
   const inferenceType = checkedInferenceType(env);
   if (multiModel && inferenceType !== "infer")
     notes.push(
-      `${inferenceTypeName}=${inferenceType} has no effect: it is for /invocations, which a multi-model container has no model for`,
+      `${inferenceTypeName}=${inferenceType} has no effect: it is for /invocations, and a multi-model container has no model for that path`,
     );
   const served = multiModel ? { repositories: [], name: "" } : singleModel(env, join(mlRoot, "model"), notes);
   return {
@@ -157,7 +157,7 @@ function singleModel(
 ): { readonly repositories: readonly string[]; readonly name: string } {
   if (existsSync(join(repository, "config.pbtxt")))
     throw new ContainerRefusal(
-      "ERROR: Incorrect directory structure: config.pbtxt lies at the root of the model archive. " +
+      "ERROR: Incorrect directory structure: config.pbtxt is at the root of the model archive. " +
         "Model directory needs to contain the top level folder: <model>/config.pbtxt and <model>/<version>/.",
     );
   const named = env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? "";
@@ -174,7 +174,7 @@ function singleModel(
   const [only] = directories;
   if (only === undefined) {
     throw new ContainerRefusal(
-      "ERROR: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided, and the archive holds no model directory: at its top there has to be one for " +
+      "ERROR: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided, and the archive contains no model directory: at its top there must be one for " +
         "each model, as `tar czf model.tar.gz -C repository .` has it",
     );
   }

@@ -77,5 +77,5 @@ async function noWheels(directory: string): Promise<string | null> {
   const found = await stat(directory).catch(() => null);
   if (found?.isDirectory() !== true) return `'${directory}' of --wheels is not a directory`;
   const files = await readdir(directory);
-  return files.some((file) => file.endsWith(".whl")) ? null : `'${directory}' of --wheels holds no wheels`;
+  return files.some((file) => file.endsWith(".whl")) ? null : `'${directory}' of --wheels contains no wheels`;
 }

@@ -129,7 +129,7 @@ test("env names the variables it needs if the platform's keys come from its envi
   assert.deepEqual([refused.status, refused.stdout], [1, ""]);
   assert.equal(
     refused.stderr,
-    `galatea env: the platform at port ${port} has its keys from its environment: set GALATEA_ACCESS_KEY_ID and ` +
+    `galatea env: the platform at port ${port} gets its keys from its environment variables: set GALATEA_ACCESS_KEY_ID and ` +
       "GALATEA_SECRET_ACCESS_KEY here as well, or name a file of them with --credentials\n",
   );
   assert.match(galatea(["events", `--data=${data}`]).stderr, /^galatea events: the platform at port .*\n$/);

@@ -43,7 +43,7 @@ export const envFlags = {
 export type EnvOptions = OptionsOf<typeof envFlags>;
 
 export function envOptions({ options }: Parsed<EnvOptions>): EnvOptions {
-  if (options.proxy && options.unset) throw new UsageError("--proxy and --unset exclude each other");
+  if (options.proxy && options.unset) throw new UsageError("--proxy and --unset cannot be used together");
   return options;
 }
 

@@ -127,7 +127,7 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   const { options } = parsed;
   for (const name of ["open", "insecure"] as const) {
     if (options.credentials !== null && options[name]) {
-      throw new UsageError(`--credentials and --${name} exclude each other`);
+      throw new UsageError(`--credentials and --${name} cannot be used together`);
     }
   }
   if (options.standby && (options.records === null || options.objects === null)) {

@@ -140,7 +140,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 1,
   },
   {
-    what: "it goes off",
+    what: "the alarm goes into ALARM",
     given: put,
     async ask(world) {
       world.value = 100;
@@ -166,7 +166,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 3,
   },
   {
-    what: "a composite alarm goes off",
+    what: "a composite alarm goes into ALARM",
     given: putBoth,
     async ask(world) {
       world.value = 100;
@@ -206,7 +206,7 @@ recordedTransitionsContract<World, Outside, Found, "put" | "amend" | "evaluate" 
   moves: {
     put: ["it is made", "it is configured anew", "a composite alarm is made"],
     amend: ["it is amended"],
-    evaluate: ["it goes off", "a composite alarm goes off"],
+    evaluate: ["the alarm goes into ALARM", "a composite alarm goes into ALARM"],
     set: ["its state is set, and it is looked at again"],
     delete: ["it is deleted", "an alarm is deleted with the one that reads it"],
   },

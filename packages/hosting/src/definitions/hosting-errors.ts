@@ -69,7 +69,7 @@ export function insufficientNodeMemory(
   const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
   const { code, message } = quotaExceeded({ what: "Memory of the nodes", unit: "MiB" }, { limit, used, wanted });
   const text =
-    `${message} The need of a model is its highest measured memory, or the size of its data if it was never measured. ` +
+    `${message} A model counts with its highest measured memory, or with the size of its data if it was never measured. ` +
     `${used + wanted - limit} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
     "Environment of the model's containers, or delete other endpoints and transform jobs.";
   return new AwsError(code, text + drainingText(draining, bytes.used + bytes.wanted - bytes.limit));

@@ -114,7 +114,7 @@ function refusedArgument(variable: string, value: string): string | null {
   for (const word of value.split(/\s+/)) {
     const argument = /^-[^=]*/.exec(word)?.[0];
     if (argument === undefined || (argument.startsWith("--") && modelArguments.has(argument.slice(2)))) continue;
-    return `Argument ${argument} is not allowed in environment variable ${variable}: only arguments that concern the container's own models are.`;
+    return `Argument ${argument} is not allowed in environment variable ${variable}: only arguments for the container's own models are allowed.`;
   }
   return null;
 }

@@ -320,7 +320,7 @@ export class ServerlessFleet implements VariantFleet {
 
   #throttled(max: number): AwsError {
     const text =
-      `Rate exceeded: variant ${this.variantName} of endpoint ${this.#names.endpointName} answers ${max} requests at once (MaxConcurrency). ` +
+      `Rate exceeded: variant ${this.variantName} of endpoint ${this.#names.endpointName} processes at most ${max} requests at once (MaxConcurrency). ` +
       "Send the request again, or raise MaxConcurrency with UpdateEndpointWeightsAndCapacities.";
     return new AwsError("ThrottlingException", text, { statusFallback: 429 });
   }

@@ -89,7 +89,7 @@ export interface InvocationReply {
   /** A stream has to be consumed or destroyed. A response in chunks is always a stream. */
   readonly body: Buffer | Readable;
   readonly byteLength: number | null;
-  /** The caller calls it once, after `failed` if that applies, when the response was sent to the client or given up. */
+  /** The caller calls it once, after `failed` if that applies, when the response was sent to the client or abandoned. */
   readonly done: () => void;
   /** The caller calls it when the first chunk of a streamed response has arrived. */
   readonly begun: () => void;

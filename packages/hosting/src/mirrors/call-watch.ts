@@ -41,7 +41,7 @@ interface CallFacts {
 
 /**
  * Copies calls of a production variant: some are captured, and some are also sent to its shadow variant once their
- * bodies have passed. The call itself is unaffected: bodies pass without delay, and a copy without memory is given up.
+ * bodies have passed. The call itself is unaffected: bodies pass without delay, and a copy without memory is dropped.
  */
 export class MirroredCalls {
   readonly #options: MirroredCallsOptions;
@@ -82,7 +82,7 @@ export class MirroredCalls {
   }
 
   /**
-   * Returns the body to use in place of the response's own. Releases the lease when the call is captured or given up.
+   * Returns the body to use in place of the response's own. Releases the lease when the call is captured or dropped.
    */
   #capture(
     { body, contentType }: InvocationReply,

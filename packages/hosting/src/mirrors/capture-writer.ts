@@ -28,7 +28,7 @@ export interface CaptureLimits {
   readonly writeMsMax: number;
   /** Pause before a failed write is repeated. */
   readonly againMs: number;
-  /** Time after its first record at which a file that cannot be written is given up. */
+  /** Time after its first record at which a file that cannot be written is dropped. */
   readonly triedMsMax: number;
   /** Maximum time for the last files when the platform ends. */
   readonly lastMsMax: number;
@@ -74,7 +74,7 @@ const chunkBytesMin = 64 * 1024;
 /**
  * Writes files of captured data. Records are kept by reference until their file is written completely or not at all;
  * they are encoded in chunks as the store takes them. A failed write is repeated for a while; meanwhile its records
- * keep their memory in the account, so that memory is bounded and new records are given up.
+ * keep their memory in the account, so that memory is bounded and new records are dropped.
  */
 export class CaptureWriter implements AsyncDisposable {
   readonly #options: CaptureWriterOptions;
@@ -96,7 +96,7 @@ export class CaptureWriter implements AsyncDisposable {
     });
   }
 
-  /** Adds a record. Takes over the lease, and releases it when the record is written or given up. */
+  /** Adds a record. Takes over the lease, and releases it when the record is written or dropped. */
   add(place: CaptureTarget, call: CapturedCall, lease: MirrorLease): void {
     if (this.#closing.signal.aborted) {
       place.share.lose("not-written");
@@ -115,7 +115,7 @@ export class CaptureWriter implements AsyncDisposable {
     for (const [id, file] of this.#files) if (file.place.share.endpointName === endpointName) this.#close(id, file);
   }
 
-  /** Resolves when no records are left: those that cannot be written in time are given up. */
+  /** Resolves when no records are left: those that cannot be written in time are dropped. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, file] of this.#files) this.#close(id, file);
     this.#closing.abort(new Error("the platform ends"));

@@ -58,7 +58,7 @@ export class DiskCache {
   async wholeTree(version: ModelVersion, signal: AbortSignal): Promise<UnpackedArchive | null> {
     const { tree, target, isChecked } = version;
     if (tree === null || isChecked) return tree;
-    version.phase = "its files are being compared with what was unpacked";
+    version.phase = "its files are being checked for changes";
     version.isChecked = await this.#isWhole(version, tree, signal);
     if (version.isChecked) return tree;
     this.#options.logger.warning("a model's files have changed since they were unpacked: it is downloaded again", {

@@ -288,7 +288,7 @@ export class ModelCache implements AsyncDisposable {
   }
 
   async #load(version: Version, signal: AbortSignal): Promise<void> {
-    version.phase = "it waits for its turn to load";
+    version.phase = "it waits until it may load";
     using _slot = await this.#loads.acquire(signal);
     // An unload of the same version is still in progress; loading starts when it has ended.
     if (version.unload !== null) await rejectOnAbort(version.unload, signal);

@@ -59,7 +59,7 @@ export class ModelUnloads {
       } catch (error) {
         closing.throwIfAborted();
         const { logger } = this.#options.cache;
-        logger.warning("a model that only its container knew did not unload", { id, error: String(error) });
+        logger.warning("a model that the platform had no record of did not unload", { id, error: String(error) });
       }
     });
   }

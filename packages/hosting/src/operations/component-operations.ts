@@ -347,7 +347,7 @@ export class Components implements AsyncDisposable {
     const { nodes, variant } = shared;
     const { has } = nodes.reduce((one, other) => (one.has.memoryBytes < other.has.memoryBytes ? other : one));
     throw validationError(
-      `The compute resource requirements are more than an instance of ${variant.InstanceType} has here: ` +
+      `The compute resource requirements are more than an instance of ${variant.InstanceType} has on this platform: ` +
         `${has.cpuCores} CPU cores, ${Math.floor(has.memoryBytes / 2 ** 20)} MiB of memory, ${has.acceleratorCount} accelerators.`,
     );
   }
@@ -408,7 +408,8 @@ export class Components implements AsyncDisposable {
 
   /** Returns the requested model, or one made from the requested container. Null if the request has neither. */
   async #model({ modelName, container }: RequestedComponentSpec, owner: Owner): Promise<ModelRecord | null> {
-    if (modelName !== null && container !== null) throw validationError("ModelName and Container exclude each other.");
+    if (modelName !== null && container !== null)
+      throw validationError("ModelName and Container cannot be used together.");
     const shared = { name: "", arn: "", createdMs: 0, owner, executionMode: "Serial", request: {} } as const;
     if (container !== null) return { ...shared, containers: [container] };
     if (modelName === null) return null;

@@ -32,7 +32,7 @@ export async function downloadModelData(
   }
   try {
     const location = parseS3Uri(uri);
-    if (location === null) throw new Error("it is no S3 location, such as s3://bucket/model.tar.gz");
+    if (location === null) throw new Error("it is not an S3 location such as s3://bucket/model.tar.gz");
     if (source === undefined || source.CompressionType === "Gzip") {
       const { body } = await options.store.get(location.bucket, location.key);
       await options.unpacker.unpack(body, directory, { signal: options.signal });

@@ -292,7 +292,7 @@ function noInstanceCapacityText(record: Approaching, missingCount: number): stri
 function noNodeMemoryText(record: Approaching, missingCount: number): string {
   return (
     `${insufficientResourcesText} The node has no memory for the next of ${missingCount} more copies, which takes ` +
-    `${Math.round(goalClaim(record).memoryBytes / 2 ** 20)} MiB, beside what runs. Lower the resource requirements, or delete what is no ` +
+    `${Math.round(goalClaim(record).memoryBytes / 2 ** 20)} MiB in addition to the running copies. Lower the resource requirements, or delete what is no ` +
     "longer needed; where a component has several copies, old ones make room for new ones."
   );
 }

@@ -146,6 +146,6 @@ test("stepAdjustmentsError reports gaps, overlaps and several unbounded ends", (
   assert.match(fault() ?? "", /At least one/);
   assert.match(fault([0, 10], [11, null]) ?? "", /gap/);
   assert.match(fault([0, 10], [9, null]) ?? "", /overlap/);
-  assert.match(fault([0, null], [5, null]) ?? "", /without an end/);
+  assert.match(fault([0, null], [5, null]) ?? "", /lack a lower bound/);
   assert.match(fault([10, 10], [10, null]) ?? "", /less than/);
 });

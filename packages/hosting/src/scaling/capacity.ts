@@ -99,7 +99,7 @@ export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string |
   const ordered = steps.toSorted((a, b) => (a.lower ?? -Infinity) - (b.lower ?? -Infinity));
   for (const { lower, upper } of steps) {
     if (lower === null && upper === null && steps.length > 1) {
-      return "At least one bound must be specified where there are several step adjustments.";
+      return "At least one bound must be specified if there are several step adjustments.";
     }
     // JSON can contain values that become infinite, which no record keeps.
     if (![lower ?? 0, upper ?? 0].every(Number.isFinite)) {
@@ -113,7 +113,7 @@ export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string |
     const next = ordered[place + 1];
     if (next === undefined) break;
     if (step.upper === null || next.lower === null)
-      return "At most one step adjustment may be without an end on each side.";
+      return "At most one step adjustment may lack a lower bound, and at most one an upper bound.";
     if (step.upper > next.lower) return "Step adjustment intervals must not overlap.";
     if (step.upper < next.lower) return "There must be no gap between step adjustment intervals.";
   }

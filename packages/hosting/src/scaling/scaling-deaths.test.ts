@@ -311,7 +311,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 1,
   },
   {
-    what: "a step policy's alarm goes off",
+    what: "a step policy's alarm goes into ALARM",
     given: stepped,
     async ask(world) {
       world.load = 300;
@@ -421,7 +421,7 @@ recordedTransitionsContract<
       "a scheduled action runs again and again",
     ],
     track: ["the load grows", "the load is over"],
-    step: ["a step policy's alarm goes off"],
+    step: ["a step policy's alarm goes into ALARM"],
   },
   rows,
 });

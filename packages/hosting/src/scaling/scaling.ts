@@ -126,11 +126,11 @@ export class Scaling implements AsyncDisposable {
       if (others.length >= this.#options.limits.policiesMax) {
         throw new AwsError(
           "LimitExceededException",
-          `A target has ${this.#options.limits.policiesMax} policies at most.`,
+          `A target can have at most ${this.#options.limits.policiesMax} policies.`,
         );
       }
       const before = known.policies.find(({ name }) => name === policy.name);
-      // The policy is written first, so that an alarm that goes off finds it.
+      // The policy is written first, so that it exists when the alarm goes into ALARM.
       await this.#put({ ...known, policies: [...others, policy] });
       await this.#putAlarms(policy, alarmArn).catch(async (error: unknown) => {
         // A rejected policy is removed, and the previous one restored.
@@ -165,7 +165,7 @@ export class Scaling implements AsyncDisposable {
       if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target was deleted.");
       const others = known.scheduled.filter(({ name }) => name !== action.name);
       if (others.length >= this.#options.limits.scheduledMax) {
-        const text = `A target has ${this.#options.limits.scheduledMax} scheduled actions at most.`;
+        const text = `A target can have at most ${this.#options.limits.scheduledMax} scheduled actions.`;
         throw new AwsError("LimitExceededException", text);
       }
       await this.#put({ ...known, scheduled: [...others, action] });
@@ -301,7 +301,7 @@ export class Scaling implements AsyncDisposable {
       const { record, policy } = now;
       const { target } = record;
       const capacity = await this.#options.resources.capacity(target);
-      if (capacity === null) throw new Error(`there is no ${target.resourceId} any more`);
+      if (capacity === null) throw new Error(`${target.resourceId} no longer exists`);
       if (capacity.isMoving) return;
       const state = this.#state(record, capacity);
       const wanted =

@@ -81,9 +81,9 @@ test("a schedule has no times before its start or after its end", () => {
 test("the error for an invalid schedule says what is wrong", () => {
   for (const [expression, told] of [
     ["every day", /at\(\.\.\.\), rate/],
-    ["rate(0 minutes)", /no rate/],
-    ["rate(5 weeks)", /no rate/],
-    ["at(2026-11-22 10:00)", /no time/],
+    ["rate(0 minutes)", /not a rate/],
+    ["rate(5 weeks)", /not a rate/],
+    ["at(2026-11-22 10:00)", /not a time/],
     ["at(2026-13-45T10:00:00)", /./],
     ["cron(0 10 * * ?)", /six fields/],
     ["cron(0 10 * * * *)", /'\?'/],

@@ -38,7 +38,7 @@ export function nextRunMs(schedule: Schedule, afterMs: number): number | null {
 function nextOfRate(body: string, beginMs: number, afterMs: number): number {
   const [, count, unit] = /^\s*([1-9]\d{0,8})\s+(minute|hour|day)s?\s*$/.exec(body) ?? [];
   if (count === undefined || unit === undefined) {
-    throw new ScheduleError(`'${body}' is no rate: a positive number and minutes, hours or days`);
+    throw new ScheduleError(`'${body}' is not a rate: a positive number and minutes, hours or days`);
   }
   const everyMs = Number(count) * (unitMs[unit] as number);
   const passed = Math.floor((afterMs - beginMs) / everyMs) + 1;
@@ -56,7 +56,7 @@ function nextOfPattern(pattern: string, timezone: string, afterMs: number): numb
 
 function atPattern(body: string): string {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(body))
-    throw new ScheduleError(`'${body}' is no time: yyyy-mm-ddThh:mm:ss`);
+    throw new ScheduleError(`'${body}' is not a time: yyyy-mm-ddThh:mm:ss`);
   return body;
 }
 
@@ -69,7 +69,7 @@ function cronPattern(body: string): string {
   if (fields.length !== 6) throw new ScheduleError(`cron takes six fields; '${body}' has ${fields.length}`);
   const [minutes, hours, daysOfMonth, months, days, years] = fields as [string, string, string, string, string, string];
   if ((daysOfMonth === "?") === (days === "?")) {
-    throw new ScheduleError("one of the days of the month and the days of the week is '?', and not both");
+    throw new ScheduleError("exactly one of the fields for the days of the month and of the week must be '?'");
   }
   const wildcard = (field: string) => (field === "?" ? "*" : field);
   return ["0", minutes, hours, wildcard(daysOfMonth), months, weekDays(wildcard(days)), years].join(" ");

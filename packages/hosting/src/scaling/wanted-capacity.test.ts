@@ -34,7 +34,7 @@ const state = {
   lastIn: null,
 };
 
-test("stepCapacity reads the 10 s periods in which the alarm was set off, even in the middle of a minute", async () => {
+test("stepCapacity reads the 10 s periods in which the alarm went into ALARM, even in the middle of a minute", async () => {
   const ranges: { readonly startMs: number; readonly endMs: number }[] = [];
   const reading = {
     clock: new SteppedClock(),

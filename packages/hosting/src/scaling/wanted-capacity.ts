@@ -35,7 +35,7 @@ const lookBackMinutes = 3;
 /** Time without requests after which the load counts as zero. */
 const silenceMs = 15 * minuteMs;
 
-/** Returns the capacity of all target-tracking policies when the alarm of one goes off; null for no change. */
+/** Returns the capacity of all target-tracking policies when the alarm of one goes into ALARM; null for no change. */
 export async function trackingCapacity(
   reading: MetricReadOptions,
   policies: readonly ScalingPolicy[],
@@ -61,7 +61,7 @@ export async function trackingCapacity(
 }
 
 /**
- * Returns the capacity of a step policy when its alarm goes off; null if no step covers the metric's distance from the
+ * Returns the capacity of a step policy when its alarm goes into ALARM; null if no step covers the metric's distance from the
  * threshold.
  */
 export async function stepCapacity(
@@ -79,7 +79,7 @@ export async function stepCapacity(
   const endMs = Math.floor(atMs / stepMs) * stepMs;
   const startMs = endMs - evaluationPeriods * watched.periodMs;
   const values = [...(await readValues(watched, { startMs, endMs })).values()];
-  // An alarm that missing data points have set off is at its threshold.
+  // If missing data points have caused ALARM, the threshold counts as the metric.
   const distance = values.length === 0 ? 0 : aggregated(values, policy.aggregation) - threshold;
   return stepScalingCapacity(policy, distance, state);
 }

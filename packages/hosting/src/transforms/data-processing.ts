@@ -130,6 +130,6 @@ function parsed(text: string, what: string): unknown {
   try {
     return parseJsonExactly(text);
   } catch (error) {
-    throw transformClientError(`${what} is no JSON: ${(error as Error).message}`, { cause: error });
+    throw transformClientError(`${what} is not JSON: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -63,7 +63,7 @@ export function transformPlan(request: TransformRequest): TransformPlan {
   const target = placeOf(output.S3OutputPath);
   if (source.kind === "prefix" && source.bucket === target.bucket && target.key.startsWith(source.key)) {
     throw validationError(
-      `The S3OutputPath ${output.S3OutputPath} lies within the input ${uri}: the job would read its own output.`,
+      `The S3OutputPath ${output.S3OutputPath} is within the input ${uri}: the job would read its own output.`,
     );
   }
   const { MaxConcurrentTransforms: concurrency = 0, MaxPayloadInMB: mebibytes } = request;
@@ -123,7 +123,7 @@ function filterOf(member: string, text: string | undefined): JsonPath | null {
   const path = parseJsonPath(text);
   if (path !== null) return path;
   throw validationError(
-    `${member} '${text}' is no JSONPath that is supported: $, names, indexes, slices and lists of them, of which only the last picks several.`,
+    `${member} '${text}' is not a supported JSONPath: $, names, indexes, slices and lists of them; only the last one may select several values.`,
   );
 }
 

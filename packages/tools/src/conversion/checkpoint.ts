@@ -97,7 +97,7 @@ async function readJsonObject(path: string): Promise<Record<string, unknown> | n
   try {
     parsed = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new ConversionError(`'${path}' is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new ConversionError(`'${path}' is not JSON: ${(error as Error).message}`, { cause: error });
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
     throw new ConversionError(`'${path}' is not a JSON object`);

@@ -83,7 +83,7 @@ function scheduledAction(
   }
   const { capacityMin: least } = resolveScaledTarget(input);
   if (minCapacity !== null && minCapacity < least)
-    throw validationError(`The minimum capacity of ${dimension} is ${least}; it is ${minCapacity}.`);
+    throw validationError(`MinCapacity for ${dimension} must be at least ${least}; it is ${minCapacity}.`);
   if (minCapacity !== null && maxCapacity !== null && minCapacity > maxCapacity) {
     throw validationError("Maximum capacity cannot be less than minimum capacity");
   }

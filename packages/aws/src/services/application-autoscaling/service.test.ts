@@ -373,7 +373,7 @@ test("each scalable target has its own tags, and unknown targets and policies ge
     "ValidationException",
     /^Maximum capacity cannot be less than minimum capacity$/,
   );
-  await refused(at.register({ MinCapacity: 0 }), "ValidationException", /minimum capacity of .* is 1/);
+  await refused(at.register({ MinCapacity: 0 }), "ValidationException", /MinCapacity for .* must be at least 1/);
   await refused(
     at.register({ ServiceNamespace: "ecs" }),
     "ValidationException",
@@ -462,7 +462,10 @@ test("PutScheduledAction rejects schedules that are invalid or entirely in the p
     [bounds, /Schedule must be specified/],
     [{ Schedule: "rate(5 minutes)" }, /MinCapacity, MaxCapacity or both/],
     [{ Schedule: "rate(5 minutes)", ScalableTargetAction: { MinCapacity: 3, MaxCapacity: 2 } }, /Maximum capacity/],
-    [{ Schedule: "rate(5 minutes)", ScalableTargetAction: { MinCapacity: 0 } }, /minimum capacity of .* is 1/],
+    [
+      { Schedule: "rate(5 minutes)", ScalableTargetAction: { MinCapacity: 0 } },
+      /MinCapacity for .* must be at least 1/,
+    ],
   ] as const)
     await assert.rejects(at.schedule(more), { name: "ValidationException", message });
   assert.deepEqual(await at.scheduled(), []);

@@ -222,7 +222,7 @@ async function registered(
   }
   const { least = key.capacityMin } = capacity;
   if (minCapacity < least) {
-    throw validationError(`The minimum capacity of ${key.dimension} is ${least}; it is ${minCapacity}.`);
+    throw validationError(`MinCapacity for ${key.dimension} must be at least ${least}; it is ${minCapacity}.`);
   }
   if (minCapacity > maxCapacity) throw validationError("Maximum capacity cannot be less than minimum capacity");
   const asked = input.SuspendedState;

@@ -17,7 +17,7 @@ const lengthMax = 1024;
  * dimension; `Name=word` and bare words match words in them, in any case.
  */
 export function parseMetricSearch(text: string): MetricPredicate {
-  if (text.length > lengthMax) throw mathError(`a search has ${lengthMax} characters at most`);
+  if (text.length > lengthMax) throw mathError(`a search can have at most ${lengthMax} characters`);
   const schema = /^\s*\{([^}]*)\}/.exec(text);
   const terms = new SearchTerms(tokensOf(schema === null ? text : text.slice(schema[0].length)));
   const matches = terms.all();

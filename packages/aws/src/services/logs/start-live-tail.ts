@@ -19,7 +19,7 @@ export async function startLiveTail(
     throw invalid("logStreamNames and logStreamNamePrefixes cannot be used together.");
   }
   if (groups.length > 1 && (names ?? prefixes) !== undefined) {
-    throw invalid("Log streams can be named only where there is one log group.");
+    throw invalid("Log streams can be named only with exactly one log group.");
   }
   // Rejects for an unknown group.
   for (const group of groups) await store.retentionDays(group);

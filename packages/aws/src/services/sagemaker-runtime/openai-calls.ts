@@ -63,7 +63,7 @@ export async function forwardOpenAiCall(
   call: OpenAiCall,
 ): Promise<void> {
   const { response, context, invocation, endpointName } = call;
-  if (invocation === null) throw new Error("bug: a listing asks no container");
+  if (invocation === null) throw new Error("bug: a listing has no request for a container");
   checkModelExists(hosting.isRunning(endpointName), endpointName);
   const signal = AbortSignal.any([invocation.signal, cutting]);
   const reply = await hosting.invoke(endpointName, context.accountId, { ...invocation, signal });

@@ -113,13 +113,13 @@ function checkedShadows(
   if (inputs.length === 0) return [];
   if (inputs.length > 1 || variants.length > 1) {
     throw validationError(
-      "With ShadowProductionVariants there can be one production variant and one shadow variant only.",
+      "With ShadowProductionVariants there must be one production variant and one shadow variant only.",
     );
   }
-  if (asyncInference !== undefined) throw validationError("Shadow variants are not for asynchronous inference.");
+  if (asyncInference !== undefined) throw validationError("Shadow variants do not support asynchronous inference.");
   const shadows = eachChecked(inputs);
   if ([...variants, ...shadows].some(({ ServerlessConfig: config }) => config !== undefined)) {
-    throw validationError("Shadow variants are not for serverless inference.");
+    throw validationError("Shadow variants do not support serverless inference.");
   }
   const [shadow] = shadows;
   if (variants.some(({ VariantName: name }) => name === shadow?.VariantName)) {
@@ -199,7 +199,7 @@ function checkShared(
   const names = shared.map(({ VariantName: name }) => `"${name}"`).join(", ");
   if (shared.length < variants.length) {
     throw validationError(
-      `Variants with a ModelName cannot be beside variants without one, which are for inference components: ${names}.`,
+      `All variants or none must have a ModelName; variants without one are for inference components: ${names}.`,
     );
   }
   const beside = ["AsyncInferenceConfig", "ShadowProductionVariants", "DataCaptureConfig"] as const;

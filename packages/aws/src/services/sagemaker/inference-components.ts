@@ -128,7 +128,7 @@ function askedSpecs({
   readonly Specifications?: readonly Spec[];
 }): RequestedComponentSpec | null {
   if (several.length === 0) return one === undefined ? null : askedSpec(one);
-  if (one !== undefined) throw validationError("Specification and Specifications exclude each other.");
+  if (one !== undefined) throw validationError("Specification and Specifications cannot be used together.");
   const types = several.map(({ InstanceType: type }) => type);
   if (several.length > 1 && types.includes(undefined)) {
     throw validationError("InstanceType must be given in each of several Specifications.");
@@ -142,7 +142,7 @@ function askedSpecs({
 function askedSpec(spec: Spec): RequestedComponentSpec {
   if (spec.BaseInferenceComponentName !== undefined) {
     throw validationError(
-      "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters beside the model " +
+      "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters for the model " +
         "that it serves, as SageMaker's containers for large models do. Merge the adapter into the weights of its base, and create an inference " +
         "component of the merged model.",
     );

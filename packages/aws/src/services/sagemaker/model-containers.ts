@@ -87,7 +87,7 @@ function checkEnvironments(containers: readonly Container[]): void {
   for (const { Environment: environment = {} } of containers) {
     const pairs = Object.entries(environment);
     if (pairs.length > environmentPairsMax)
-      throw validationError(`Environment holds more than ${environmentPairsMax} pairs.`);
+      throw validationError(`Environment has more than ${environmentPairsMax} pairs.`);
     for (const [name, value] of pairs) {
       byteLength += Buffer.byteLength(name) + Buffer.byteLength(value);
       const refusal = environmentVariableError(name, value);

@@ -7,7 +7,7 @@ const neuronInstances = /^ml\.(inf|trn)\d/;
 export function rejectNeuronInstance(instanceType: string): void {
   if (!neuronInstances.test(instanceType)) return;
   throw validationError(
-    `${instanceType} is not supported by this platform: its accelerators run models compiled by AWS Neuron and no others. Deploy the ` +
+    `${instanceType} is not supported by this platform: its accelerators run only models compiled by AWS Neuron. Deploy the ` +
       "model as it was before it was compiled, on another instance type.",
   );
 }

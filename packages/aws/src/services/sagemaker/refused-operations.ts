@@ -1,7 +1,7 @@
 import type { UnsupportedOperations } from "../../wire/index.ts";
 
 const withData = "put its model.tar.gz into a bucket of this platform and give CreateModel the URL";
-const notHosting = "this platform hosts models; use another tool beside it";
+const notHosting = "this platform only hosts models; use another tool for this";
 
 /** Matches operations on things: a verb and one of them, as `CreateX`, `ListXs`, `BatchAddXs`; not `CreateYX`. */
 const on = (things: string) =>

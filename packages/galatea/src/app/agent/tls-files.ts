@@ -22,7 +22,7 @@ export async function readTlsFiles({ tlsCert, tlsKey, tlsCa }: TlsPaths, prefix 
     readPem(tlsKey, `${prefix}-key`),
     readPem(tlsCa, `${prefix}-ca`),
   ]);
-  checkUse(`'${tlsCert}' and '${tlsKey}' are no certificate and its key (${prefix}-cert, ${prefix}-key)`, {
+  checkUse(`'${tlsCert}' and '${tlsKey}' are not a certificate and its key (${prefix}-cert, ${prefix}-key)`, {
     cert: certificatePem,
     key: keyPem,
   });

@@ -18,6 +18,6 @@ export function newOptions({ options, positionals: [path = ""] }: Parsed<Options
   if (path === "") throw new UsageError("galatea new needs the name of a folder to create");
   const names = (["python", "onnx", "ensemble", "script"] as const).filter((each) => options[each]);
   const [name = "python", other] = names;
-  if (other !== undefined) throw new UsageError(`--${name} and --${other} exclude each other`);
+  if (other !== undefined) throw new UsageError(`--${name} and --${other} cannot be used together`);
   return { path, template: templates[name] };
 }

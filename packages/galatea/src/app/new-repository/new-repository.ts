@@ -22,7 +22,7 @@ export async function newRepository({ path, template }: NewOptions): Promise<num
   }
   const commands = template.next(path, programWords(process.env)).map((command) => `  ${command}\n`);
   process.stdout.write(
-    `'${path}' has ${template.about}. Next, with each server in a shell of its own:\n\n${commands.join("")}`,
+    `'${path}' has ${template.about}. Next, with each server in its own shell:\n\n${commands.join("")}`,
   );
   return 0;
 }

@@ -44,7 +44,10 @@ test("the GPU build of ONNX Runtime is found in the installed environment, and L
   const packages = join(place.directory, "lib", "python3.11", "site-packages");
   await mkdir(packages, { recursive: true });
   await writeFile(join(place.directory, "ready"), "");
-  await assert.rejects(findOnnxGpuLibrary(looked), { code: "UNAVAILABLE", message: /holds no libonnxruntime\.so: / });
+  await assert.rejects(findOnnxGpuLibrary(looked), {
+    code: "UNAVAILABLE",
+    message: /contains no libonnxruntime\.so: /,
+  });
 
   for (const each of ["nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cu13/lib/libcudart.so.13"]) {
     await mkdir(dirname(join(packages, each)), { recursive: true });

@@ -50,7 +50,7 @@ export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
   const capi = join(packages, "onnxruntime", "capi");
   const library = (await entriesOf(capi)).find((name) => /^libonnxruntime\.so(\.\d+)*$/.test(name));
   if (library === undefined)
-    throw new InferenceError("UNAVAILABLE", `'${capi}' holds no libonnxruntime.so: remove it and run: ${command}`);
+    throw new InferenceError("UNAVAILABLE", `'${capi}' contains no libonnxruntime.so: remove it and run: ${command}`);
   const ofCuda = (await entriesOf(join(packages, "nvidia"))).map((name) => join(packages, "nvidia", name, "lib"));
   const inherited = looked.env["LD_LIBRARY_PATH"];
   const searched = [capi, ...ofCuda.toSorted(), ...(inherited === undefined ? [] : [inherited])];

@@ -5,7 +5,7 @@ import type { PackageKeeper } from "@galatea/runtimes/container-runtimes";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import { installerEnvironment } from "../passed-environment.ts";
 
-/** Time after which an installation is given up. */
+/** Maximum time of an installation. */
 const installMsMax = 15 * 60_000;
 
 /** Returns the directory of packages that scripts require; models of containers can read it. */

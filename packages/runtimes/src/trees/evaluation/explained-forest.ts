@@ -31,7 +31,7 @@ export function explainedOf(forest: Forest, coversAt: number): Explained {
     if (tree.steps.size > 0) {
       throw new InferenceError(
         "UNSUPPORTED",
-        `tree ${index} splits by category, or sends values near zero their own way, and treeshap_output is not computed for such trees`,
+        `tree ${index} splits by category, or treats values near zero separately (zero_as_missing), and treeshap_output is not computed for such trees`,
       );
     }
     const { depth, leafCount } = addExpected(tree, { order: nodesInOrder(tree, forest, `tree ${index}`), expected });

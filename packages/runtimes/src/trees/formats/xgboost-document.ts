@@ -118,7 +118,7 @@ function checkFields(members: Members, known: readonly string[], { allowUnknownF
     const where = members.path === "" ? "" : ` in ${members.path}`;
     throw new InferenceError(
       "UNSUPPORTED",
-      `unknown field '${name}'${where}: parameter xgboost_allow_unknown_field passes over such fields`,
+      `unknown field '${name}'${where}: set the parameter xgboost_allow_unknown_field to ignore such fields`,
     );
   }
 }

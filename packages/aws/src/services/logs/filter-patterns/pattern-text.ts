@@ -55,7 +55,7 @@ export class PatternText {
   /** Counts an expensive element of the pattern. Throws AwsError above its limit. */
   countCostlyElement(what: keyof typeof countedMax): void {
     this.#counts[what] += 1;
-    if (this.#counts[what] > countedMax[what]) throw invalidPattern(`it may have ${countedMax[what]} ${what} at most`);
+    if (this.#counts[what] > countedMax[what]) throw invalidPattern(`it can have at most ${countedMax[what]} ${what}`);
   }
 
   /** Returns the current position, for an error text. */

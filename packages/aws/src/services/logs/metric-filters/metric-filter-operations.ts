@@ -69,7 +69,7 @@ function recordOf(input: PutInput, nowMs: number): MetricFilterRecord {
   const [given] = input.metricTransformations;
   if (given === undefined) throw invalid("metricTransformations must contain exactly one metric transformation.");
   const { metricNamespace: namespace, metricName: name, dimensions = {}, defaultValue = null } = given;
-  if (namespace.startsWith("AWS/")) throw invalid(`The namespace ${namespace} is CloudWatch's own.`);
+  if (namespace.startsWith("AWS/")) throw invalid(`The namespace ${namespace} is reserved for CloudWatch.`);
   if (Object.keys(dimensions).length > dimensionsMax)
     throw invalid(`A metric can have at most ${dimensionsMax} dimensions.`);
   if (defaultValue !== null && Object.keys(dimensions).length > 0) {

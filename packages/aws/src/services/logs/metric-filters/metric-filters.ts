@@ -77,7 +77,7 @@ export class MetricFilters implements Disposable {
       await this.#options.logs.retentionDays(group);
       const isNew = this.#groups.get(group)?.has(name) !== true;
       if (isNew && (this.countOf(group) >= ofGroupMax || this.#count >= filtersMax)) {
-        const text = `A log group has ${ofGroupMax} metric filters at most, and all log groups together ${filtersMax}.`;
+        const text = `A log group can have at most ${ofGroupMax} metric filters, and all log groups together ${filtersMax}.`;
         throw new AwsError("LimitExceededException", text);
       }
       await this.#options.store.put(keyOf(record), record);

@@ -53,11 +53,11 @@ export function queryOperations(parts: QueryDependencies) {
 
 async function start({ logs, queries }: QueryDependencies, input: StartInput, { accountId }: CallContext) {
   const groups = groupsOf(input);
-  if (groups.length > groupsMax) throw invalid(`A query has ${groupsMax} log groups at most.`);
+  if (groups.length > groupsMax) throw invalid(`A query can have at most ${groupsMax} log groups.`);
   const [startMs, endMs] = [milliseconds(input.startTime), milliseconds(input.endTime)];
   if (endMs < startMs) throw invalid("The endTime must not be before the startTime.");
   const limit = input.limit ?? queryRowsMax;
-  if (limit > queryRowsMax) throw invalid(`A query has ${queryRowsMax} rows at most in this server.`);
+  if (limit > queryRowsMax) throw invalid(`A query can return at most ${queryRowsMax} rows in this server.`);
   checkText(input.queryString);
   // Rejects for an unknown group.
   for (const group of groups) await logs.retentionDays(group);
