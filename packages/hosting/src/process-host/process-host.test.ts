@@ -152,7 +152,7 @@ modelHostContract("process host", async () => {
   };
 });
 
-test("a process that the previous run was killed before recording is ended by the next run", async () => {
+test("a process that a run started, but was killed before recording, is ended by the next run", async () => {
   await using world = await openWorld();
   const { directory, store, unpacker } = world;
   const instancesDirectory = join(directory, "i");

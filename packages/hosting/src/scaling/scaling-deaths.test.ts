@@ -371,7 +371,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 3,
   },
   {
-    what: "a scheduled action runs again and again",
+    what: "a scheduled action runs repeatedly",
     async given(world) {
       await register(world);
       await plan("rate(100 minutes)", soonMs)(world);
@@ -418,7 +418,7 @@ recordedTransitionsContract<
     run: [
       "a scheduled action runs, and is over",
       "a scheduled action runs while something else moves",
-      "a scheduled action runs again and again",
+      "a scheduled action runs repeatedly",
     ],
     track: ["the load grows", "the load is over"],
     step: ["a step policy's alarm goes into ALARM"],

@@ -52,7 +52,7 @@ test("splitCsvRow keeps the quotes of fields and the commas inside them", () => 
   assert.deepEqual(splitCsvRow('a,"b,""c""",,d'), ["a", '"b,""c"""', "", "d"]);
 });
 
-test("outputKey gives an object its path below the output prefix that it has below the input prefix", () => {
+test("outputKey keeps the path of an object below the prefix of the input", () => {
   const target = { bucket: "bkt", key: "out" };
   assert.equal(outputKey("in/a/x.csv", "in/", target), "out/a/x.csv.out");
   assert.equal(outputKey("in/a/x.csv", "in", target), "out/a/x.csv.out");

@@ -51,7 +51,7 @@ export interface ServicesDependencies {
   readonly logger: Logger;
 }
 
-/** Opens every AWS service, as rows for the gateway, and STS's temporary credentials. */
+/** Opens all AWS services for the gateway, and STS's temporary credentials. */
 export async function platformServices(
   opening: AsyncDisposableStack,
   parts: ServicesDependencies,
