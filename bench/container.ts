@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startOracle, type RunningServer } from "../conformance/environments/index.ts";
-import { mustAsk } from "./ask.ts";
+import { requestOk } from "./send-request.ts";
 import type { BenchContext } from "./row.ts";
 import { temporaryDirectory, writeModels, type BenchModels } from "./servers.ts";
 
@@ -16,15 +16,15 @@ const targetHeader = (hash: string) => ({
 /** The container contract's multi-model routes as the platform's agent uses them. */
 export async function loadModel(server: RunningServer, hash: string): Promise<void> {
   const body = Buffer.from(JSON.stringify({ model_name: hash, url: `/opt/ml/models/${hash}/model` }));
-  await mustAsk(server.sagemakerPort, "POST", "/models", body, targetHeader(hash));
+  await requestOk(server.sagemakerPort, "POST", "/models", body, targetHeader(hash));
 }
 
 export async function unloadModel(server: RunningServer, hash: string): Promise<void> {
-  await mustAsk(server.sagemakerPort, "DELETE", `/models/${hash}`, undefined, targetHeader(hash));
+  await requestOk(server.sagemakerPort, "DELETE", `/models/${hash}`, undefined, targetHeader(hash));
 }
 
 export async function invokeModel(server: RunningServer, hash: string, body: Uint8Array): Promise<void> {
-  await mustAsk(server.sagemakerPort, "POST", `/models/${hash}/invoke`, body, targetHeader(hash));
+  await requestOk(server.sagemakerPort, "POST", `/models/${hash}/invoke`, body, targetHeader(hash));
 }
 
 /** Unpacked archives of the same content under each name. */

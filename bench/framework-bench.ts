@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ensureFramework, type FrameworkName, type RunningServer } from "../conformance/environments/index.ts";
-import { mustAsk, timedMs } from "./ask.ts";
+import { requestOk, timedMs } from "./send-request.ts";
 import { requestBytes, runLoad } from "./load.ts";
 import { treeMemory } from "./processes.ts";
 import { median, type BenchContext, type Measure, type Row } from "./row.ts";
@@ -63,7 +63,7 @@ async function ask(server: RunningServer, model: string, input: string): Promise
     }),
   );
   for (let each = 0; each < requestsPerModel; each++)
-    await mustAsk(server.httpPort, "POST", `/v2/models/${model}/infer`, body);
+    await requestOk(server.httpPort, "POST", `/v2/models/${model}/infer`, body);
 }
 
 /** Models served by us and by Triton's Python backend, with the same library. */
@@ -104,8 +104,8 @@ async function loads(
     const figures = await alternate(context, pair, `load of ${model}`, async (server) => {
       const found: number[] = [];
       for (let load = 0; load < (server.kind === "oracle" ? 1 : 3); load++) {
-        await mustAsk(server.httpPort, "POST", `/v2/repository/models/${model}/unload`);
-        found.push(await timedMs(() => mustAsk(server.httpPort, "POST", `/v2/repository/models/${model}/load`)));
+        await requestOk(server.httpPort, "POST", `/v2/repository/models/${model}/unload`);
+        found.push(await timedMs(() => requestOk(server.httpPort, "POST", `/v2/repository/models/${model}/load`)));
       }
       return median(found);
     });
@@ -168,7 +168,7 @@ async function memory(
     await ask(server, "mlp_0", input);
     const before = await treeMemory(server.pid);
     for (let model = 2; model < count; model++) {
-      await mustAsk(server.httpPort, "POST", `/v2/repository/models/mlp_${model}/load`);
+      await requestOk(server.httpPort, "POST", `/v2/repository/models/mlp_${model}/load`);
       await ask(server, `mlp_${model}`, input);
     }
     const after = await treeMemory(server.pid);

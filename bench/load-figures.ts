@@ -32,7 +32,7 @@ export async function measureLoad(context: BenchContext, pair: Pair, load: LoadC
     const beforeUs = await treeCpuUs(server.pid);
     const result = await load.load(server, timing);
     const cpuUs = (await treeCpuUs(server.pid)) - beforeUs;
-    return [result.perSecond, result.p50Us, result.p99Us, cpuUs / result.answers];
+    return [result.perSecond, result.p50Us, result.p99Us, cpuUs / result.responses];
   });
   const at = `at ${clients} ${clients === 1 ? "client" : "clients"}`;
   return [

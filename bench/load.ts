@@ -16,7 +16,7 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50Us: number;
   readonly p99Us: number;
-  readonly answers: number;
+  readonly responses: number;
 }
 
 /** Fits a body of 1 MiB in a few reads; one buffer per connection, so that nothing is allocated while the clock runs. */
@@ -41,20 +41,20 @@ export async function runClosedLoop(
   const startedMs = performance.now();
   const countFromMs = startedMs + options.warmUpMs;
   const endMs = countFromMs + options.durationMs;
-  let answers = 0;
+  let responseCount = 0;
   const one = (sentMs: number, nowMs: number) => {
     if (nowMs < countFromMs || nowMs > endMs) return;
-    if (answers < sampleCountMax) latenciesUs[answers] = (nowMs - sentMs) * 1000;
-    answers++;
+    if (responseCount < sampleCountMax) latenciesUs[responseCount] = (nowMs - sentMs) * 1000;
+    responseCount++;
   };
   await Promise.all(Array.from({ length: options.clients }, () => client(endMs, one)));
-  const sorted = latenciesUs.subarray(0, Math.min(answers, sampleCountMax)).sort();
+  const sorted = latenciesUs.subarray(0, Math.min(responseCount, sampleCountMax)).sort();
   if (sorted.length === 0) throw new Error("no answer while the clock ran: give the round more time");
   return {
-    perSecond: (answers * 1000) / options.durationMs,
+    perSecond: (responseCount * 1000) / options.durationMs,
     p50Us: sorted[Math.floor(sorted.length * 0.5)] ?? 0,
     p99Us: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
-    answers,
+    responses: responseCount,
   };
 }
 

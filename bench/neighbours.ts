@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { Neighbours, NeighboursDone } from "./neighbours-worker.ts";
 
 /** Does `work` while a thread uploads and records, and gives what came of it with what the thread did. */
-export async function beside<Result>(
+export async function withNeighbours<Result>(
   workerData: Neighbours,
   work: () => Promise<Result>,
 ): Promise<{ readonly result: Result; readonly done: NeighboursDone }> {

@@ -13,7 +13,7 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { BucketAlreadyOwnedByYou, CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { freePorts } from "../conformance/environments/index.ts";
-import { mustAsk } from "./ask.ts";
+import { requestOk } from "./send-request.ts";
 import { requestBytes } from "./load.ts";
 import { signRequestHeaders } from "@galatea/aws/signing";
 import { addSub } from "./models.ts";
@@ -212,9 +212,9 @@ export const endpointHeaders = {
 };
 
 /** Like `Platform.putObject`, but without the SDK, whose processor time would dominate thousands of calls. */
-export async function askPutObject(port: number, key: string, content: Uint8Array): Promise<void> {
+export async function putObject(port: number, key: string, content: Uint8Array): Promise<void> {
   const authorization = endpointHeaders.authorization.replace("/sagemaker/", "/s3/");
-  await mustAsk(port, "PUT", `/${benchBucket}/${key}`, content, { authorization });
+  await requestOk(port, "PUT", `/${benchBucket}/${key}`, content, { authorization });
 }
 
 /** An operation of SageMaker's control plane. */
@@ -224,15 +224,15 @@ export const sageMakerHeaders = (operation: string) => ({
   "x-amz-target": `SageMaker.${operation}`,
 });
 
-export function askSageMaker(port: number, operation: string, input: object): Promise<Buffer> {
-  return mustAsk(port, "POST", "/", Buffer.from(JSON.stringify(input)), sageMakerHeaders(operation));
+export function callSageMaker(port: number, operation: string, input: object): Promise<Buffer> {
+  return requestOk(port, "POST", "/", Buffer.from(JSON.stringify(input)), sageMakerHeaders(operation));
 }
 
 /** A fresh data directory has no Python environment yet: one endpoint of its own makes it, before any clock starts. */
 export async function warmUp(platform: Platform): Promise<void> {
   await platform.putArchive("warm/add_sub.tar.gz", addSub);
   await platform.createMultiModelEndpoint("warm", "warm/", "ml.m5.large");
-  await mustAsk(platform.port, "POST", "/endpoints/warm/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
+  await requestOk(platform.port, "POST", "/endpoints/warm/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
 }
 
 /** A metric of an endpoint since it is there, as CloudWatch tells it. Throws when there is none: a guess would be judged. */

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "tar";
-import { madeDirectory } from "../conformance/environments/made-directory.ts";
-import { runCommand, type Making } from "../conformance/environments/run-command.ts";
+import { createdDirectory } from "../conformance/environments/created-directory.ts";
+import { runCommand, type Installation } from "../conformance/environments/run-command.ts";
 import { keepNewest } from "./keep-newest.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, "..");
  * Returns the archive of Galatea's image with the wheel of `npm run build`. `packaging/offline-image.sh` makes it below `cacheDirectory` when the wheel
  * or the steps of the image have changed, which takes a minute. Only the newest is kept.
  */
-export async function ensureGalateaImage(cacheDirectory: string, making: Making): Promise<string> {
+export async function ensureGalateaImage(cacheDirectory: string, making: Installation): Promise<string> {
   const dist = join(root, "dist");
   const wheels = (await readdir(dist)).filter((name) => name.endsWith(".whl")).map((name) => join(dist, name));
   const steps = ["Dockerfile", "install.sh", "offline-image.sh"].map((name) => join(root, "packaging", name));
@@ -21,7 +21,7 @@ export async function ensureGalateaImage(cacheDirectory: string, making: Making)
   const name = `image-${digest.digest("hex").slice(0, 12)}`;
   const parent = join(cacheDirectory, "cluster");
   const folder = join(parent, name);
-  await madeDirectory(folder, making, async () => {
+  await createdDirectory(folder, making, async () => {
     await mkdir(folder);
     await runCommand(["bash", join(root, "packaging/offline-image.sh"), folder], making);
     await rm(join(folder, "root"), { recursive: true });

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { accessSync, constants, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import { madeDirectory } from "../conformance/environments/made-directory.ts";
-import { runCommand, type Making } from "../conformance/environments/run-command.ts";
+import { createdDirectory } from "../conformance/environments/created-directory.ts";
+import { runCommand, type Installation } from "../conformance/environments/run-command.ts";
 import { keepNewest } from "./keep-newest.ts";
 
 const sources = join(import.meta.dirname, "programs");
@@ -42,13 +42,13 @@ function isExecutable(path: string): boolean {
 }
 
 /** Returns the folder with the programs of Kubernetes, etcd, helm and pause. Builds them below `cacheDirectory` when their versions change. */
-export async function ensurePrograms(cacheDirectory: string, making: Making): Promise<string> {
+export async function ensurePrograms(cacheDirectory: string, making: Installation): Promise<string> {
   const texts = ["build.sh", "kubernetes.go", "pause.go"].map((name) => readFileSync(join(sources, name)));
   const key = createHash("sha256").update(Buffer.concat(texts)).digest("hex").slice(0, 12);
   const parent = join(cacheDirectory, "cluster");
   const name = `programs-${key}`;
   const folder = join(parent, name);
-  await madeDirectory(folder, making, async () => {
+  await createdDirectory(folder, making, async () => {
     await mkdir(folder);
     await runCommand([join(sources, "build.sh"), folder], making);
     return { key };

@@ -54,7 +54,7 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "test",
-    files: faults("deaths", "hangs", "models", "failed-start", "told-once"),
+    files: faults("process-crashes", "hangs", "models", "failed-start", "logged-once"),
     why: "A worker that dies, hangs or misbehaves fails its own requests and no others.",
   },
   {
@@ -69,7 +69,7 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "test",
-    files: faults("platform-deaths", "restarts"),
+    files: faults("platform-crash", "restarts"),
     why: "A platform that dies has everything again that it acknowledged, and its instances with what they have in memory.",
   },
   {
@@ -77,7 +77,7 @@ export const suites: readonly Suite[] = [
     files: [
       "bench/*.test.ts",
       "conformance/{environments,fuzz,gpu,soak}/*.test.ts",
-      "conformance/deaths/machines.test.ts",
+      "conformance/crashes/machines.test.ts",
       "conformance/documents/blocks.test.ts",
       "conformance/trees/{configurations,treelite3}.test.ts",
     ],
@@ -141,7 +141,7 @@ export const suites: readonly Suite[] = [
       "runners",
       "serverless-workers",
       "streamed-ensembles",
-      "transform-deaths",
+      "transform-crash",
       "transform-full-disk",
     ),
     why: "Disks, memory, damaged files, stops, packages, ensembles, transform jobs under faults. Minutes.",
@@ -154,7 +154,7 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "rest",
-    files: ["conformance/deaths/kill.test.ts"],
+    files: ["conformance/crashes/kill.test.ts"],
     why: "kill -9 of a platform again and again in the middle of everything. A minute.",
   },
   {

@@ -10,7 +10,7 @@ import {
   type RivalName,
   type RunningServer,
 } from "../../conformance/environments/index.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 
 /** multi-model-server and TorchServe, which came of it: a Java front end before Python processes. */
 export interface JavaServer {
@@ -115,5 +115,5 @@ export async function register(java: JavaServer, { sagemakerPort }: RunningServe
     synchronous: "true",
     ...java.registration,
   });
-  await mustAsk(sagemakerPort, "POST", `/models?${asked.toString()}`);
+  await requestOk(sagemakerPort, "POST", `/models?${asked.toString()}`);
 }

@@ -1,8 +1,8 @@
 import { startBarePlatform } from "../bare-platform.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { runRounds } from "../load.ts";
 import { addSub } from "../models.ts";
-import { beside } from "../neighbours.ts";
+import { withNeighbours } from "../neighbours.ts";
 import { endpointHeaders, invocationBytes, startPlatform } from "../platform.ts";
 import { addSubBody } from "../requests.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -24,7 +24,7 @@ export const busyRow = {
     await platform.putArchive("one/add_sub.tar.gz", addSub);
     await platform.createPipeline(endpoint, [{ key: "one/add_sub.tar.gz", environment: {} }]);
     const path = `/endpoints/${endpoint}/invocations`;
-    const answer = await mustAsk(platform.port, "POST", path, addSubBody, endpointHeaders);
+    const answer = await requestOk(platform.port, "POST", path, addSubBody, endpointHeaders);
     await using bare = await startBarePlatform(answer.toString());
     const uploadMebibytes = context.quick ? 128 : 1024;
     const servers = { ours: platform.port, bare: bare.port };
@@ -34,7 +34,9 @@ export const busyRow = {
       for (const name of ["ours", "bare"] as const) {
         const port = servers[name];
         alone[name].push(await p99Ms(port, context));
-        const { result, done } = await beside({ port, uploadMebibytes, rowsPerSecond }, () => p99Ms(port, context));
+        const { result, done } = await withNeighbours({ port, uploadMebibytes, rowsPerSecond }, () =>
+          p99Ms(port, context),
+        );
         busy[name].push(result);
         const [rate, speed] = [done.rows / done.rowsSeconds, done.mebibytes / done.mebibytesSeconds];
         context.log(

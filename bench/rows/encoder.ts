@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { assembleRepository } from "../../examples/minilm/assemble.ts";
 import { startGalatea } from "../../conformance/environments/index.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { runLoad } from "../load.ts";
 import { encoderRequest } from "../requests.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -16,7 +16,7 @@ const batch = 8;
 
 /** Executions so far, and the nanoseconds that the server spent on them: input, run and output. */
 async function encoderTimes(port: number): Promise<{ count: number; ns: number }> {
-  const answer = JSON.parse((await mustAsk(port, "GET", "/v2/models/encoder/stats")).toString("utf8")) as {
+  const answer = JSON.parse((await requestOk(port, "GET", "/v2/models/encoder/stats")).toString("utf8")) as {
     model_stats: {
       batch_stats: { batch_size: number; compute_input: Time; compute_infer: Time; compute_output: Time }[];
     }[];

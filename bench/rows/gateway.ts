@@ -26,8 +26,8 @@ export const gatewayRow = {
     const rate = async (platform: Platform, request: () => Uint8Array) => {
       const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: 0 };
       const before = await processCpuUs(platform.pid);
-      const { answers } = await runLoad({ port: platform.port, request, clients, ...timing });
-      return (answers * 1e6) / ((await processCpuUs(platform.pid)) - before);
+      const { responses } = await runLoad({ port: platform.port, request, clients, ...timing });
+      return (responses * 1e6) / ((await processCpuUs(platform.pid)) - before);
     };
     await rate(open, () => plain);
     await rate(verifying, signedInTurn(verifying.port));

@@ -1,7 +1,7 @@
 import { startGalatea } from "../../conformance/environments/index.ts";
 import { assembleRepository } from "../../examples/minilm/assemble.ts";
 import { packDirectory } from "../archive.ts";
-import { mustAsk, timedMs } from "../ask.ts";
+import { requestOk, timedMs } from "../send-request.ts";
 import { invokeModel, loadModel, originalRoot, startOracleContainer, writeUnpacked } from "../container.ts";
 import { requestBytes, runLoad, type LoadResult } from "../load.ts";
 import { addSub, threeSteps } from "../models.ts";
@@ -26,7 +26,7 @@ export const invokeOverheadRow = {
     await using platform = await startPlatform(data.path);
     await platform.putArchive("one/add_sub.tar.gz", addSub);
     await platform.createMultiModelEndpoint("one", "one/", instanceType);
-    await mustAsk(platform.port, "POST", "/endpoints/one/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
+    await requestOk(platform.port, "POST", "/endpoints/one/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
     const direct = await startGalatea({
       repositories: [repository.path],
       env: { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "add_sub" },
@@ -152,4 +152,4 @@ function distinct(index: number) {
 }
 
 const invoke = (platform: Platform, endpoint: string, target: string, body: Uint8Array) =>
-  mustAsk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, invokeHeaders(target));
+  requestOk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, invokeHeaders(target));

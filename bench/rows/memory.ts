@@ -1,5 +1,5 @@
 import type { RunningServer } from "../../conformance/environments/index.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { manyAddSub } from "../models.ts";
 import { treeMemory } from "../processes.ts";
 import { addSubBody } from "../requests.ts";
@@ -17,9 +17,9 @@ export const memoryRow = {
     const perModel = async (server: RunningServer) => {
       const before = await treeMemory(server.pid);
       for (let model = 0; model < count; model++) {
-        await mustAsk(server.httpPort, "POST", `/v2/repository/models/add_sub_${model}/load`);
+        await requestOk(server.httpPort, "POST", `/v2/repository/models/add_sub_${model}/load`);
         for (let request = 0; request < requestsPerModel; request++) {
-          await mustAsk(server.httpPort, "POST", `/v2/models/add_sub_${model}/infer`, addSubBody);
+          await requestOk(server.httpPort, "POST", `/v2/models/add_sub_${model}/infer`, addSubBody);
         }
       }
       const after = await treeMemory(server.pid);

@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assembleRepository } from "../../examples/minilm/assemble.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { requestBytes, runLoad } from "../load.ts";
 import type { BenchContext, Measure } from "../row.ts";
 import { alternate, startPairOver, temporaryDirectory } from "../servers.ts";
@@ -83,7 +83,7 @@ async function makeEncoderPython(directory: string): Promise<void> {
 async function compareEmbeddings(...ports: readonly number[]): Promise<void> {
   const [ours = [], theirs = []] = await Promise.all(
     ports.map(async (port) => {
-      const answer = JSON.parse((await mustAsk(port, "POST", path, body(8))).toString("utf8")) as {
+      const answer = JSON.parse((await requestOk(port, "POST", path, body(8))).toString("utf8")) as {
         outputs: { data: number[] }[];
       };
       return answer.outputs[0]?.data ?? [];

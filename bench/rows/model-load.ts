@@ -1,4 +1,4 @@
-import { mustAsk, timedMs } from "../ask.ts";
+import { requestOk, timedMs } from "../send-request.ts";
 import { addSub } from "../models.ts";
 import { addSubBody } from "../requests.ts";
 import { median, type BenchContext, type Measure } from "../row.ts";
@@ -14,9 +14,9 @@ export const modelLoadRow = {
     const figures = await alternate(context, pair, "load", async (server) => {
       const loads: number[] = [];
       for (let load = 0; load < (server.kind === "oracle" ? 2 : 10); load++) {
-        await mustAsk(server.httpPort, "POST", "/v2/repository/models/add_sub/unload");
-        loads.push(await timedMs(() => mustAsk(server.httpPort, "POST", "/v2/repository/models/add_sub/load")));
-        await mustAsk(server.httpPort, "POST", "/v2/models/add_sub/infer", addSubBody);
+        await requestOk(server.httpPort, "POST", "/v2/repository/models/add_sub/unload");
+        loads.push(await timedMs(() => requestOk(server.httpPort, "POST", "/v2/repository/models/add_sub/load")));
+        await requestOk(server.httpPort, "POST", "/v2/models/add_sub/infer", addSubBody);
       }
       return median(loads);
     });

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment } from "../../conformance/environments/index.ts";
 import { packDirectory } from "../archive.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { runLoad, type LoadResult } from "../load.ts";
 import { endpointHeaders, invocationBytes, startPlatform, type Platform } from "../platform.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -64,7 +64,7 @@ async function container(platform: Platform, repository: string, models: readonl
 
 /** Removes the parts of the response that depend on the model's name. */
 async function answerOf(platform: Platform, endpoint: string, body: Buffer): Promise<string> {
-  const answer = await mustAsk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, endpointHeaders);
+  const answer = await requestOk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, endpointHeaders);
   const { TOPIC, SCORES } = JSON.parse(answer.toString()) as { TOPIC?: string; SCORES?: number[] };
   if (TOPIC === undefined || SCORES === undefined) throw new Error(`no topic: ${answer.toString()}`);
   return JSON.stringify([TOPIC, SCORES]);

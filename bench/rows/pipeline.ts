@@ -1,5 +1,5 @@
 import { startGalatea, type RunningServer } from "../../conformance/environments/index.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { requestBytes, runLoad, runRounds, type LoadResult } from "../load.ts";
 import { onward } from "../models.ts";
 import { endpointHeaders, invocationBytes, startPlatform } from "../platform.ts";
@@ -26,7 +26,7 @@ export const pipelineRow = {
       Array.from({ length: containerCount }, () => container),
     );
     const path = "/endpoints/pipeline/invocations";
-    const answer = await mustAsk(platform.port, "POST", path, body, endpointHeaders);
+    const answer = await requestOk(platform.port, "POST", path, body, endpointHeaders);
     const [first] = (JSON.parse(answer.toString()) as { X: number[] }).X;
     if (first !== containerCount) throw new Error(`the pipeline answered ${first}, not ${containerCount}`);
     const containers: RunningServer[] = [];

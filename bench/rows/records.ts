@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { ask, timedMs } from "../ask.ts";
+import { sendRequest, timedMs } from "../send-request.ts";
 import { requestBytes, runLoad } from "../load.ts";
 import {
-  askPutObject,
-  askSageMaker,
+  putObject,
+  callSageMaker,
   benchBucket,
   invokeHeaders,
   sageMakerHeaders,
@@ -116,7 +116,7 @@ async function started(dataDirectory: string, { firstMs, invokedMs, processorMs 
   const startMs = performance.now();
   const platform = await startPlatform(dataDirectory);
   try {
-    firstMs.push(platform.upMs + (await timedMs(() => askSageMaker(platform.port, "ListEndpoints", {}))));
+    firstMs.push(platform.upMs + (await timedMs(() => callSageMaker(platform.port, "ListEndpoints", {}))));
     processorMs.push((await processCpuUs(platform.pid)) / 1000);
     await untilInvoked(platform);
     invokedMs.push(performance.now() - startMs);
@@ -130,9 +130,9 @@ async function started(dataDirectory: string, { firstMs, invokedMs, processorMs 
 /** Rewrites some records and objects, so that a kill can interrupt writes. */
 async function write({ port }: Platform, round: number): Promise<void> {
   for (let index = 0; index < 20; index++) {
-    await askPutObject(port, keyOf(index), Buffer.from(`archive ${index} of round ${round}`));
+    await putObject(port, keyOf(index), Buffer.from(`archive ${index} of round ${round}`));
     const arn = `arn:aws:sagemaker:us-east-1:000000000000:model/${modelOf(index)}`;
-    await askSageMaker(port, "AddTags", { ResourceArn: arn, Tags: [{ Key: "round", Value: String(round) }] });
+    await callSageMaker(port, "AddTags", { ResourceArn: arn, Tags: [{ Key: "round", Value: String(round) }] });
   }
 }
 
@@ -147,14 +147,14 @@ const callsOf = ({ models, endpoints }: Counts) => [
 /** Gives how long it took to have the endpoints in service. */
 async function fill({ port }: Platform, counts: Counts, log: BenchContext["log"]): Promise<number> {
   const objectsMs = await timedMs(() =>
-    many(counts.models, (index) => askPutObject(port, keyOf(index), Buffer.from(`archive ${index}`))),
+    many(counts.models, (index) => putObject(port, keyOf(index), Buffer.from(`archive ${index}`))),
   );
   log(`${counts.models} objects put in ${(objectsMs / 1000).toFixed(1)} s`);
   const modelsMs = await timedMs(() =>
     many(counts.models, async (index) => {
       const container = { Image: image, ModelDataUrl: `s3://${benchBucket}/${keyOf(index)}` };
       const model = { ModelName: modelOf(index), ExecutionRoleArn: role, PrimaryContainer: container };
-      await askSageMaker(port, "CreateModel", model);
+      await callSageMaker(port, "CreateModel", model);
     }),
   );
   log(`${counts.models} models created in ${(modelsMs / 1000).toFixed(1)} s`);
@@ -163,10 +163,10 @@ async function fill({ port }: Platform, counts: Counts, log: BenchContext["log"]
     ModelName: modelOf(0),
     ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: 1 },
   };
-  await askSageMaker(port, "CreateEndpointConfig", { EndpointConfigName: config, ProductionVariants: [variant] });
+  await callSageMaker(port, "CreateEndpointConfig", { EndpointConfigName: config, ProductionVariants: [variant] });
   return timedMs(async () => {
     await many(counts.endpoints, async (index) => {
-      await askSageMaker(port, "CreateEndpoint", { EndpointName: endpointOf(index), EndpointConfigName: config });
+      await callSageMaker(port, "CreateEndpoint", { EndpointName: endpointOf(index), EndpointConfigName: config });
     });
     await untilAllInService(port);
   });
@@ -183,7 +183,7 @@ async function many(count: number, act: (index: number) => Promise<void>): Promi
 
 async function untilAllInService(port: number): Promise<void> {
   const countOf = async (status: string) => {
-    const answer = await askSageMaker(port, "ListEndpoints", { StatusEquals: status, MaxResults: 1 });
+    const answer = await callSageMaker(port, "ListEndpoints", { StatusEquals: status, MaxResults: 1 });
     return (JSON.parse(answer.toString()) as { readonly Endpoints: readonly unknown[] }).Endpoints.length;
   };
   while ((await countOf("Creating")) > 0) await delay(pollMs);
@@ -195,7 +195,7 @@ async function untilInvoked({ port }: Platform): Promise<void> {
   const headers = invokeHeaders("add_sub.tar.gz");
   const deadlineMs = performance.now() + 60_000;
   for (;;) {
-    const { status, body } = await ask(port, "POST", "/endpoints/warm/invocations", addSubBody, headers);
+    const { status, body } = await sendRequest(port, "POST", "/endpoints/warm/invocations", addSubBody, headers);
     if (status === 200) return;
     if (performance.now() > deadlineMs)
       throw new Error(`the endpoint with an instance is not back: ${body.toString()}`);

@@ -8,12 +8,12 @@ import {
   type RivalName,
   type RunningServer,
 } from "../../conformance/environments/index.ts";
-import { mustAsk, timedMs } from "../ask.ts";
+import { requestOk, timedMs } from "../send-request.ts";
 import { requestBytes, runLoad } from "../load.ts";
 import { treeCpuUs, treeMemory } from "../processes.ts";
 import { median, type BenchContext, type Goal, type Measure } from "../row.ts";
-import type { Contender } from "../rivals/contender.ts";
-import { sklearnContenders, torchContenders, type RivalPlace } from "../rivals/contenders.ts";
+import type { ComparedServer } from "../rivals/compared-server.ts";
+import { sklearnServers, torchServers, type RivalFiles } from "../rivals/rival-servers.ts";
 import { temporaryDirectory } from "../servers.ts";
 
 const writer = fileURLToPath(new URL("../models/write_rivals.py", import.meta.url));
@@ -31,7 +31,7 @@ export const rivalsRow = {
     const count = modelCount(context);
     await using directory = await temporaryDirectory();
     const place = await written("sklearn", `${directory.path}/sklearn`, count);
-    return await measureKind(context, sklearnContenders(context, place), { what: "scikit-learn", model: "sk", count });
+    return await measureKind(context, sklearnServers(context, place), { what: "scikit-learn", model: "sk", count });
   },
 };
 
@@ -44,8 +44,8 @@ export const rivalsTorchRow = {
     await using directory = await temporaryDirectory();
     const torch = await written("torch", `${directory.path}/torch`, count);
     return [
-      ...(await measureKind(context, torchContenders(torch, 64), { what: "small TorchScript", model: "mlp", count })),
-      ...(await measureKind(context, torchContenders(torch, pictureNumbers), {
+      ...(await measureKind(context, torchServers(torch, 64), { what: "small TorchScript", model: "mlp", count })),
+      ...(await measureKind(context, torchServers(torch, pictureNumbers), {
         what: "ResNet-50, 64 by 64",
         model: "resnet",
         count: 1,
@@ -61,7 +61,7 @@ async function makeEnvironments(names: readonly RivalName[], { log }: BenchConte
   for (const name of names) await ensureEnvironment(cacheDirectory(process.env), name, { progress: log });
 }
 
-async function written(kind: "sklearn" | "torch", directory: string, count: number): Promise<RivalPlace> {
+async function written(kind: "sklearn" | "torch", directory: string, count: number): Promise<RivalFiles> {
   const { python } = await ensureFramework(kind === "torch" ? "pytorch" : "sklearn");
   const { stdout } = await run(python, [
     "-c",
@@ -82,12 +82,12 @@ interface Kind {
 
 const nameOf = ({ model, count }: Kind, index: number) => (count === 1 ? model : `${model}${index}`);
 
-const ask = ({ path, body, contentType }: Contender, { httpPort }: RunningServer, model: string) =>
-  mustAsk(httpPort, "POST", path(model), body, { "content-type": contentType });
+const ask = ({ path, body, contentType }: ComparedServer, { httpPort }: RunningServer, model: string) =>
+  requestOk(httpPort, "POST", path(model), body, { "content-type": contentType });
 
 async function measureKind(
   context: BenchContext,
-  contenders: readonly [Contender, ...Contender[]],
+  contenders: readonly [ComparedServer, ...ComparedServer[]],
   kind: Kind,
 ): Promise<readonly Measure[]> {
   const figures = new Figures();
@@ -120,7 +120,7 @@ async function measureKind(
   return figures.measures(kind.what, contenders);
 }
 
-async function coldStart(contender: Contender, kind: Kind): Promise<number> {
+async function coldStart(contender: ComparedServer, kind: Kind): Promise<number> {
   let server: RunningServer | null = null;
   try {
     return await timedMs(async () => {
@@ -135,7 +135,7 @@ async function coldStart(contender: Contender, kind: Kind): Promise<number> {
 
 async function load(
   { quick }: BenchContext,
-  { path, body, contentType }: Contender,
+  { path, body, contentType }: ComparedServer,
   { httpPort, pid }: RunningServer,
   { model, clients }: { readonly model: string; readonly clients: number },
 ) {
@@ -146,14 +146,18 @@ async function load(
   await runLoad({ ...asked, durationMs: durationMs / 3, warmUpMs: 0 });
   const before = await treeCpuUs(pid);
   const result = await runLoad({ ...asked, durationMs, warmUpMs: 0 });
-  return { ...result, cpuUs: ((await treeCpuUs(pid)) - before) / result.answers };
+  return { ...result, cpuUs: ((await treeCpuUs(pid)) - before) / result.responses };
 }
 
 /** Models after the first: until each has answered, and what all of them take when each has answered ten times. */
 async function furtherModels(
   context: BenchContext,
   figures: Figures,
-  { contender, server, kind }: { readonly contender: Contender; readonly server: RunningServer; readonly kind: Kind },
+  {
+    contender,
+    server,
+    kind,
+  }: { readonly contender: ComparedServer; readonly server: RunningServer; readonly kind: Kind },
 ): Promise<void> {
   const before = await treeMemory(server.pid);
   const loads: number[] = [];
@@ -191,7 +195,7 @@ const kinds = [
 class Figures {
   readonly #found = new Map<string, number[]>();
 
-  add(what: string, { name }: Contender, figure: number, { log }: BenchContext): void {
+  add(what: string, { name }: ComparedServer, figure: number, { log }: BenchContext): void {
     const key = `${what} of ${name}`;
     const values = this.#found.get(key) ?? [];
     values.push(figure);
@@ -200,8 +204,8 @@ class Figures {
   }
 
   /** Galatea compared with each of the other servers. */
-  measures(model: string, [own, ...rivals]: readonly [Contender, ...Contender[]]): readonly Measure[] {
-    const of = (what: string, { name }: Contender) => this.#found.get(`${what} of ${name}`) ?? [];
+  measures(model: string, [own, ...rivals]: readonly [ComparedServer, ...ComparedServer[]]): readonly Measure[] {
+    const of = (what: string, { name }: ComparedServer) => this.#found.get(`${what} of ${name}`) ?? [];
     return rivals.flatMap((rival) =>
       kinds
         .filter(({ what }) => of(what, own).length > 0)

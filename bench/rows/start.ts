@@ -1,5 +1,5 @@
 import { startGalatea, startOracle, type RunningServer } from "../../conformance/environments/index.ts";
-import { timedMs } from "../ask.ts";
+import { timedMs } from "../send-request.ts";
 import { manyAddSub } from "../models.ts";
 import type { BenchContext, Measure } from "../row.ts";
 import { temporaryDirectory, writeModels } from "../servers.ts";

@@ -1,7 +1,7 @@
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { startGalatea } from "../../conformance/environments/index.ts";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { requestBytes, runLoad } from "../load.ts";
 import { onward } from "../models.ts";
 import { startPlatform, type Platform } from "../platform.ts";
@@ -163,7 +163,7 @@ async function bareLoop(port: number, { clients, recordCount, folder }: BareLoop
     while (left > 0) {
       left -= 1;
       const name = String(left);
-      const answer = await mustAsk(port, "POST", "/invocations", body, { "content-type": contentType });
+      const answer = await requestOk(port, "POST", "/invocations", body, { "content-type": contentType });
       if (folder !== null) await store(folder, name, answer);
     }
   };

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { mustAsk } from "../ask.ts";
+import { requestOk } from "../send-request.ts";
 import { cacheDirectory, ensureEnvironment, startGalatea } from "../../conformance/environments/index.ts";
 import { requestBytes, runLoad } from "../load.ts";
 import type { BenchContext, Measure } from "../row.ts";
@@ -91,7 +91,7 @@ export const treesRow = {
 
 /** Number and total duration of a model's inferences, from its statistics. */
 async function inferences(port: number, model: string): Promise<{ readonly count: number; readonly ns: number }> {
-  const body = await mustAsk(port, "GET", `/v2/models/${model}/stats`);
+  const body = await requestOk(port, "GET", `/v2/models/${model}/stats`);
   const [{ inference_stats: stats }] = (JSON.parse(body.toString()) as Statistics).model_stats;
   return stats.compute_infer;
 }

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
-import { timedMs } from "../ask.ts";
+import { timedMs } from "../send-request.ts";
 import { clientSettings, startPlatform } from "../platform.ts";
 import type { BenchContext, Measure } from "../row.ts";
 import { temporaryDirectory } from "../servers.ts";

@@ -1,5 +1,5 @@
 import { seededRandom } from "../../conformance/seeded-random.ts";
-import { ask } from "../ask.ts";
+import { sendRequest } from "../send-request.ts";
 import { pack } from "../archive.ts";
 import { addSub } from "../models.ts";
 import { invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform } from "../platform.ts";
@@ -60,7 +60,7 @@ async function askAll(platform: Platform, endpoint: string, sequence: readonly n
     for (let model = sequence[at++]; model !== undefined; model = sequence[at++]) {
       const startMs = performance.now();
       const path = `/endpoints/${endpoint}/invocations`;
-      const { status } = await ask(platform.port, "POST", path, addSubBody, invokeHeaders(`${model}.tar.gz`));
+      const { status } = await sendRequest(platform.port, "POST", path, addSubBody, invokeHeaders(`${model}.tar.gz`));
       if (status === 200) answersMs.push(performance.now() - startMs);
       else failureCount += 1;
     }

@@ -1,5 +1,5 @@
 import { seededRandom } from "../../conformance/seeded-random.ts";
-import { ask } from "../ask.ts";
+import { sendRequest } from "../send-request.ts";
 import { pack } from "../archive.ts";
 import { weighty } from "../models.ts";
 import { invokeHeaders, metricStatistics, startPlatform, warmUp, type Platform } from "../platform.ts";
@@ -93,7 +93,7 @@ async function runClient(platform: Platform, next: () => number, endMs: number, 
     const time = { startMs, endMs: Number.POSITIVE_INFINITY };
     outcome.times.push(time);
     const path = `/endpoints/${endpoint}/invocations`;
-    const answer = await ask(platform.port, "POST", path, body, invokeHeaders(`${index}.tar.gz`));
+    const answer = await sendRequest(platform.port, "POST", path, body, invokeHeaders(`${index}.tar.gz`));
     time.endMs = performance.now();
     const tookMs = time.endMs - startMs;
     if (answer.status !== 200) {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { madeDirectory } from "./made-directory.ts";
+import { createdDirectory } from "./created-directory.ts";
 import { prepareOracle } from "./oracle-files.ts";
 import { recipes, rivalRecipes, type EnvironmentName, type Recipe, type RivalName } from "./recipes.ts";
-import { runCommand, type Making, type MakingOptions } from "./run-command.ts";
+import { runCommand, type Installation, type InstallationOptions } from "./run-command.ts";
 
 export interface Environment {
   readonly name: EnvironmentName | RivalName;
@@ -23,20 +23,20 @@ export interface Environment {
 export async function ensureEnvironment(
   cacheDirectory: string,
   name: EnvironmentName | RivalName,
-  options: MakingOptions = {},
+  options: InstallationOptions = {},
 ): Promise<Environment> {
   const recipe: Recipe = { ...recipes, ...rivalRecipes }[name];
   const key = createHash("sha256").update(JSON.stringify(recipe)).digest("hex").slice(0, 12);
   const directory = join(cacheDirectory, "environments", `${name}-${key}`);
-  const making: Making = { signal: new AbortController().signal, progress: () => {}, ...options };
-  return madeDirectory(directory, making, () => make(name, recipe, directory, making));
+  const making: Installation = { signal: new AbortController().signal, progress: () => {}, ...options };
+  return createdDirectory(directory, making, () => make(name, recipe, directory, making));
 }
 
 async function make(
   name: EnvironmentName | RivalName,
   recipe: Recipe,
   directory: string,
-  making: Making,
+  making: Installation,
 ): Promise<Environment> {
   const run = (command: readonly string[]) => runCommand(command, making);
   const python = join(directory, "bin", "python");

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { madeDirectory } from "./made-directory.ts";
+import { createdDirectory } from "./created-directory.ts";
 
 const never = { signal: new AbortController().signal };
 
@@ -17,7 +17,7 @@ test("only one of several callers creates a directory, and all of them get the r
   const directory = await place(t);
   const begun = Promise.withResolvers<void>();
   const finished = Promise.withResolvers<void>();
-  const first = madeDirectory(directory, never, async () => {
+  const first = createdDirectory(directory, never, async () => {
     await mkdir(directory);
     begun.resolve();
     await finished.promise;
@@ -25,10 +25,12 @@ test("only one of several callers creates a directory, and all of them get the r
   });
   await begun.promise;
   const second = () => Promise.resolve("the second");
-  await assert.rejects(madeDirectory(directory, { signal: AbortSignal.timeout(300) }, second), { name: "AbortError" });
-  const waiting = madeDirectory(directory, never, second);
+  await assert.rejects(createdDirectory(directory, { signal: AbortSignal.timeout(300) }, second), {
+    name: "AbortError",
+  });
+  const waiting = createdDirectory(directory, never, second);
   finished.resolve();
-  assert.deepEqual(await Promise.all([first, waiting, madeDirectory(directory, never, second)]), [
+  assert.deepEqual(await Promise.all([first, waiting, createdDirectory(directory, never, second)]), [
     "the first",
     "the first",
     "the first",
@@ -39,6 +41,6 @@ test("a directory without complete.json is emptied and created again", async (t)
   const directory = await place(t);
   await mkdir(directory);
   await writeFile(join(directory, "half"), "");
-  await madeDirectory(directory, never, () => mkdir(directory));
+  await createdDirectory(directory, never, () => mkdir(directory));
   assert.deepEqual(await readdir(directory), ["complete.json"]);
 });

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { madeDirectory } from "./made-directory.ts";
-import { runCommand, type Making, type MakingOptions } from "./run-command.ts";
+import { createdDirectory } from "./created-directory.ts";
+import { runCommand, type Installation, type InstallationOptions } from "./run-command.ts";
 
 /** Sets of npm packages: each is a folder here, with a package.json and its lockfile. */
 export const packageSetNames = ["javascript-sdk", "postgres"] as const;
@@ -19,14 +19,14 @@ const files = ["package.json", "package-lock.json"] as const;
 export async function ensurePackages(
   cacheDirectory: string,
   name: PackageSetName,
-  options: MakingOptions = {},
+  options: InstallationOptions = {},
 ): Promise<string> {
   const folder = fileURLToPath(new URL(`${name}/`, import.meta.url));
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file))));
   const key = createHash("sha256").update(Buffer.concat(texts)).digest("hex").slice(0, 12);
   const directory = join(cacheDirectory, "environments", `${name}-${key}`);
-  const making: Making = { signal: new AbortController().signal, progress: () => {}, ...options };
-  await madeDirectory(directory, making, async () => {
+  const making: Installation = { signal: new AbortController().signal, progress: () => {}, ...options };
+  await createdDirectory(directory, making, async () => {
     await mkdir(directory);
     for (const [index, file] of files.entries()) await writeFile(join(directory, file), texts[index] ?? "");
     await install(directory, making);
@@ -39,7 +39,7 @@ export async function ensurePackages(
  * Runs npm with `--prefix` and `--workspaces=false`, so that packages above the cache directory and a surrounding npm
  * script have no influence.
  */
-async function install(directory: string, making: Making): Promise<void> {
+async function install(directory: string, making: Installation): Promise<void> {
   const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--workspaces=false"];
   try {
     await runCommand(["npm", "ci", ...flags, "--prefix", directory], { ...making, cwd: directory });

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 
 /** Options of a creation. */
-export interface Making {
+export interface Installation {
   readonly signal: AbortSignal;
   /** Called with each command before it runs, and with each line of its output. */
   readonly progress: (line: string) => void;
 }
 
-export type MakingOptions = Partial<Making>;
+export type InstallationOptions = Partial<Installation>;
 
 const outputBytesMax = 64 * 1024;
 
@@ -17,7 +17,7 @@ const outputBytesMax = 64 * 1024;
  */
 export async function runCommand(
   command: readonly string[],
-  options: Making & { readonly cwd?: string },
+  options: Installation & { readonly cwd?: string },
 ): Promise<string> {
   options.progress(`$ ${command.join(" ").slice(0, 200)}`);
   const child = spawn(command[0] ?? "", command.slice(1), {

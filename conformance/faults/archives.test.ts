@@ -6,9 +6,9 @@ import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
-import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, errorOfInvocation } from "./platform.ts";
 import { header, tar, tarball, type TarEntry } from "./tarball.ts";
 
 const program = readFileSync(new URL("models/faulty.py", import.meta.url));
@@ -36,7 +36,7 @@ async function put(target: string, body: Uint8Array): Promise<void> {
 }
 
 async function assertGoodAnswers(): Promise<void> {
-  assert.match(await invoke(platform, name, "good.tar.gz", doing("echo", { value: [4] })), /"data":\[4\.0\]/);
+  assert.match(await invoke(platform, name, "good.tar.gz", faultyRequest("echo", { value: [4] })), /"data":\[4\.0\]/);
 }
 
 /** Directories below the instance's models: what was unpacked and kept. */
@@ -144,7 +144,7 @@ broken.forEach(([sentence, body, why], i) => {
   test(`refused: an archive that ${sentence}`, async () => {
     const target = `broken-${i}.tar.gz`;
     await put(target, body());
-    const error = await refused(invoke(platform, name, target, doing("echo")));
+    const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
     assert.equal(error.name, "ModelError");
     assert.equal(error.status, 424);
     const text = `Received client error (400) from primary with message "Failed to unpack the archive of model ${target}: ${why}". `;
@@ -157,7 +157,7 @@ broken.forEach(([sentence, body, why], i) => {
 
 test("an archive without a model, or with a model that raises, gets the container's error", async () => {
   await put("no-model.tar.gz", tarball([{ path: "readme.txt", body: "hello" }]));
-  const empty = await refused(invoke(platform, name, "no-model.tar.gz", doing("echo")));
+  const empty = await errorOfInvocation(invoke(platform, name, "no-model.tar.gz", faultyRequest("echo")));
   assert.match(
     empty.message,
     /^Received client error \(400\) from primary with message ".*the archive contains no model directory/,
@@ -167,20 +167,20 @@ test("an archive without a model, or with a model that raises, gets the containe
     { path: "m/1/model.py", body: "raise ValueError('not today')\n" },
   ];
   await put("raises.tar.gz", tarball(raising));
-  const raised = await refused(invoke(platform, name, "raises.tar.gz", doing("echo")));
+  const raised = await errorOfInvocation(invoke(platform, name, "raises.tar.gz", faultyRequest("echo")));
   assert.match(raised.message, /^Received client error \(400\) from primary with message ".*ValueError: not today/);
   await assertGoodAnswers();
 });
 
 test("an archive that was repaired under the same name is loaded at the next request", async () => {
   await put("mended.tar.gz", good.subarray(0, 100));
-  await refused(invoke(platform, name, "mended.tar.gz", doing("echo")));
+  await errorOfInvocation(invoke(platform, name, "mended.tar.gz", faultyRequest("echo")));
   await put("mended.tar.gz", good);
-  assert.match(await invoke(platform, name, "mended.tar.gz", doing("echo", { value: [6] })), /"data":\[6\.0\]/);
+  assert.match(await invoke(platform, name, "mended.tar.gz", faultyRequest("echo", { value: [6] })), /"data":\[6\.0\]/);
 });
 
 test("a target without an object is rejected with the location that was searched", async () => {
-  const error = await refused(invoke(platform, name, "nobody.tar.gz", doing("echo")));
+  const error = await errorOfInvocation(invoke(platform, name, "nobody.tar.gz", faultyRequest("echo")));
   assert.equal(error.name, "ValidationError");
   assert.equal(error.status, 400);
   assert.equal(
@@ -193,7 +193,7 @@ test("a target without an object is rejected with the location that was searched
 test("target models outside of the prefix reach no other object", async () => {
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "outside.tar.gz", Body: good }));
   for (const target of ["../outside.tar.gz", "./good.tar.gz", "%2e%2e/outside.tar.gz", "/outside.tar.gz"]) {
-    const error = await refused(invoke(platform, name, target, doing("echo")));
+    const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
     assert.equal(error.name, "ValidationError", `${target}: ${error.message}`);
   }
   await assertGoodAnswers();

@@ -6,7 +6,7 @@ import { FilterLogEventsCommand, CloudWatchLogsClient } from "@aws-sdk/client-cl
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointAsyncCommand } from "@aws-sdk/client-sagemaker-runtime";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, credentials, endpointIs, image, Platform } from "./platform.ts";
 import { tarball } from "./tarball.ts";
@@ -61,7 +61,7 @@ test("a worker that hangs is ended with the call that it hangs in, its stack is 
   await platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
   await endpointIs(platform, name, "InService");
   const ask = async (does: string, limitSeconds: number) => {
-    await put(`in/${does}`, doing(does));
+    await put(`in/${does}`, faultyRequest(does));
     return await platform.runtime.send(
       new InvokeEndpointAsyncCommand({
         EndpointName: name,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { infer, outputOf, type Answer } from "./asking.ts";
+import { infer, outputOf, type HttpResponse } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 
 export interface CallingModel {
@@ -37,11 +37,11 @@ const body = (code: string) =>
   });
 
 /** The model runs the code. */
-export function running(port: number, model: string, code: string, signal?: AbortSignal): Promise<Answer> {
+export function runCode(port: number, model: string, code: string, signal?: AbortSignal): Promise<HttpResponse> {
   return infer(port, model, body(code), signal === undefined ? {} : { signal });
 }
 
 /** What it leaves in `out`. */
-export async function told(port: number, model: string, code: string): Promise<string> {
-  return String(outputOf(await running(port, model, code), "OUT")[0]);
+export async function outputOfCode(port: number, model: string, code: string): Promise<string> {
+  return String(outputOf(await runCode(port, model, code), "OUT")[0]);
 }

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { errorOf, load, unload } from "./asking.ts";
-import { running, told, writeCallingModel } from "./calling-model.ts";
+import { errorOf, load, unload } from "./http-client.ts";
+import { runCode, outputOfCode, writeCallingModel } from "./calling-model.ts";
 import { processesMarked } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
 import { leftBy, writeStreamingModel } from "./streaming-model.ts";
@@ -38,14 +38,14 @@ const quoted = JSON.stringify;
 const inCircle = /error: model '[abc]' waits for '[abc]', whose instances all wait/;
 
 test("a model with one instance that calls itself gets an error soon, and continues", async () => {
-  assert.match(await told(port, "a", 'out = call("a", "out = 1")'), inCircle);
-  assert.equal(await told(port, "a", "out = 5"), "5");
+  assert.match(await outputOfCode(port, "a", 'out = call("a", "out = 1")'), inCircle);
+  assert.equal(await outputOfCode(port, "a", "out = 5"), "5");
 });
 
 test("with two instances one such request succeeds; two concurrent ones deadlock, and one of them fails", async () => {
-  assert.equal(await told(port, "pair", 'out = call("pair", "out = 1")'), "[[b'1']]");
+  assert.equal(await outputOfCode(port, "pair", 'out = call("pair", "out = 1")'), "[[b'1']]");
   const both = await Promise.all(
-    [1, 2].map(() => told(port, "pair", 'time.sleep(0.3); out = call("pair", "out = 1")')),
+    [1, 2].map(() => outputOfCode(port, "pair", 'time.sleep(0.3); out = call("pair", "out = 1")')),
   );
   assert.ok(
     both.some((text) => text === "[[b'1']]"),
@@ -55,12 +55,12 @@ test("with two instances one such request succeeds; two concurrent ones deadlock
 
 test("if a calls b and b calls a, the call that closes the circle fails, and its callers continue", async () => {
   const inner = 'out = call("a", "out = 1")';
-  assert.match(await told(port, "a", `out = call("b", ${quoted(inner)})`), inCircle);
+  assert.match(await outputOfCode(port, "a", `out = call("b", ${quoted(inner)})`), inCircle);
 });
 
 test("two requests that each hold the instance that the other needs do not hang", async () => {
   const crossed = (other: string) => `leave("holds", "")${waitFor("cross")}\nout = call(${quoted(other)}, "out = 1")`;
-  const asked = Promise.all([told(port, "a", crossed("b")), told(port, "b", crossed("a"))]);
+  const asked = Promise.all([outputOfCode(port, "a", crossed("b")), outputOfCode(port, "b", crossed("a"))]);
   await Promise.all(["a", "b"].map((model) => left(model, "holds")));
   await Promise.all(["a", "b"].map((model) => allow(model, "cross")));
   const texts = await asked;
@@ -69,30 +69,30 @@ test("two requests that each hold the instance that the other needs do not hang"
 
 test("calls nest", async () => {
   const innermost = 'out = call("c", "out = 7")';
-  assert.equal(await told(port, "a", `out = call("b", ${quoted(innermost)})`), `[[b"[[b'7']]"]]`);
+  assert.equal(await outputOfCode(port, "a", `out = call("b", ${quoted(innermost)})`), `[[b"[[b'7']]"]]`);
 });
 
 test("if a called model is killed, the call fails with the reason, and the caller continues", async () => {
-  const text = await told(port, "a", 'out = call("b", "import os; os.kill(os.getpid(), 9)")');
+  const text = await outputOfCode(port, "a", 'out = call("b", "import os; os.kill(os.getpid(), 9)")');
   assert.match(text, /^error: Stub process 'b_0_0' is not healthy/);
-  await until("it is back", async () => (await running(port, "b", "out = 1")).status === 200);
+  await until("it is back", async () => (await runCode(port, "b", "out = 1")).status === 200);
 });
 
 test("if a calling model is killed, the called model is notified and nothing is left behind", async () => {
   const called = `leave("began", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("told", "so")`;
-  const asked = running(port, "a", `import os; leave("pid", os.getpid()); out = call("b", ${quoted(called)})`);
+  const asked = runCode(port, "a", `import os; leave("pid", os.getpid()); out = call("b", ${quoted(called)})`);
   const pid = await pidIn(join(serving.repository, "a", "pid"));
   await left("b", "began");
   process.kill(pid, "SIGKILL");
   assert.match(errorOf(await asked, 500), /Stub process 'a_0_0' is not healthy/);
   assert.equal(await left("b", "told"), "so");
-  await until("it is back", async () => (await running(port, "a", "out = 1")).status === 200);
+  await until("it is back", async () => (await runCode(port, "a", "out = 1")).status === 200);
 });
 
 test("a client that disconnects cancels the call, and the called model is notified", async () => {
   const called = `leave("waits", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("ended", "by its caller")`;
   const client = new AbortController();
-  const asked = running(port, "a", `leave("heard", call("b", ${quoted(called)}))`, client.signal);
+  const asked = runCode(port, "a", `leave("heard", call("b", ${quoted(called)}))`, client.signal);
   await left("b", "waits");
   client.abort();
   await assert.rejects(asked);
@@ -101,18 +101,20 @@ test("a client that disconnects cancels the call, and the called model is notifi
 });
 
 test("a model that is unloaded during a call responds first, and is not ready afterwards", async () => {
-  const asked = told(port, "a", `out = call("c", ${quoted(`leave("called", "")${waitFor("go")}\nout = 3`)})`);
+  const asked = outputOfCode(port, "a", `out = call("c", ${quoted(`leave("called", "")${waitFor("go")}\nout = 3`)})`);
   await left("c", "called");
   assert.equal((await unload(port, "c")).status, 200);
   await allow("c", "go");
   assert.equal(await asked, "[[b'3']]");
-  await until("c is unloaded", async () => /is not ready/.test(await told(port, "a", 'out = call("c", "out = 1")')));
+  await until("c is unloaded", async () =>
+    /is not ready/.test(await outputOfCode(port, "a", 'out = call("c", "out = 1")')),
+  );
   assert.equal((await load(port, "c")).status, 200);
-  assert.equal(await told(port, "a", 'out = call("c", "out = 1")'), "[[b'1']]");
+  assert.equal(await outputOfCode(port, "a", 'out = call("c", "out = 1")'), "[[b'1']]");
 });
 
 test("a called model that hangs is ended by its unload, and its caller gets an error", async () => {
-  const asked = told(port, "a", `out = call("c", ${quoted(`leave("hangs", "")\nwhile True: time.sleep(1)`)})`);
+  const asked = outputOfCode(port, "a", `out = call("c", ${quoted(`leave("hangs", "")\nwhile True: time.sleep(1)`)})`);
   await left("c", "hangs");
   assert.equal((await unload(port, "c")).status, 200);
   assert.equal(await asked, "error: model 'c' version 1 was ended while it executed: its unload waited for 5 s");
@@ -122,8 +124,8 @@ test("a called model that hangs is ended by its unload, and its caller gets an e
 test("a model may load and unload others, and unload itself, while it executes", async () => {
   const code =
     'pb_utils.unload_model("c"); pb_utils.load_model("c"); out = call("c", "out = 2"); pb_utils.unload_model("a")';
-  assert.equal(await told(port, "a", code), "[[b'2']]");
-  await until("it is unloaded", async () => (await running(port, "a", "out = 1")).status !== 200);
+  assert.equal(await outputOfCode(port, "a", code), "[[b'2']]");
+  await until("it is unloaded", async () => (await runCode(port, "a", "out = 1")).status !== 200);
   assert.equal((await load(port, "a")).status, 200);
 });
 
@@ -139,7 +141,7 @@ async def both():
     array[:] = 5
     return shown(await task)
 out = asyncio.new_event_loop().run_until_complete(both())`;
-  assert.equal(await told(port, "a", code), "[[b'([1, 1], 100000)']]");
+  assert.equal(await outputOfCode(port, "a", code), "[[b'([1, 1], 100000)']]");
 });
 
 test("a model owns the responses of its calls, also those that it passes on unread", async () => {
@@ -152,14 +154,17 @@ for _ in range(3):
 out = sums, int(made.as_numpy().sum())
 made.as_numpy()[:] = 0
 out = out + (int(asked("b", "out = 1", outputs=["OUT"]).exec().has_error()),)`;
-  assert.equal(await told(port, "a", code), "([[b'200000'], [b'200000'], [b'200000']], 200000, 0)");
+  assert.equal(await outputOfCode(port, "a", code), "([[b'200000'], [b'200000'], [b'200000']], 200000, 0)");
 });
 
 test("responses that exceed the arena fail their call", async () => {
   const makes = 'given = pb_utils.Tensor("VALUE", np.broadcast_to(np.int32(1), 2**36))';
-  assert.match(await told(port, "a", `out = call("b", ${quoted(makes)}, outputs=["VALUE"])`), /^error: .*/);
-  assert.match(await told(port, "a", `out = call("b", "out = 1", np.zeros(2**31, np.int32))`), /^error: .*bytes/);
-  assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
+  assert.match(await outputOfCode(port, "a", `out = call("b", ${quoted(makes)}, outputs=["VALUE"])`), /^error: .*/);
+  assert.match(
+    await outputOfCode(port, "a", `out = call("b", "out = 1", np.zeros(2**31, np.int32))`),
+    /^error: .*bytes/,
+  );
+  assert.equal(await outputOfCode(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
 });
 
 test("ten thousand calls with unread responses leave nothing behind", async () => {
@@ -171,8 +176,8 @@ async def many():
 loop = asyncio.new_event_loop()
 loop.run_until_complete(many()); loop.close()
 out = "made"`;
-  assert.equal(await told(port, "a", code), "made");
-  assert.equal(await told(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
+  assert.equal(await outputOfCode(port, "a", code), "made");
+  assert.equal(await outputOfCode(port, "a", 'out = call("b", "out = 1")'), "[[b'1']]");
 });
 
 test("coroutines that are cancelled while they wait for a call wake the other waiting coroutines", async () => {
@@ -189,7 +194,7 @@ async def crowd():
     leave("cancelled", "")
     return len(await asyncio.wait_for(asyncio.gather(*first, *waiting[:most]), 20))
 out = asyncio.new_event_loop().run_until_complete(crowd())`;
-  const asked = told(port, "a", code);
+  const asked = outputOfCode(port, "a", code);
   await left("b", "crowded");
   await left("a", "cancelled");
   await allow("b", "crowd");
@@ -205,9 +210,9 @@ try:
 except pb_utils.TritonModelException as error:
     out = len(held), str(error)[:30]
 held.clear()`;
-  assert.equal(await told(port, "a", code), "(256, '256 calls of decoupled models ')");
+  assert.equal(await outputOfCode(port, "a", code), "(256, '256 calls of decoupled models ')");
   const sum = `out = sum(1 for each in ${one})`;
-  assert.equal(await told(port, "a", sum), "1001");
+  assert.equal(await outputOfCode(port, "a", sum), "1001");
 });
 
 test("a decoupled model calls others, in execute and from its threads", async () => {
@@ -218,7 +223,7 @@ test("a decoupled model calls others, in execute and from its threads", async ()
 `;
   for (const how of ["work()", "threading.Thread(target=work).start()"])
     assert.equal(
-      await told(
+      await outputOfCode(
         port,
         "a",
         `each = [shown(one) for one in asked("streams", ${quoted(work + how)}).exec(decoupled=True)]; out = len(each), each[0], each[-1]`,
@@ -246,9 +251,9 @@ class TritonPythonModel:
   await writeCallingModel(serving.repository, "awaits", { text: program(false) });
   await writeCallingModel(serving.repository, "awaits_more", { text: program(true), decoupled: true });
   for (const name of ["awaits", "awaits_more"]) assert.equal((await load(port, name)).status, 200);
-  assert.equal(await told(port, "awaits", ""), "300 {b'6'}");
+  assert.equal(await outputOfCode(port, "awaits", ""), "300 {b'6'}");
   const both = `[shown(one) for _ in range(2) for one in asked("awaits_more", "").exec(decoupled=True)]`;
-  assert.equal(await told(port, "a", `out = ${both}`), `[[[b"300 {b'6'}"]], [[b"300 {b'6'}"]]]`);
+  assert.equal(await outputOfCode(port, "a", `out = ${both}`), `[[[b"300 {b'6'}"]], [[b"300 {b'6'}"]]]`);
 });
 
 test("threads of a model call, also when no execution runs", async () => {
@@ -259,24 +264,24 @@ results = []
 threads = [threading.Thread(target=lambda: results.append(call("b", "out = 1"))) for _ in range(20)]
 [t.start() for t in threads]; [t.join() for t in threads]
 out = len(results), results[0]`;
-  assert.equal(await told(port, "a", code), "(20, [[b'1']])");
+  assert.equal(await outputOfCode(port, "a", code), "(20, [[b'1']])");
   assert.equal(await left("a", "thread"), "[[b'8']]");
-  assert.equal(await told(port, "a", "out = 1"), "1");
+  assert.equal(await outputOfCode(port, "a", "out = 1"), "1");
 });
 
 test("the first call of a model may come from a thread while its model waits for requests", async () => {
   await writeCallingModel(serving.repository, "fresh");
   assert.equal((await load(port, "fresh")).status, 200);
-  await told(port, "fresh", 'threading.Timer(0.2, lambda: leave("first", call("b", "out = 8"))).start()');
+  await outputOfCode(port, "fresh", 'threading.Timer(0.2, lambda: leave("first", call("b", "out = 8"))).start()');
   assert.equal(await left("fresh", "first"), "[[b'8']]");
-  assert.equal(await told(port, "fresh", "out = 1"), "1");
+  assert.equal(await outputOfCode(port, "fresh", "out = 1"), "1");
 });
 
 test("a model that makes calls gets one execution at a time, and loses none when it dies", async () => {
   const asked = Array.from({ length: 6 }, (_, index) =>
-    running(port, "a", `time.sleep(0.05); out = call("b", "out = ${index}")`),
+    runCode(port, "a", `time.sleep(0.05); out = call("b", "out = ${index}")`),
   );
-  await running(port, "a", "import os; os.kill(os.getpid(), 9)");
+  await runCode(port, "a", "import os; os.kill(os.getpid(), 9)");
   const answers = await Promise.all(asked);
   assert.ok(answers.filter(({ status }) => status !== 200).length <= 1);
   assert.equal(processesMarked(serving.mark).length > 0, true);

@@ -3,7 +3,17 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ask, assertEchoes, doing, errorOf, infer, inferPath, load, outputOf, textOf } from "./asking.ts";
+import {
+  sendRequest,
+  assertEchoes,
+  faultyRequest,
+  errorOf,
+  infer,
+  inferPath,
+  load,
+  outputOf,
+  textOf,
+} from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { arenaBytes, openFiles, residentBytes } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
@@ -56,7 +66,8 @@ async function assertNothingHeld(before: { readonly sockets: number; readonly ar
 const holdings = () => ({ sockets: socketCount(), arena: arenaBytes(serving.server.pid) });
 
 /** Requests that a model has seen, this one included. */
-const executedCount = async (model: string) => textOf(await infer(port, model, doing("executed"))).split(",").length;
+const executedCount = async (model: string) =>
+  textOf(await infer(port, model, faultyRequest("executed"))).split(",").length;
 
 const head = (bodyBytes: number, more = "") =>
   `POST ${inferPath("direct")} HTTP/1.1\r\nHost: x\r\nContent-Length: ${bodyBytes}\r\n${more}\r\n`;
@@ -114,7 +125,7 @@ test("a client that disconnects in the middle of its tensors leaves nothing behi
 
 test("a client that sends one byte at a time is answered like any other", async () => {
   using wire = await Wire.open(port);
-  const body = doing("echo", { value: [4, 5] });
+  const body = faultyRequest("echo", { value: [4, 5] });
   const request = head(body.length) + body;
   const reply = wire.reply();
   for (const byte of request) {
@@ -131,7 +142,7 @@ test("clients that never read their responses delay no other client, and unread 
   const executedBefore = await executedCount("direct");
   {
     using wires = new Wires();
-    const body = doing("echo", { value: Array.from({ length: 400_000 }, () => 7) });
+    const body = faultyRequest("echo", { value: Array.from({ length: 400_000 }, () => 7) });
     for (let i = 0; i < 32; i++) {
       const wire = await Wire.open(port);
       wire.socket.pause();
@@ -146,7 +157,7 @@ test("clients that never read their responses delay no other client, and unread 
 
 test("a client that pipelines without end is disconnected, and others are answered", async () => {
   using wire = await Wire.open(port);
-  const body = doing("echo");
+  const body = faultyRequest("echo");
   wire.send((head(body.length) + body).repeat(2000));
   await assertEchoes(port, "direct");
   let statuses = 0;
@@ -159,7 +170,7 @@ test("a client that pipelines without end is disconnected, and others are answer
 
 /** Occupies a model's only instance, and the place behind it that its worker reads ahead. */
 async function occupy(model: string, name: string) {
-  const answers = [infer(port, model, doing(`hold ${name}`, { id: `${name}-holder` }))];
+  const answers = [infer(port, model, faultyRequest(`hold ${name}`, { id: `${name}-holder` }))];
   const marker = join(serving.repository, model, name);
   await pidIn(`${marker}.running`);
   return { answers, release: () => writeFile(`${marker}.go`, "") };
@@ -167,7 +178,7 @@ async function occupy(model: string, name: string) {
 
 /** Requests of a model that wait for its instance, as the server counts them. */
 async function waitingCount(model: string): Promise<number> {
-  const { body } = await ask(serving.server.metricsPort, { path: "/metrics" });
+  const { body } = await sendRequest(serving.server.metricsPort, { path: "/metrics" });
   const line = new RegExp(`^nv_inference_pending_request_count\\{.*model="${model}".*\\} (\\d+)$`, "m").exec(
     body.toString(),
   );
@@ -179,21 +190,21 @@ for (const model of ["direct", "batched"] as const) {
     const { answers, release } = await occupy(model, "queue");
     const gone = new AbortController();
     // The first of them may be on its way to the worker already: it is kept, not given up.
-    answers.push(infer(port, model, doing("echo", { id: "next" })));
+    answers.push(infer(port, model, faultyRequest("echo", { id: "next" })));
     // An answer on another connection: the request before it has arrived.
     await waitingCount(model);
     const left = Array.from({ length: 20 }, (_, i) =>
-      assert.rejects(infer(port, model, doing("echo", { id: `gone-${i}` }), { signal: gone.signal })),
+      assert.rejects(infer(port, model, faultyRequest("echo", { id: `gone-${i}` }), { signal: gone.signal })),
     );
     await until("they are queued", async () => (await waitingCount(model)) >= 20);
-    answers.push(infer(port, model, doing("echo", { id: "stayed" })));
+    answers.push(infer(port, model, faultyRequest("echo", { id: "stayed" })));
     await until("another is queued behind them", async () => (await waitingCount(model)) >= 21);
     gone.abort();
     await Promise.all(left);
     await until("they have left the queue", async () => (await waitingCount(model)) <= 2);
     await release();
     for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
-    const executed = textOf(await infer(port, model, doing("executed"))).split(",");
+    const executed = textOf(await infer(port, model, faultyRequest("executed"))).split(",");
     assert.deepEqual(
       executed.filter((id) => id !== ""),
       ["queue-holder", "next", "stayed"],
@@ -203,16 +214,18 @@ for (const model of ["direct", "batched"] as const) {
 
 test("a client that disconnects frees its slot in a bounded queue", async () => {
   const { answers, release } = await occupy("bounded", "bound");
-  answers.push(infer(port, "bounded", doing("echo", { id: "ahead" })));
+  answers.push(infer(port, "bounded", faultyRequest("echo", { id: "ahead" })));
   await waitingCount("bounded");
   const gone = new AbortController();
-  const waiting = Array.from({ length: 8 }, () => infer(port, "bounded", doing("echo"), { signal: gone.signal }));
+  const waiting = Array.from({ length: 8 }, () =>
+    infer(port, "bounded", faultyRequest("echo"), { signal: gone.signal }),
+  );
   const refused = await Promise.race(waiting);
   assert.match(errorOf(refused, 503), /Exceeds maximum queue size$/);
   gone.abort();
   await Promise.allSettled(waiting);
   await until("they have left the queue", async () => (await waitingCount("bounded")) <= 1);
-  const taken = infer(port, "bounded", doing("echo", { id: "later" }));
+  const taken = infer(port, "bounded", faultyRequest("echo", { id: "later" }));
   await release();
   assert.equal((await taken).status, 200);
   for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
@@ -222,19 +235,21 @@ test("a client that disconnects during an execution does not end it, and the mod
   await writeFaultyModel(serving.repository, "single");
   assert.equal((await load(port, "single")).status, 200);
   const gone = new AbortController();
-  const left = assert.rejects(infer(port, "single", doing("hold run", { id: "left" }), { signal: gone.signal }));
+  const left = assert.rejects(
+    infer(port, "single", faultyRequest("hold run", { id: "left" }), { signal: gone.signal }),
+  );
   const marker = join(serving.repository, "single", "run");
   const pid = await pidIn(`${marker}.running`);
   gone.abort();
   await left;
   await writeFile(`${marker}.go`, "");
-  assert.equal(textOf(await infer(port, "single", doing("pid"))), String(pid));
-  assert.equal(outputOf(await infer(port, "single", doing("executed")), "TEXT")[0], "left,,");
+  assert.equal(textOf(await infer(port, "single", faultyRequest("pid"))), String(pid));
+  assert.equal(outputOf(await infer(port, "single", faultyRequest("executed")), "TEXT")[0], "left,,");
 });
 
 test("a model can query whether the client of its request has disconnected", async () => {
   const gone = new AbortController();
-  const left = assert.rejects(infer(port, "batched", doing("until_left asked"), { signal: gone.signal }));
+  const left = assert.rejects(infer(port, "batched", faultyRequest("until_left asked"), { signal: gone.signal }));
   const marker = join(serving.repository, "batched", "asked");
   const pid = await pidIn(`${marker}.running`);
   gone.abort();
@@ -245,9 +260,9 @@ test("a model can query whether the client of its request has disconnected", asy
 
 test("a long request does not delay others while another instance is free", async () => {
   const model = "pair";
-  const quick = () => infer(port, model, doing("echo"));
+  const quick = () => infer(port, model, faultyRequest("echo"));
   for (let round = 0; round < 20; round++) await quick();
-  const held = infer(port, model, doing("hold pair"));
+  const held = infer(port, model, faultyRequest("hold pair"));
   // In the same moment, and ever after: none of them may be handed to the instance that is held.
   const meanwhile = await Promise.all(Array.from({ length: 20 }, quick));
   const marker = join(serving.repository, model, "pair");

@@ -5,7 +5,7 @@ import { mkdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
-import { ask, assertEchoes, errorOf, load } from "./asking.ts";
+import { sendRequest, assertEchoes, errorOf, load } from "./http-client.ts";
 import { faultyConfig, writeFaultyModel } from "./faulty-model.ts";
 import { openServing, type Serving } from "./serving.ts";
 
@@ -176,7 +176,7 @@ async function refusal(write: (name: string) => Promise<void>): Promise<{ name: 
   const answer = await load(port, name);
   const error = errorOf(answer, answer.status === 500 ? 500 : 400);
   assert.ok(error.length < 4096, `an error of ${error.length} characters`);
-  const index = await ask(port, { path: "/v2/repository/index", body: "{}" });
+  const index = await sendRequest(port, { path: "/v2/repository/index", body: "{}" });
   const models = JSON.parse(index.body.toString()) as { name: string; state?: string }[];
   assert.notEqual(models.find((model) => model.name === name)?.state, "READY");
   await assertEchoes(port, "good");

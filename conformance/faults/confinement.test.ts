@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { hostileArchive } from "./hostile-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
 import { until } from "./until.ts";
@@ -13,7 +13,7 @@ test("/health lists the confinements that are missing for tenants", async () => 
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body }));
   await createEndpoint(platform, { name: "alone" });
   await endpointIs(platform, "alone", "InService");
-  await invoke(platform, "alone", "one.tar.gz", doing("pid"));
+  await invoke(platform, "alone", "one.tar.gz", faultyRequest("pid"));
   const told = async () => ((await (await fetch(`${platform.url}/health`)).json()) as Told).unconfined;
   await until("the container was pinged again", async () => Object.keys(await told()).length > 0);
   assert.equal((await told())["users"], "--worker-users=none");

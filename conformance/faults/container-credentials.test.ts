@@ -5,9 +5,9 @@ import { GetObjectCommand, ListBucketsCommand, PutObjectCommand, S3Client } from
 import { DeleteEndpointCommand, ListModelsCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { freePorts } from "../environments/index.ts";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
-import { bucket, createEndpoint, credentials, endpointIs, invoke, Platform, refused } from "./platform.ts";
+import { bucket, createEndpoint, credentials, endpointIs, invoke, Platform, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
@@ -40,7 +40,7 @@ interface Told {
 }
 
 async function told(platform: Platform, name: string): Promise<Told> {
-  const { outputs } = JSON.parse(await invoke(platform, name, null, doing("tell"))) as {
+  const { outputs } = JSON.parse(await invoke(platform, name, null, faultyRequest("tell"))) as {
     outputs: { data: string[] }[];
   };
   return JSON.parse(outputs[0]?.data[0] ?? "") as Told;
@@ -73,7 +73,7 @@ test("model code signs with its instance's key, which permits only a model's ope
   assert.equal((await own.Body?.transformToByteArray())?.byteLength, body.byteLength);
   await s3.send(new PutObjectCommand({ Bucket: bucket, Key: "results/1", Body: "x" }));
   const tooMuch = s3.send(new PutObjectCommand({ Bucket: bucket, Key: "results/2", Body: Buffer.alloc(95_000) }));
-  assert.deepEqual(await refused(tooMuch), {
+  assert.deepEqual(await errorOfInvocation(tooMuch), {
     name: "InsufficientStorage",
     status: 507,
     message:
@@ -83,16 +83,19 @@ test("model code signs with its instance's key, which permits only a model's ope
   const invoked = new InvokeEndpointCommand({
     EndpointName: "own",
     ContentType: "application/json",
-    Body: doing("tell"),
+    Body: faultyRequest("tell"),
   });
   await new SageMakerRuntimeClient(options).send(invoked);
   const overwriting = s3.send(new PutObjectCommand({ Bucket: bucket, Key: "single.tar.gz", Body: "evil" }));
-  assert.deepEqual(await refused(overwriting).then(({ name, status }) => [name, status]), ["AccessDenied", 403]);
+  assert.deepEqual(await errorOfInvocation(overwriting).then(({ name, status }) => [name, status]), [
+    "AccessDenied",
+    403,
+  ]);
   for (const asked of [
     sagemaker.send(new DeleteEndpointCommand({ EndpointName: "own" })),
     sagemaker.send(new ListModelsCommand({})),
   ]) {
-    const { name, message } = await refused(asked);
+    const { name, message } = await errorOfInvocation(asked);
     assert.equal(name, "AccessDeniedException");
     assert.match(message, /^User: GALI\w+ is not authorized to perform: sagemaker:(?:DeleteEndpoint|ListModels) on/);
   }

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { ask } from "./asking.ts";
+import { sendRequest } from "./http-client.ts";
 import { openEventStream, type EventStream } from "./event-stream.ts";
 import { openServing, type Serving } from "./serving.ts";
-import { answersWithoutEnd, inThread, sentWhenStill, writeStreamingModel } from "./streaming-model.ts";
+import { endlessResponses, inThread, sentWhenStill, writeStreamingModel } from "./streaming-model.ts";
 import { until } from "./until.ts";
 
 const bodyOf = (code: string | readonly string[]) =>
@@ -26,7 +26,7 @@ const open = (serving: Serving, path: string, code: string | readonly string[]):
 /** What the model says, asked by another client. */
 async function told(serving: Serving, path: string, expression: string): Promise<string> {
   const body = bodyOf(`sender.send(answer(${expression}), FINAL)`);
-  const answer = await ask(serving.server.sagemakerPort, { path, body });
+  const answer = await sendRequest(serving.server.sagemakerPort, { path, body });
   assert.equal(answer.status, 200, answer.body.toString());
   return textOf(answer.body.toString());
 }
@@ -49,7 +49,7 @@ describe("clients that disconnect or do not read", () => {
   before(async () => {
     serving = await openStreaming();
     const body = JSON.stringify({ model_name: "archive", url: "/opt/ml/models/archive/model" });
-    assert.equal((await ask(serving.server.sagemakerPort, { path: "/models", body })).status, 200);
+    assert.equal((await sendRequest(serving.server.sagemakerPort, { path: "/models", body })).status, 200);
   });
   after(() => serving[Symbol.asyncDispose]());
 
@@ -68,7 +68,7 @@ describe("clients that disconnect or do not read", () => {
     });
 
     test(`${path}: a client that reads nothing stops the model at a bounded number of responses`, async () => {
-      using stream = await open(serving, path, answersWithoutEnd("kept['stopped'] = 'told'"));
+      using stream = await open(serving, path, endlessResponses("kept['stopped'] = 'told'"));
       stream.pause();
       const count = await sentWhenStill((expression) => told(serving, path, expression));
       assert.ok(count < 1000, `${count} answers of 16 KiB were made for a client that reads none`);
@@ -103,7 +103,7 @@ describe("clients that disconnect or do not read", () => {
       inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('two'), FINAL)"),
     );
     await until("there is an event", () => stream.events().length === 1);
-    const removed = await ask(serving.server.sagemakerPort, { method: "DELETE", path: "/models/archive" });
+    const removed = await sendRequest(serving.server.sagemakerPort, { method: "DELETE", path: "/models/archive" });
     assert.equal(removed.status, 200);
     await until("the stream has ended", () => stream.end() === "whole");
     assert.deepEqual(stream.events().map(textOf), ["one", "two"]);

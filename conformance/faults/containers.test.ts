@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { cp, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { ask, doing, textOf, type Answer } from "./asking.ts";
+import { sendRequest, faultyRequest, textOf, type HttpResponse } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { descendantsOf } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
@@ -18,16 +18,16 @@ async function unpackInto(serving: Serving, hash: string, text: string | null = 
 }
 
 const load = (serving: Serving, id: string, url: string) =>
-  ask(serving.server.sagemakerPort, { path: "/models", body: JSON.stringify({ model_name: id, url }) });
+  sendRequest(serving.server.sagemakerPort, { path: "/models", body: JSON.stringify({ model_name: id, url }) });
 const remove = (serving: Serving, id: string) =>
-  ask(serving.server.sagemakerPort, { method: "DELETE", path: `/models/${id}` });
+  sendRequest(serving.server.sagemakerPort, { method: "DELETE", path: `/models/${id}` });
 const call = (serving: Serving, id: string, does: string) =>
-  ask(serving.server.sagemakerPort, {
+  sendRequest(serving.server.sagemakerPort, {
     path: `/models/${id}/invoke`,
-    body: doing(does),
+    body: faultyRequest(does),
     headers: { "content-type": "application/json" },
   });
-const said = (answer: Answer) => `${answer.status} ${answer.body.toString()}`;
+const said = (answer: HttpResponse) => `${answer.status} ${answer.body.toString()}`;
 const workers = (serving: Serving) => descendantsOf(serving.server.pid).map(({ pid }) => pid);
 
 describe("without a memory limit", () => {
@@ -82,7 +82,7 @@ describe("without a memory limit", () => {
       assert.equal(answer.status, 400, `${id}: ${said(answer)}`);
     }
     for (const body of ["", "{", "[]", "{}", '{"model_name":7,"url":8}', "[".repeat(100_000), "x".repeat(100_000)]) {
-      const answer = await ask(serving.server.sagemakerPort, { path: "/models", body });
+      const answer = await sendRequest(serving.server.sagemakerPort, { path: "/models", body });
       assert.ok(answer.status === 400 || answer.status === 413, `${body.slice(0, 50)}: ${said(answer)}`);
     }
     await assertGoodAnswers();
@@ -182,7 +182,7 @@ class TritonPythonModel:
   test("a model larger than the whole budget is 507 each time", async () => {
     const url = await unpackInto(serving, "huge", heavy(200));
     for (const _ of [1, 2]) assert.equal((await load(serving, "huge", url)).status, 507);
-    const answer = await ask(serving.server.sagemakerPort, { path: "/models" });
+    const answer = await sendRequest(serving.server.sagemakerPort, { path: "/models" });
     const { models } = JSON.parse(answer.body.toString()) as { models: { modelName: string }[] };
     assert.deepEqual(models.map(({ modelName }) => modelName).toSorted(), ["b", "c"]);
     assert.deepEqual(await readdir(serving.temporary), []);

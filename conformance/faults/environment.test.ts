@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { passedEnvironment } from "../../packages/galatea/src/app/passed-environment.ts";
-import { doing, infer, textOf } from "./asking.ts";
+import { faultyRequest, infer, textOf } from "./http-client.ts";
 import { faultyConfig, writeFaultyModel } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform.ts";
 import { openServing } from "./serving.ts";
@@ -43,7 +43,7 @@ test("models see the server's whole environment except the variables for its own
     write: ({ repository }) => writeFaultyModel(repository, "m", { text: program }),
     env: { ...given, ...ours },
   });
-  const environment = seen(textOf(await infer(serving.server.httpPort, "m", doing("tell"))));
+  const environment = seen(textOf(await infer(serving.server.httpPort, "m", faultyRequest("tell"))));
   assert.deepEqual(chosen(environment, Object.keys(given)), given);
   for (const name of [...Object.keys(ours), "NODE_COMPILE_CACHE"]) assert.equal(environment[name], undefined, name);
 });
@@ -75,7 +75,7 @@ test("CreateModel's Environment reaches model code; the platform's own variables
   // Whose container it is, a list of processes shows.
   const [server = 0] = platform.servers();
   assert.match(readFileSync(join("/proc", String(server), "cmdline"), "utf8"), /\0--id=settings\/all\/[\w-]+\0/);
-  const answer = await invoke(platform, "settings", null, doing("tell"));
+  const answer = await invoke(platform, "settings", null, faultyRequest("tell"));
   const { outputs } = JSON.parse(answer) as { outputs: { data: string[] }[] };
   const environment = seen(outputs[0]?.data[0] ?? "");
   assert.deepEqual(chosen(environment, Object.keys(given)), given);

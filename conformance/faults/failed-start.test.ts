@@ -1,7 +1,7 @@
 /** A server that cannot be created, and is to stay up all the same (`--exit-on-error=false`), answers as Triton does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ask } from "./asking.ts";
+import { sendRequest } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { openServing } from "./serving.ts";
 
@@ -11,7 +11,7 @@ test("with a missing repository the server starts but is not live, and serves no
     write: ({ repository }) => writeFaultyModel(repository, "good", {}),
   });
   const { httpPort, metricsPort } = serving.server;
-  const status = async (path: string) => (await ask(httpPort, { path })).status;
+  const status = async (path: string) => (await sendRequest(httpPort, { path })).status;
   assert.deepEqual(
     [await status("/v2/health/live"), await status("/v2/health/ready"), await status("/v2")],
     [400, 400, 200],
@@ -26,10 +26,10 @@ test("with a missing repository the server starts but is not live, and serves no
     ["/v2/repository/models/good/load", "{}"],
     ["/v2/repository/models/good/unload", "{}"],
   ] as const) {
-    const answer = await ask(httpPort, { path, ...(body === undefined ? {} : { body }) });
+    const answer = await sendRequest(httpPort, { path, ...(body === undefined ? {} : { body }) });
     assert.deepEqual([path, answer.status, answer.body.toString()], [path, 503, '{"error":"Server not ready"}']);
   }
-  assert.equal((await ask(metricsPort, { path: "/metrics" })).status, 200);
+  assert.equal((await sendRequest(metricsPort, { path: "/metrics" })).status, 200);
   assert.match(
     serving.server.log(),
     /creating server: Internal - failed to stat file \/nowhere\/models: No such file or directory/,

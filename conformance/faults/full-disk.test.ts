@@ -16,10 +16,10 @@ import {
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { CreateEndpointConfigCommand, CreateModelCommand, UpdateEndpointCommand } from "@aws-sdk/client-sagemaker";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { mayMount } from "./mount.ts";
-import { bucket, createEndpoint, endpointIs, image, invoke, Platform, prefix, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, image, invoke, Platform, prefix, errorOfInvocation } from "./platform.ts";
 import { openFiles } from "./processes.ts";
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
@@ -37,10 +37,10 @@ const name = "full";
 const put = (platform: Platform, key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
 const assertAnswers = async (platform: Platform, target: string) =>
-  assert.match(await invoke(platform, name, target, doing("echo", { value: [3] })), /"data":\[3\.0\]/);
+  assert.match(await invoke(platform, name, target, faultyRequest("echo", { value: [3] })), /"data":\[3\.0\]/);
 
 async function assertNoSpaceFor(platform: Platform, target: string): Promise<void> {
-  const error = await refused(invoke(platform, name, target, doing("echo")));
+  const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
   assert.equal(error.name, "ModelError");
   assert.equal(
     error.message.slice(0, error.message.indexOf(" See ")),
@@ -104,9 +104,9 @@ if (mayMount()) {
       const objects = join(platform.place.data, "objects");
       const { bavail } = await statfs(objects);
       await filled(objects, 2 * mebibyte, async () => {
-        const error = await refused(put(platform, "too-large.bin", randomBytes(24 * mebibyte)));
+        const error = await errorOfInvocation(put(platform, "too-large.bin", randomBytes(24 * mebibyte)));
         assert.ok(error.status >= 500, `${error.status} ${error.name}: ${error.message}`);
-        const missing = await refused(
+        const missing = await errorOfInvocation(
           platform.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: "too-large.bin" })),
         );
         assert.equal(missing.status, 404);
@@ -134,7 +134,7 @@ if (mayMount()) {
         for (let i = 0; error === null && i < 1000; i++) {
           error = await platform.sagemaker.send(named(`full-${i}`)).then(
             () => null,
-            (thrown: Error) => refused(Promise.reject(thrown)),
+            (thrown: Error) => errorOfInvocation(Promise.reject(thrown)),
           );
         }
         assert.deepEqual([error?.status, error?.message], [500, "The disk that holds the platform's data is full"]);
@@ -183,7 +183,7 @@ if (mayMount()) {
       const sockets = () => openFiles(platform.pid).filter((path) => path.startsWith("socket:")).length;
       const before = sockets();
       const bothSent = [put(platform, "outgrown.bin", body), platform.s3.send(new UploadPartCommand(part))];
-      for (const error of await Promise.all(bothSent.map(refused))) assert.equal(error.status, 507);
+      for (const error of await Promise.all(bothSent.map(errorOfInvocation))) assert.equal(error.status, 507);
       await until(
         "the connections that were held for clients that may still be sending are gone",
         () => sockets() <= before,

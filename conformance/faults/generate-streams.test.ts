@@ -1,10 +1,10 @@
 /** Answers of decoupled models over HTTP, whose client, worker or model goes away, or does not read. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { ask, assertEchoes, load, unload } from "./asking.ts";
+import { sendRequest, assertEchoes, load, unload } from "./http-client.ts";
 import { openEventStream } from "./event-stream.ts";
 import type { Serving } from "./serving.ts";
-import { answersWithoutEnd, inThread, leftBy, openStreaming, sentWhenStill } from "./streaming-model.ts";
+import { endlessResponses, inThread, leftBy, openStreaming, sentWhenStill } from "./streaming-model.ts";
 import { until } from "./until.ts";
 
 let serving: Serving;
@@ -24,7 +24,7 @@ const textOf = (event: string) => (JSON.parse(event.slice("data: ".length)) as {
 
 /** What the model says, asked by another client. */
 async function told(expression: string): Promise<string> {
-  const { status, body } = await ask(serving.server.httpPort, {
+  const { status, body } = await sendRequest(serving.server.httpPort, {
     path: generatePath,
     body: bodyOf(`sender.send(answer(${expression}), FINAL)`),
   });
@@ -46,7 +46,7 @@ test("events arrive when their responses are sent, not when the stream ends", as
 });
 
 test("a client that reads nothing stops the model at a bounded number of responses, and affects no other client", async () => {
-  using stream = await open(answersWithoutEnd("leave('stopped', sent)"));
+  using stream = await open(endlessResponses("leave('stopped', sent)"));
   stream.pause();
   const count = await sentWhenStill(told);
   // What the sockets of both sides hold, and what the model may be ahead.
@@ -70,7 +70,7 @@ for (const path of [streamPath, generatePath]) {
       `leave('${name}', 'on to the end')`,
     );
     const leaving = new AbortController();
-    const asked = ask(serving.server.httpPort, { path, body: bodyOf(code), signal: leaving.signal });
+    const asked = sendRequest(serving.server.httpPort, { path, body: bodyOf(code), signal: leaving.signal });
     asked.catch(() => {});
     await left(`begun-${name}`);
     leaving.abort();

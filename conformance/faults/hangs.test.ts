@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { assertEchoes, doing, errorOf, infer, load, unload } from "./asking.ts";
+import { assertEchoes, faultyRequest, errorOf, infer, load, unload } from "./http-client.ts";
 import { faultyConfig, writeFaultyModel } from "./faulty-model.ts";
 import { processesMarked } from "./processes.ts";
 import { assertNothingLeft, openServing, type Serving } from "./serving.ts";
@@ -57,7 +57,7 @@ const ended = (name: string) => `model '${name}' version 1 was ended while it ex
 test("a model that hangs in execute is unloaded in time; its running and waiting requests get an error; it loads again", async () => {
   await writeFaultyModel(serving.repository, "hung", { text: hanging("execute") });
   await load(port, "hung");
-  const asked = Array.from({ length: 12 }, () => infer(port, "hung", doing("any")));
+  const asked = Array.from({ length: 12 }, () => infer(port, "hung", faultyRequest("any")));
   const pid = await pidOf("hung");
   assert.equal((await unload(port, "hung")).status, 200);
   for (const answer of await Promise.all(asked)) {
@@ -76,7 +76,7 @@ test("a model that was stopped (SIGSTOP) while it executed, and one while it was
   const before = new Set(processesMarked(serving.mark).map((one) => one.pid));
   await load(port, "paused");
   await assertEchoes(port, "paused");
-  const asked = infer(port, "stopped", doing("any"));
+  const asked = infer(port, "stopped", faultyRequest("any"));
   const busy = await pidOf("stopped");
   const idle = processesMarked(serving.mark).filter((one) => !before.has(one.pid));
   for (const pid of [busy, ...idle.map((one) => one.pid)]) process.kill(pid, "SIGSTOP");
@@ -94,7 +94,7 @@ ensemble_scheduling { step [{ model_name: "step" model_version: -1
   await writeFaultyModel(serving.repository, "graph", { text: "", config: graph });
   const loaded = await load(port, "graph");
   assert.equal(loaded.status, 200, loaded.body.toString());
-  const asked = infer(port, "graph", doing("any"));
+  const asked = infer(port, "graph", faultyRequest("any"));
   const pid = await pidOf("step");
   await unload(port, "graph");
   assert.equal(errorOf(await asked, 503), ended("graph"));

@@ -10,7 +10,7 @@ import {
   CreateModelCommand,
   DeleteEndpointCommand,
 } from "@aws-sdk/client-sagemaker";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, endpointIs, image, invoke, Platform } from "./platform.ts";
 import { descendantsOf } from "./processes.ts";
@@ -69,7 +69,7 @@ for (const stops of ["its model never returns", "its server is stopped"] as cons
     const word = stops.replaceAll(" ", "-");
     await platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: word, EndpointConfigName: "shadowed" }));
     await endpointIs(platform, word, "InService");
-    assert.match(await invoke(platform, word, null, doing(`hold ${word}`)), /"OUT"/);
+    assert.match(await invoke(platform, word, null, faultyRequest(`hold ${word}`)), /"OUT"/);
     const worker = await pidIn(join(platform.place.meeting, `${word}.running`));
     const server = platform.servers().find((pid) => descendantsOf(pid).some((one) => one.pid === worker));
     assert.ok(server !== undefined);

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand } from "@aws-sdk/client-sagemaker";
 import { shareMadePackages } from "../shared-python.ts";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
-import { bucket, createEndpoint, endpointIs, invoke, Platform, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 
 /** Fetches its vocabulary by boto3 as it loads; carries out the calls of a request and answers with the outcome of each. */
@@ -116,7 +116,7 @@ async function outcomes(platform: Platform, name: string, calls: readonly Call[]
       { Bucket: bucket, Key: given, ...(operation === "put_object" ? { Body: "evil" } : {}) },
     ];
   });
-  const { outputs } = JSON.parse(await invoke(platform, name, null, doing(JSON.stringify(asked)))) as {
+  const { outputs } = JSON.parse(await invoke(platform, name, null, faultyRequest(JSON.stringify(asked)))) as {
     outputs: { name: string; data: string[] }[];
   };
   const text = outputs.find((output) => output.name === "TEXT")?.data[0] ?? "";
@@ -207,7 +207,7 @@ test("with boto3 a model reads its own files and writes its own outputs, and rea
     [
       "sagemaker-runtime",
       "invoke_endpoint",
-      { EndpointName: "victim", Body: doing("[]"), ContentType: "application/json" },
+      { EndpointName: "victim", Body: faultyRequest("[]"), ContentType: "application/json" },
     ],
   ];
   assert.deepEqual(await outcomes(platform, "reader", invoking), ["AccessDeniedException"]);
@@ -241,6 +241,6 @@ test("CreateModel rejects grants with invalid values", async () => {
       modelDataUrl: `s3://${bucket}/m.tar.gz`,
       environment: { [name]: value },
     });
-    assert.match((await refused(made)).message, new RegExp(`^Environment variable ${name} must contain `));
+    assert.match((await errorOfInvocation(made)).message, new RegExp(`^Environment variable ${name} must contain `));
   }
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { DeleteEndpointCommand, ListEndpointsCommand } from "@aws-sdk/client-sagemaker";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
 import { tarball } from "./tarball.ts";
@@ -37,7 +37,7 @@ after(async () => {
 });
 
 const instances = () => join(platform.place.data, "instances");
-const call = (target: string) => invoke(platform, name, target, doing("echo"));
+const call = (target: string) => invoke(platform, name, target, faultyRequest("echo"));
 
 async function pathsBelow(ending: string): Promise<string[]> {
   const names = await readdir(instances(), { recursive: true });

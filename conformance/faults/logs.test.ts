@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePorts } from "../environments/launch.ts";
-import { ask, assertEchoes, doing, infer } from "./asking.ts";
+import { sendRequest, assertEchoes, faultyRequest, infer } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { residentBytes } from "./processes.ts";
-import { compileCache, makeWorkplace, type Workplace } from "./serving.ts";
+import { compileCache, createWorkspace, type Workspace } from "./serving.ts";
 import { until } from "./until.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
@@ -30,13 +30,13 @@ class TritonPythonModel:
             pb_utils.Tensor("TEXT", np.array([""], object))]) for request in requests]
 `;
 
-interface Logging extends AsyncDisposable, Workplace {
+interface Logging extends AsyncDisposable, Workspace {
   readonly child: ChildProcess;
   readonly port: number;
 }
 
-async function start(flags: (place: Workplace) => readonly string[]): Promise<Logging> {
-  const place = await makeWorkplace();
+async function start(flags: (place: Workspace) => readonly string[]): Promise<Logging> {
+  const place = await createWorkspace();
   await writeFaultyModel(place.repository, "talker", { text: talker });
   await writeFaultyModel(place.repository, "faulty");
   const [port = 0] = await freePorts(1);
@@ -59,7 +59,7 @@ async function start(flags: (place: Workplace) => readonly string[]): Promise<Lo
   );
   const ended = once(child, "exit");
   child.stdout.resume();
-  const ready = async () => (await ask(port, { path: "/v2/health/ready" }).catch(() => null))?.status === 200;
+  const ready = async () => (await sendRequest(port, { path: "/v2/health/ready" }).catch(() => null))?.status === 200;
   await until("the server is ready", ready);
   return {
     ...place,
@@ -79,8 +79,8 @@ async function talkMuch({ child, port }: Logging): Promise<void> {
   await assertEchoes(port, "faulty");
   const before = residentBytes(child.pid!);
   for (let round = 0; round < 20; round++) {
-    assert.equal((await infer(port, "talker", doing("talk"))).status, 200);
-    assert.equal((await ask(port, { path: "/v2/health/live" })).status, 200);
+    assert.equal((await infer(port, "talker", faultyRequest("talk"))).status, 200);
+    assert.equal((await sendRequest(port, { path: "/v2/health/live" })).status, 200);
   }
   await assertEchoes(port, "faulty");
   assert.ok(residentBytes(child.pid!) - before < 64 * mebibyte, "the lines do not pile up");
@@ -96,9 +96,9 @@ test("a server whose output is no longer read serves, reports the number of lost
   output.resume();
   const dropped = await until("the log tells of it", () => /(\d+) log lines were dropped/.exec(text)?.[1]);
   assert.ok(Number(dropped) > 0);
-  await infer(logging.port, "talker", doing("talk"));
+  await infer(logging.port, "talker", faultyRequest("talk"));
   output.pause();
-  for (let round = 0; round < 3; round++) await infer(logging.port, "talker", doing("talk"));
+  for (let round = 0; round < 3; round++) await infer(logging.port, "talker", faultyRequest("talk"));
 });
 
 test("a server whose log file is an unread pipe serves and exits", async () => {

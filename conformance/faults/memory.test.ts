@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { ask, assertEchoes, doing, errorOf, infer, inferPath, type Answer } from "./asking.ts";
+import {
+  sendRequest,
+  assertEchoes,
+  faultyRequest,
+  errorOf,
+  infer,
+  inferPath,
+  type HttpResponse,
+} from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { arenaBytes, residentBytes } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
@@ -50,7 +58,7 @@ after(async () => {
 
 /** Bytes in flight; the question after them is itself one of 4096. */
 async function usedBytes(): Promise<number> {
-  const { body } = await ask(serving.server.metricsPort, { path: "/metrics" });
+  const { body } = await sendRequest(serving.server.metricsPort, { path: "/metrics" });
   return Number(/^galatea_request_memory_used_bytes (\d+)$/m.exec(body.toString())?.[1] ?? Number.NaN) - 4096;
 }
 
@@ -62,7 +70,7 @@ async function whileWatched<Value>(work: Promise<Value>): Promise<Value> {
     const { pid } = serving.server;
     assert.ok(residentBytes(pid) < idleBytes + boundBytes + slackBytes, `resident: ${residentBytes(pid)}`);
     assert.ok(arenaBytes(pid) <= boundBytes + 8 * mebibyte, `arenas: ${arenaBytes(pid)}`);
-    assert.equal((await ask(port, { path: "/v2/health/live" })).status, 200);
+    assert.equal((await sendRequest(port, { path: "/v2/health/live" })).status, 200);
     await assertEchoes(port, "faulty");
   } while (!watch.signal.aborted);
   return await done;
@@ -125,7 +133,7 @@ function large(bytes: number): { body: Buffer; headers: Record<string, string> }
 test("when more large tensors arrive than fit, some requests are answered and the others get a retryable error", async () => {
   const { body, headers } = large(8 * mebibyte);
   const clients = Array.from({ length: 24 }, async () => {
-    const answers: Answer[] = [];
+    const answers: HttpResponse[] = [];
     for (let round = 0; round < 4; round++) answers.push(await infer(port, "faulty", body, { headers }));
     return answers;
   });
@@ -153,7 +161,7 @@ test("memory stays bounded for clients that do not read their large responses", 
 });
 
 test("a client of a model whose outputs do not fit gets a retryable error, or a permanent one if they can never fit", async () => {
-  const never = await infer(port, "generous", doing("x", { value: [boundBytes] }));
+  const never = await infer(port, "generous", faultyRequest("x", { value: [boundBytes] }));
   assert.match(
     errorOf(never, 413),
     /^Failed to process the request\(s\) for model '.*', message: .*268435456 bytes exceed the memory for all requests in flight/,
@@ -161,12 +169,12 @@ test("a client of a model whose outputs do not fit gets a retryable error, or a 
   using wire = await Wire.open(port);
   wire.send(`${head(inferPath("faulty"), "Content-Length: 50000000\r\n")}{"inputs":`);
   await until("memory is held", async () => (await usedBytes()) > 40 * mebibyte);
-  const later = await infer(port, "generous", doing("x", { value: [4 * mebibyte] }));
+  const later = await infer(port, "generous", faultyRequest("x", { value: [4 * mebibyte] }));
   assert.match(errorOf(later, 503), /message: .*memory for requests in flight is full: 16777216 bytes requested/);
   assert.equal(later.headers["retry-after"], "1");
   wire.socket.destroy();
   await allComesBack();
-  const body = doing("x", { value: [1_000_000] });
+  const body = faultyRequest("x", { value: [1_000_000] });
   const now = await infer(port, "generous", `{"parameters":{"binary_data_output":true},${body.slice(1)}`);
   assert.equal(now.status, 200);
   await allComesBack();

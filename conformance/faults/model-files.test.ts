@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { encodeOnnx, type OnnxGraph, type OnnxModel } from "@galatea/server/onnx-file";
 import { modelTypes, type ModelType } from "../../packages/runtimes/src/trees/fil-parameters.ts";
-import { type Answer, errorOf, infer, load, outputOf, unload } from "./asking.ts";
+import { type HttpResponse, errorOf, infer, load, outputOf, unload } from "./http-client.ts";
 import { completeModel, dividingAtLoad, harmless, slow, writeModel } from "./onnx-models.ts";
 import { openServing, type Serving } from "./serving.ts";
 
@@ -69,7 +69,7 @@ interface ModelFile {
   readonly bytes: Uint8Array;
 }
 
-async function loadFile({ config, fileName, bytes }: ModelFile): Promise<Answer> {
+async function loadFile({ config, fileName, bytes }: ModelFile): Promise<HttpResponse> {
   const parameters = {
     config: JSON.stringify(config),
     [`file:1/${fileName}`]: Buffer.from(bytes).toString("base64"),

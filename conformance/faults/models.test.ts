@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { assertEchoes, doing, errorOf, infer, load, outputOf, textOf, unload } from "./asking.ts";
+import { assertEchoes, faultyRequest, errorOf, infer, load, outputOf, textOf, unload } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { arenaBytes, descendantsOf, residentBytes } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
@@ -41,7 +41,7 @@ const workerPids = () => new Set(descendantsOf(serving.server.pid).map(({ pid })
 /** The instance is started again after its process died, with a growing wait. */
 async function assertRecovers(model: string): Promise<void> {
   await until("the instance answers again", async () => {
-    return (await infer(port, model, doing("echo"))).status === 200;
+    return (await infer(port, model, faultyRequest("echo"))).status === 200;
   });
   await assertEchoes(port, model);
 }
@@ -69,7 +69,7 @@ const deaths: readonly [sentence: string, does: string, text: RegExp][] = [
 for (const [sentence, does, text] of deaths) {
   test(sentence, async () => {
     const model = await loadFresh();
-    assert.match(errorOf(await infer(port, model, doing(does)), 500), text);
+    assert.match(errorOf(await infer(port, model, faultyRequest(does)), 500), text);
     await assertEchoes(port, "bystander");
     await assertRecovers(model);
     assert.equal((await unload(port, model)).status, 200);
@@ -78,10 +78,10 @@ for (const [sentence, does, text] of deaths) {
 
 test("each request to a model that dies repeatedly is answered at once, and the server does not busy-loop", async () => {
   const model = await loadFresh();
-  const text = errorOf(await infer(port, model, doing("exit 3")), 500);
+  const text = errorOf(await infer(port, model, faultyRequest("exit 3")), 500);
   // Each restart waits twice as long as the one before, 30 s at most: five more deaths take three seconds, twenty take six minutes.
   for (let death = 0; death < 5; death++) {
-    const answer = await infer(port, model, doing("exit 3"));
+    const answer = await infer(port, model, faultyRequest("exit 3"));
     assert.equal(errorOf(answer, 500), text);
   }
   await assertEchoes(port, "bystander");
@@ -94,9 +94,9 @@ for (const [does, text] of [
 ] as const) {
   test(`a model that raises (${does}) fails its request and keeps its process`, async () => {
     const model = await loadFresh();
-    const pid = textOf(await infer(port, model, doing("pid")));
-    assert.match(errorOf(await infer(port, model, doing(does)), 500), text);
-    assert.equal(textOf(await infer(port, model, doing("pid"))), pid);
+    const pid = textOf(await infer(port, model, faultyRequest("pid")));
+    assert.match(errorOf(await infer(port, model, faultyRequest(does)), 500), text);
+    assert.equal(textOf(await infer(port, model, faultyRequest("pid"))), pid);
   });
 }
 
@@ -139,7 +139,7 @@ for (const [sentence, text, said] of badStarts) {
 test("a model that prints endlessly and other models respond, and the server buffers none of the output", async () => {
   const model = await loadFresh();
   const print = async () => {
-    const asked = [infer(port, model, doing("chatter 64")), infer(port, model, doing("one_line 64"))];
+    const asked = [infer(port, model, faultyRequest("chatter 64")), infer(port, model, faultyRequest("one_line 64"))];
     await assertEchoes(port, "bystander");
     for (const answer of await Promise.all(asked)) assert.equal(answer.status, 200, answer.body.toString());
   };
@@ -153,7 +153,7 @@ test("a model that prints endlessly and other models respond, and the server buf
 test("a model that hangs with the interpreter lock held delays no other model, and can be ended", async () => {
   const model = await loadFresh();
   const left = new AbortController();
-  const asked = infer(port, model, doing("spin"), { signal: left.signal });
+  const asked = infer(port, model, faultyRequest("spin"), { signal: left.signal });
   const gone = assert.rejects(asked);
   const pid = await pidIn(join(serving.repository, model, "spin.running"));
   await assertEchoes(port, "bystander");
@@ -188,7 +188,7 @@ class TritonPythonModel:
 test("a process that a model leaves behind ends with the model", async () => {
   const model = await loadFresh();
   const workers = workerPids();
-  assert.equal((await infer(port, model, doing("orphan"))).status, 200);
+  assert.equal((await infer(port, model, faultyRequest("orphan"))).status, 200);
   await until("there is one process more", () => workerPids().difference(workers).size === 1);
   assert.equal((await unload(port, model)).status, 200);
   await until("the orphan is gone", () => workerPids().difference(workers).size === 0);
@@ -197,9 +197,9 @@ test("a process that a model leaves behind ends with the model", async () => {
 test("a daemon that a model starts lives as long as the model, however that ends, and leaves no zombie", async () => {
   const before = workerPids();
   const model = await loadFresh();
-  const daemon = async (does = "daemon") => Number(textOf(await infer(port, model, doing(does))));
+  const daemon = async (does = "daemon") => Number(textOf(await infer(port, model, faultyRequest(does))));
   const first = await daemon();
-  const worker = Number(textOf(await infer(port, model, doing("pid"))));
+  const worker = Number(textOf(await infer(port, model, faultyRequest("pid"))));
   await assertEchoes(port, "bystander");
   assert.ok(workerPids().has(first));
   process.kill(worker, "SIGKILL");
@@ -214,8 +214,8 @@ test("a daemon that a model starts lives as long as the model, however that ends
 
 test("model code reaches neither the server nor other models, and can use its own files and processes", async () => {
   const model = await loadFresh();
-  const ask = async (does: string) => textOf(await infer(port, model, doing(does)));
-  const other = textOf(await infer(port, "bystander", doing("pid")));
+  const ask = async (does: string) => textOf(await infer(port, model, faultyRequest(does)));
+  const other = textOf(await infer(port, "bystander", faultyRequest("pid")));
   assert.equal(await ask("own_business"), "done");
   const reached = await ask(`reach ${serving.server.pid} ${other}`);
   const unconfined = /not isolated by Landlock \((.+?)\)/.exec(serving.server.log())?.[1];
@@ -229,14 +229,14 @@ test("a view that model code keeps after its request never changes", async () =>
   const elements = 300_000;
   const constant = (value: number) => Array.from({ length: elements }, () => value);
   for (const value of [1, 2, 3]) {
-    const answer = await infer(port, model, doing("keep", { value: constant(value) }));
+    const answer = await infer(port, model, faultyRequest("keep", { value: constant(value) }));
     assert.equal(outputOf(answer, "OUT").length, elements);
   }
   for (let value = 10; value < 14; value++) {
-    await infer(port, model, doing("echo", { value: constant(value) }));
-    await infer(port, "bystander", doing("echo", { value: constant(-value) }));
+    await infer(port, model, faultyRequest("echo", { value: constant(value) }));
+    await infer(port, "bystander", faultyRequest("echo", { value: constant(-value) }));
   }
-  const sums = textOf(await infer(port, model, doing("kept_sums")));
+  const sums = textOf(await infer(port, model, faultyRequest("kept_sums")));
   assert.equal(sums, [1, 2, 3].map((value) => `${value * elements}.0`).join(","));
 });
 
@@ -266,12 +266,12 @@ test("a view that is kept after a request whose client disconnected never change
   await left;
   await writeFile(`${marker}.go`, "");
   for (const value of [1, 2, 3, 4]) assert.equal((await ask("echo", value)).status, 200);
-  assert.equal(textOf(await infer(port, model, doing("kept_sums"))), `${5 * elements}.0`);
+  assert.equal(textOf(await infer(port, model, faultyRequest("kept_sums"))), `${5 * elements}.0`);
   assert.ok(arenaBytes(serving.server.pid) >= bytesBefore + elements * 4);
-  assert.equal((await infer(port, model, doing("forget"))).status, 200);
+  assert.equal((await infer(port, model, faultyRequest("forget"))).status, 200);
   await until("its memory is given back", async () => {
     // A worker tells what it no longer needs with its next answer.
-    await infer(port, model, doing("echo"));
+    await infer(port, model, faultyRequest("echo"));
     return arenaBytes(serving.server.pid) <= bytesBefore + warmBytes;
   });
 });

@@ -4,10 +4,14 @@ import { link, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { OnnxModel } from "@galatea/server/onnx-file";
-import { mebibyte, privateBytes, theRunner, until, write } from "./onnx-workshop.ts";
-import { floats, openWorkshop, request } from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
+import { mebibyte, privateBytes, onlyRunner, until, write } from "./onnx-fixture.ts";
+import {
+  floats,
+  openOnnxFixture,
+  request,
+} from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
 import type { OnnxRuntimeBackendOptions } from "../../packages/server/src/backends/onnxruntime/onnxruntime-backend.ts";
-import { EngineBench } from "../../packages/server/src/engine/engine-fixtures.ts";
+import { EngineFixture } from "../../packages/server/src/engine/engine-fixtures.ts";
 import { releaseResponse } from "@galatea/server/inference";
 import { expanding, harmless, writeModel } from "./onnx-models.ts";
 
@@ -16,14 +20,14 @@ const boundBytes = 16 * mebibyte;
 const gibibyteOfFloats = 256 * mebibyte;
 
 async function open(options: Partial<OnnxRuntimeBackendOptions>, memoryBudgetBytes: number | null = null) {
-  const shop = await openWorkshop({ settleMs: 10, ...options });
-  const bench = new EngineBench();
+  const shop = await openOnnxFixture({ settleMs: 10, ...options });
+  const bench = new EngineFixture();
   bench.backends.push(shop.backend);
   bench.engine = bench.open(memoryBudgetBytes);
   // A runner's first model brings a thread and parts of the library, which are every server's.
   const first = await write(shop, "first", harmless);
   await (await shop.load(first, ""))[Symbol.asyncDispose]();
-  const pid = await theRunner();
+  const pid = await onlyRunner();
   const bareBytes = privateBytes(pid);
   const heldBytes = () => privateBytes(pid) - bareBytes;
   return {

@@ -19,19 +19,19 @@ import {
   negates,
   failureOf,
   runners,
-  theRunner,
+  onlyRunner,
   until,
   privateBytes,
   isUnderWay,
   open,
-} from "./onnx-workshop.ts";
+} from "./onnx-fixture.ts";
 import { floats, request } from "../../packages/server/src/backends/onnxruntime/onnxruntime-fixtures.ts";
 
 test("other models' runs in a process that crashed are repeated, and only the run that crashed it fails", async () => {
   await using shop = await open();
   await using bad = await load(shop, "bad", dividing);
   await using busy = await load(shop, "busy", slow(200));
-  const pid = await theRunner();
+  const pid = await onlyRunner();
   const running = run(busy, product());
   await isUnderWay(pid);
   assert.match(failureOf(await run(bad, deadly())), /model 'bad' has crashed its process \(signal SIGFPE\)/);
@@ -45,16 +45,16 @@ test("a model that crashed two processes runs in its own process, apart from oth
   await using good = await load(shop, "good", harmless);
   for (let crash = 0; crash < 2; crash += 1) failureOf(await run(bad, deadly()));
   await negates(good);
-  const shared = await theRunner();
+  const shared = await onlyRunner();
   for (let crash = 0; crash < 2; crash += 1) {
     assert.match(failureOf(await run(bad, deadly())), /has crashed its process/);
-    assert.equal(await theRunner(), shared);
+    assert.equal(await onlyRunner(), shared);
   }
   const refusal = "UNAVAILABLE: model 'bad' is not run: it has crashed its process 4 times. ";
   const refused = failureOf(await run(bad, division([1], [1])));
   assert.ok(refused.startsWith(refusal), refused);
   await negates(good);
-  assert.equal(await theRunner(), shared);
+  assert.equal(await onlyRunner(), shared);
   // Another file is other content.
   await using better = await load(shop, "better", { ...dividing, graphName: "better" });
   assert.ok(!((await run(better, division([1], [1]))) instanceof InferenceError));
@@ -65,7 +65,7 @@ test("kill -9 of the process at any moment loses no block and no model", async (
   await using busy = await load(shop, "busy", slow(20));
   await using good = await load(shop, "good", harmless);
   for (let round = 0; round < 3; round += 1) {
-    const pid = await theRunner();
+    const pid = await onlyRunner();
     const under = [0, 1, 2, 3].map((instance) => run(busy, product(), instance));
     await new Promise((resolve) => setTimeout(resolve, round * 30));
     process.kill(pid, "SIGKILL");
@@ -104,13 +104,13 @@ test("a process that hangs is ended with the run that timed out; its other runs 
   await using shop = await open({ deadlineMs: 2000, terminateMs: 100 });
   await using busy = await load(shop, "busy", endless);
   await using good = await load(shop, "good", harmless);
-  const pid = await theRunner();
+  const pid = await onlyRunner();
   const running = run(busy, negation());
   await isUnderWay(pid);
   process.kill(pid, "SIGSTOP");
   assert.match(failureOf(await running), /did not end within 2000 ms/);
   await negates(good);
-  assert.notEqual(await theRunner(), pid);
+  assert.notEqual(await onlyRunner(), pid);
   assert.equal(shop.arena.usedBytes, 0);
 });
 
@@ -119,7 +119,7 @@ test("memory that a large run leaves in the library's pool is released", async (
   await using large = await load(shop, "large", expanding(100 * mebibyte));
   await using good = await load(shop, "good", harmless);
   await negates(good);
-  const pid = await theRunner();
+  const pid = await onlyRunner();
   const before = privateBytes(pid);
   assert.ok(!((await run(large, request([floats("x", [1], [1])]))) instanceof InferenceError));
   await until("less than 64 MiB are left of 400", () => privateBytes(pid) - before < 64 * mebibyte);
@@ -129,7 +129,7 @@ test("an unloaded model's session and arena are gone from the process, and hundr
   await using shop = await open();
   await using _good = await load(shop, "good", harmless);
   const source = await write(shop, "again", { ...harmless, graphName: "again" });
-  const pid = await theRunner();
+  const pid = await onlyRunner();
   const descriptors = () => [process.pid, pid].map((each) => readdirSync(`/proc/${each}/fd`).length);
   const cycle = async () => {
     using arena = createArena({ capacityBytes: mebibyte });
@@ -154,7 +154,7 @@ for (const [what, change] of [
     await using model = await shop.load(source, "");
     await negates(model);
     await change(join(source.versionDirectory, "model.onnx"));
-    const pid = await theRunner();
+    const pid = await onlyRunner();
     process.kill(pid, "SIGKILL");
     await until("its end is known", () => shop.logged.some((line) => line.includes("process has ended")));
     const failure = failureOf(await run(model, negation()));
@@ -168,7 +168,7 @@ test("a run that had not started when its process died is not counted as a crash
   await negates(good);
   for (let death = 0; death < 6; death += 1) {
     await until("one process is there", async () => (await runners()).length === 1);
-    const pid = await theRunner();
+    const pid = await onlyRunner();
     // It takes nothing from its sockets any more: what is asked of it lies there when it dies.
     process.kill(pid, "SIGSTOP");
     const states = () =>
@@ -180,7 +180,7 @@ test("a run that had not started when its process died is not counted as a crash
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     process.kill(pid, "SIGKILL");
     await running;
-    assert.notEqual(await theRunner(), pid);
+    assert.notEqual(await onlyRunner(), pid);
   }
   assert.equal(shop.arena.usedBytes, 0);
 });

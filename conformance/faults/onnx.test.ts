@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { OnnxModel } from "@galatea/server/onnx-file";
 import { deadlyInput, dividing, dividingAtLoad, endless, harmless, writeModel } from "./onnx-models.ts";
-import { ask, errorOf, infer, load, type Answer } from "./asking.ts";
+import { sendRequest, errorOf, infer, load, type HttpResponse } from "./http-client.ts";
 import { descendantsOf } from "./processes.ts";
 import { assertNoProcesses, openServing, type Serving, type ServingOptions } from "./serving.ts";
 
@@ -36,7 +36,7 @@ const division = JSON.stringify({
 });
 const negation = JSON.stringify({ inputs: [tensor("x", "FP32", [1, 2])] });
 
-function assertNegated(answer: Answer): void {
+function assertNegated(answer: HttpResponse): void {
   assert.equal(answer.status, 200, answer.body.toString());
   const { outputs } = JSON.parse(answer.body.toString()) as { outputs: { data: number[] }[] };
   assert.deepEqual(outputs[0]?.data, [-1, -2]);
@@ -60,7 +60,7 @@ test("a request that crashes the process gets an error, and the server and its o
     /^model 'bad' is not run: it has crashed its process/,
   );
   assertNegated(await infer(httpPort, "good", negation));
-  assert.equal((await ask(httpPort, { path: "/v2/health/live" })).status, 200);
+  assert.equal((await sendRequest(httpPort, { path: "/v2/health/live" })).status, 200);
 });
 
 test("a file that crashes the process that loads it is rejected with the model's name", async () => {

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
-import { bucket, endpointIs, image, Platform, refused } from "./platform.ts";
+import { bucket, endpointIs, image, Platform, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 
 const config = `backend: "python"
@@ -122,13 +122,13 @@ test("a multi-model Triton container in a pipeline responds for the named model,
   // Between them a container is needed that makes inputs of outputs: the multi-model routes of Triton know no generate extension.
   await deploy("behind", [many("models"), single("after")]);
   const inputs = [{ name: "X", datatype: "FP32", shape: [1], data: [5] }];
-  const asked = (targetModel: string) => refused(post("behind", { inputs }, targetModel));
+  const asked = (targetModel: string) => errorOfInvocation(post("behind", { inputs }, targetModel));
   for (const target of ["ten.tar.gz", "twenty.tar.gz"]) {
     const { message } = await asked(target);
     assert.match(message, /^Received client error \(400\) from after with message ".*'outputs'/);
   }
   assert.match(
-    (await refused(post("behind", {}, "ten.tar.gz"))).message,
+    (await errorOfInvocation(post("behind", {}, "ten.tar.gz"))).message,
     /^Received client error \(400\) from models with message/,
   );
   const absent = await asked("none.tar.gz");
@@ -142,11 +142,11 @@ test("a model that calls its own endpoint waits until its own timeout or the inv
   await deploy("circle", [single("first", { CALLS: "circle", PATIENCE: "1" }), single("second")]);
   assert.equal(await ask("circle", 5), 7);
   // At the invocation's limit the error would be the platform's, without the model's words.
-  const error = await refused(ask("circle", -3));
+  const error = await errorOfInvocation(ask("circle", -3));
   assert.match(error.message, /^Received client error \(400\) from first with message ".*timed out/);
   assert.equal(await ask("circle", 5), 7);
   // Many at once: each holds a place of the endpoint and waits for another.
-  const outcomes = await Promise.all(Array.from({ length: 4 }, () => refused(ask("circle", -1))));
+  const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorOfInvocation(ask("circle", -1))));
   for (const { message } of outcomes) assert.match(message, /from first with message/);
   assert.equal(await ask("circle", 5), 7);
 });

@@ -15,7 +15,7 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
 import { descendantsOf } from "./processes.ts";
-import { bucket, endpointIs, image, Platform, refused } from "./platform.ts";
+import { bucket, endpointIs, image, Platform, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 import { pidIn, until } from "./until.ts";
 
@@ -111,7 +111,7 @@ test("words pass through every container, and in Direct mode through the one tha
 
 test("the container whose model fails is named with its own status and error text", async () => {
   for (const name of names) {
-    const { name: code, status, message } = await refused(ask(`${name}:fails`));
+    const { name: code, status, message } = await errorOfInvocation(ask(`${name}:fails`));
     assert.deepEqual([code, status], ["ModelError", 424]);
     assert.match(
       message,
@@ -124,7 +124,7 @@ test("the container whose model fails is named with its own status and error tex
 test("responses ten thousand times larger pass within the limit, and over it are rejected with the name of the container", async () => {
   const grown = await ask("first:grows");
   assert.equal(grown, `${"first:grows first".repeat(10_000)} middle last`);
-  const { status, message } = await refused(ask("middle:explodes"));
+  const { status, message } = await errorOfInvocation(ask("middle:explodes"));
   assert.equal(status, 413);
   assert.equal(message, "HTTP content length exceeded 6291456 bytes. They are the response of container middle.");
   assert.equal(await ask("hello"), "hello first middle last");
@@ -177,7 +177,7 @@ test("a container that restarts does not affect other containers of a Direct end
 });
 
 test("a model that ends its worker fails the request with its container's name", async () => {
-  const { message } = await refused(ask("last:dies"));
+  const { message } = await errorOfInvocation(ask("last:dies"));
   assert.match(
     message,
     /^Received client error \(400\) from last with message "\{"error":"Stub process 'relaying_0' is not healthy/,
@@ -225,7 +225,10 @@ test("after kill -9 of the platform every container of both endpoints is restore
   await endpointIs(platform, "pipeline", "InService");
   assert.equal(await ask("hello"), "hello first last");
   assert.equal(await ask("hello", "direct", "last"), "hello last");
-  assert.match((await refused(ask("hello", "direct"))).message, /requires a target container hostname header/);
+  assert.match(
+    (await errorOfInvocation(ask("hello", "direct"))).message,
+    /requires a target container hostname header/,
+  );
 });
 
 test("a deleted pipeline leaves no container", async () => {

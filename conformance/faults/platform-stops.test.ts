@@ -13,9 +13,9 @@ import {
   UpdateEndpointCommand,
 } from "@aws-sdk/client-sagemaker";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
-import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 import { pidIn, until } from "./until.ts";
 
@@ -42,7 +42,7 @@ const put = (key: string, body: Uint8Array) =>
 /** An invocation that is being executed, and ends when it is let go. */
 async function holding(name: string): Promise<{ answer: Promise<string>; go: () => Promise<void> }> {
   const word = `held-${name}`;
-  const answer = invoke(platform, name, target, doing(`hold ${word}`));
+  const answer = invoke(platform, name, target, faultyRequest(`hold ${word}`));
   answer.catch(() => {});
   const marker = join(platform.place.meeting, word);
   await pidIn(`${marker}.running`);
@@ -79,7 +79,7 @@ test("an update of an endpoint loses no request, neither running ones of its old
   let updated = false;
   const stream = async () => {
     for (let count = 0; ; count++) {
-      assert.match(await invoke(platform, name, target, doing("echo")), /"OUT"/);
+      assert.match(await invoke(platform, name, target, faultyRequest("echo")), /"OUT"/);
       if (updated) return count;
     }
   };
@@ -105,7 +105,7 @@ test("an endpoint that is deleted accepts no more requests and ends after its ru
   await endpointIs(platform, name, "InService");
   const held = await holding(name);
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
-  const error = await refused(invoke(platform, name, target, doing("echo")));
+  const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
   assert.equal(error.message, `Endpoint ${name} of account 000000000000 not found.`);
   assert.equal(platform.servers().length, 1);
   await held.go();
@@ -133,7 +133,7 @@ test("an endpoint that is deleted while it starts can be created again at once, 
   );
   await writeFile(go, "");
   await endpointIs(platform, name, "InService");
-  assert.match(await invoke(platform, name, null, doing("echo")), /"OUT"/);
+  assert.match(await invoke(platform, name, null, faultyRequest("echo")), /"OUT"/);
   assert.ok(!platform.servers().includes(first));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
   await until("no server is left", () => platform.servers().length === 0);

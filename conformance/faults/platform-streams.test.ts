@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
-import { bucket, createEndpoint, endpointIs, Platform, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, Platform, errorOfInvocation } from "./platform.ts";
 import { inThread, streamingConfig, streamingProgram } from "./streaming-model.ts";
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
@@ -59,7 +59,7 @@ test("the response contains all events, with the container's content type", asyn
 });
 
 test("an error before the first response is a ModelError with the container's status, a later one is an event", async () => {
-  const first = await refused(
+  const first = await errorOfInvocation(
     invoke("sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError('no')), FINAL)"),
   );
   assert.deepEqual([first.name, first.status], ["ModelError", 424]);
@@ -86,14 +86,14 @@ test("the model's environment selects the kind of invocation; an invalid kind fa
 });
 
 test("responses over the limit of an invocation are rejected, and the model is notified of the cancellation", async () => {
-  const { status, message } = await refused(invoke(endless("long", 4096)));
+  const { status, message } = await errorOfInvocation(invoke(endless("long", 4096)));
   assert.deepEqual([status, message], [413, "HTTP content length exceeded 6291456 bytes."]);
   await isTold("long");
 });
 
 test("the model is notified of a client that disconnects while responses are collected", async () => {
   const leaving = new AbortController();
-  const asked = refused(invoke(endless("gone", 1), leaving.signal));
+  const asked = errorOfInvocation(invoke(endless("gone", 1), leaving.signal));
   await until("the model has begun", async () => (await told("model.kept.get('gone', '')")) === "begun");
   leaving.abort();
   assert.equal((await asked).name, "AbortError");

@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { processesMarked } from "./processes.ts";
-import { assertNoProcesses, assertNoSharedMemory, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
+import { assertNoProcesses, assertNoSharedMemory, compileCache, createWorkspace, type Workspace } from "./serving.ts";
 import { until } from "./until.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
@@ -42,7 +42,7 @@ interface PlatformOptions {
 
 /** `galatea up` over a data directory of its own; it can be killed and started again. */
 export class Platform implements AsyncDisposable {
-  readonly place: Workplace;
+  readonly place: Workspace;
   readonly #flags: readonly string[];
   readonly #env: Environment;
   #running: Running;
@@ -51,7 +51,7 @@ export class Platform implements AsyncDisposable {
   runtime!: SageMakerRuntimeClient;
 
   private constructor(
-    place: Workplace,
+    place: Workspace,
     { flags, env }: Required<Pick<PlatformOptions, "flags" | "env">>,
     running: Running,
   ) {
@@ -64,10 +64,10 @@ export class Platform implements AsyncDisposable {
 
   /** `prepare` runs before the start. Signatures are verified where that is said: most tests ask in ways that no SDK signs. */
   static async open(
-    prepare: (place: Workplace) => Promise<void> = async () => {},
+    prepare: (place: Workspace) => Promise<void> = async () => {},
     { verified = false, port = 0, flags = [], env = {} }: PlatformOptions = {},
   ): Promise<Platform> {
-    const place = await makeWorkplace();
+    const place = await createWorkspace();
     await prepare(place);
     const all = [`--port=${port}`, ...flags, ...(verified ? [] : ["--open"])];
     const platform = new Platform(place, { flags: all, env }, await up(place, all, env));
@@ -122,7 +122,7 @@ export class Platform implements AsyncDisposable {
   }
 
   /** Another platform over the same data; rejects with what it said when it ends instead of coming up. */
-  async startBeside(): Promise<void> {
+  async startSecond(): Promise<void> {
     const { child } = await up(this.place, this.#flags, this.#env);
     child.kill("SIGKILL");
   }
@@ -170,7 +170,7 @@ export class Platform implements AsyncDisposable {
 
 const logBytesMax = 1 << 20;
 
-async function up(place: Workplace, more: readonly string[], env: Environment): Promise<Running> {
+async function up(place: Workspace, more: readonly string[], env: Environment): Promise<Running> {
   const args = [main, "up", "--data", place.data, "--worker-write", place.meeting, ...more];
   const child = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
@@ -271,7 +271,9 @@ export async function invoke(
 }
 
 /** What an invocation was refused with: name, status and message as the SDK gives them. */
-export async function refused(asked: Promise<unknown>): Promise<{ name: string; status: number; message: string }> {
+export async function errorOfInvocation(
+  asked: Promise<unknown>,
+): Promise<{ name: string; status: number; message: string }> {
   try {
     await asked;
   } catch (error) {

@@ -5,10 +5,10 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync }
 import { join } from "node:path";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { hostileArchive } from "./hostile-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
-import type { Workplace } from "./serving.ts";
+import type { Workspace } from "./serving.ts";
 
 const isRoot = process.getuid?.() === 0;
 const othersBits = 0o077;
@@ -18,7 +18,7 @@ const ownDirectories = ["objects", "records", "logs", "instances", "clients", "c
 const archive = hostileArchive(Buffer.alloc(100_000, 7));
 
 /** The way to the data directory is open, so that only its own modes keep others out. */
-const openWay = ({ directory }: Workplace) => Promise.resolve(chmodSync(directory, 0o755));
+const openWay = ({ directory }: Workspace) => Promise.resolve(chmodSync(directory, 0o755));
 
 /** What of the data directory a process of another user of this machine lists or reads; root alone can start one. */
 function readByOthers(data: string): readonly string[] {
@@ -54,7 +54,7 @@ async function openEndpoint(platform: Platform): Promise<void> {
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}one.tar.gz`, Body: archive }));
   await createEndpoint(platform, { name: "private", environment: { PASSWORD: secret } });
   await endpointIs(platform, "private", "InService");
-  assert.match(await invoke(platform, "private", "one.tar.gz", doing("pid")), /\d/);
+  assert.match(await invoke(platform, "private", "one.tar.gz", faultyRequest("pid")), /\d/);
 }
 
 test("another user of the machine cannot read a data directory that the platform created", async () => {
@@ -77,7 +77,7 @@ test("a start restricts permissions that an earlier release left open, and leave
   assert.deepEqual(openPaths(data), []);
   assert.deepEqual(readByOthers(data), []);
   await endpointIs(platform, "private", "InService");
-  assert.match(await invoke(platform, "private", "one.tar.gz", doing("pid")), /\d/);
+  assert.match(await invoke(platform, "private", "one.tar.gz", faultyRequest("pid")), /\d/);
 });
 
 test("a root directory with other files is left unchanged, and the log says so", async () => {

@@ -11,7 +11,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform.ts";
 import { tarball } from "./tarball.ts";
@@ -52,7 +52,7 @@ async function upload(platform: Platform, program: string): Promise<string> {
 }
 
 async function told(platform: Platform, name: string): Promise<Readonly<Record<string, unknown>>> {
-  const { outputs } = JSON.parse(await invoke(platform, name, null, doing("tell"))) as {
+  const { outputs } = JSON.parse(await invoke(platform, name, null, faultyRequest("tell"))) as {
     outputs: { data: string[] }[];
   };
   return JSON.parse(outputs[0]?.data[0] ?? "") as Record<string, unknown>;

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { deflateRawSync, gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
-import { assertEchoes, doing, errorOf, infer, inferPath, textOf } from "./asking.ts";
+import { assertEchoes, faultyRequest, errorOf, infer, inferPath, textOf } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { residentBytes } from "./processes.ts";
 import { openServing, type Serving } from "./serving.ts";
-import { speak } from "./wire.ts";
+import { sendBytes } from "./wire.ts";
 
 let serving: Serving;
 let port: number;
@@ -281,7 +281,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
   ],
   [
     "bytes behind the JSON",
-    { body: `${doing("echo")}}` },
+    { body: `${faultyRequest("echo")}}` },
     500,
     "failed to parse the request JSON buffer: The document root must not be followed by other values. at 135",
   ],
@@ -311,13 +311,13 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
   ],
   [
     "gzip that is none",
-    compressed(Buffer.from(doing("echo"))),
+    compressed(Buffer.from(faultyRequest("echo"))),
     400,
     "failed to decompress the request body: incorrect header check",
   ],
   [
     "gzip that is cut off",
-    compressed(gzipSync(doing("echo")).subarray(0, 40)),
+    compressed(gzipSync(faultyRequest("echo")).subarray(0, 40)),
     400,
     "failed to decompress the request body: unexpected end of file",
   ],
@@ -329,7 +329,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
   ],
   [
     "an encoding that nobody knows",
-    { body: deflateRawSync(doing("echo")), headers: { "content-encoding": "br" } },
+    { body: deflateRawSync(faultyRequest("echo")), headers: { "content-encoding": "br" } },
     501,
     "Unsupported compression type",
   ],
@@ -393,14 +393,14 @@ const bytes: readonly [sentence: string, bytes: string, status: number, text: st
 ];
 for (const [sentence, sent, status, text] of bytes) {
   test(`refused on the wire: ${sentence}`, async () => {
-    const answer = await speak(port, sent);
+    const answer = await sendBytes(port, sent);
     assert.deepEqual(answer, { status, body: JSON.stringify({ error: text }) });
     await assertEchoes(port, "faulty");
   });
 }
 
 test("NaN and the infinities pass as JSON words and as bytes, bit for bit", async () => {
-  const words = doing("echo").replace("[1,2,3]", "[NaN,Infinity,-Infinity]");
+  const words = faultyRequest("echo").replace("[1,2,3]", "[NaN,Infinity,-Infinity]");
   const answer = await infer(port, "faulty", words);
   assert.match(answer.body.toString(), /"data":\[NaN,Infinity,-Infinity\]/);
   const payload = Buffer.from("0100c07fffffff7f000080ff00000080", "hex");
@@ -420,7 +420,7 @@ test("NaN and the infinities pass as JSON words and as bytes, bit for bit", asyn
 });
 
 test("of all these requests the model saw only the honest ones, and the server holds nothing of the others", async () => {
-  const executed = textOf(await infer(port, "faulty", doing("executed", { id: "last" }))).split(",");
+  const executed = textOf(await infer(port, "faulty", faultyRequest("executed", { id: "last" }))).split(",");
   // An echo after each refusal, the two above, and this one.
   assert.equal(executed.length, refused.length + bytes.length + 2 + 1);
   const size = residentBytes(serving.server.pid);

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { freePorts } from "../environments/index.ts";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, credentials, endpointIs, Platform, prefix } from "./platform.ts";
 import { tarball } from "./tarball.ts";
@@ -69,7 +69,7 @@ class Load {
 }
 
 async function invoked(runtime: SageMakerRuntimeClient, name: string, does: string): Promise<string> {
-  const asked = { EndpointName: name, ContentType: "application/json", Body: doing(does) };
+  const asked = { EndpointName: name, ContentType: "application/json", Body: faultyRequest(does) };
   return (await runtime.send(new InvokeEndpointCommand(asked))).Body.transformToString();
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { freePorts } from "../environments/index.ts";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix } from "./platform.ts";
 import { tarball } from "./tarball.ts";
@@ -31,7 +31,7 @@ after(async () => {
 
 /** The model's process: another one after each load. */
 async function workerPid(name: string, target: string | null): Promise<string> {
-  const { outputs } = JSON.parse(await invoke(platform, name, target, doing("pid"))) as {
+  const { outputs } = JSON.parse(await invoke(platform, name, target, faultyRequest("pid"))) as {
     outputs: { name: string; data: string[] }[];
   };
   return outputs.find((output) => output.name === "TEXT")?.data[0] ?? "";
@@ -63,7 +63,7 @@ test("galatea restart: a running request is answered, new requests wait, and no 
   let answered = 0;
   const asking = (async () => {
     while (!stop.signal.aborted) {
-      await invoke(platform, "many", "a.tar.gz", doing("echo"));
+      await invoke(platform, "many", "a.tar.gz", faultyRequest("echo"));
       answered += 1;
     }
   })();

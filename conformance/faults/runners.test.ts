@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ask, errorOf, infer, load, outputOf } from "./asking.ts";
+import { sendRequest, errorOf, infer, load, outputOf } from "./http-client.ts";
 import { openServing, type Serving } from "./serving.ts";
 
 const program = `import json, os, sys
@@ -78,7 +78,7 @@ test("the models of a python-based backend run its program, each over its own fi
       ["weights.txt"],
     ]);
   }
-  const { body: config } = await ask(port, { path: "/v2/models/first/config" });
+  const { body: config } = await sendRequest(port, { path: "/v2/models/first/config" });
   assert.equal((JSON.parse(config.toString()) as { backend: string }).backend, "words");
 });
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
-import { doing } from "./asking.ts";
-import { told, writeCallingModel } from "./calling-model.ts";
+import { faultyRequest } from "./http-client.ts";
+import { outputOfCode, writeCallingModel } from "./calling-model.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { bucket, endpointIs, image, invoke, Platform } from "./platform.ts";
 import { openServing } from "./serving.ts";
@@ -58,7 +58,7 @@ async function deploy(name: string, text: string): Promise<void> {
 
 /** A request that its model holds until it is let go. */
 function hold(name: string, word: string) {
-  const answer = invoke(platform, name, null, doing(`hold ${word}`));
+  const answer = invoke(platform, name, null, faultyRequest(`hold ${word}`));
   answer.catch(() => {});
   const marker = join(platform.place.meeting, word);
   return { answer, running: () => pidIn(`${marker}.running`), go: () => writeFile(`${marker}.go`, "") };
@@ -94,8 +94,8 @@ test("a model that calls itself is executed by an instance that is started for t
   const port = serving.server.httpPort;
   // Longer than calls that wait for each other are left alone.
   const inner = "time.sleep(2.5); out = os.getpid()";
-  assert.match(await told(port, "self", `out = call("self", ${JSON.stringify(inner)})`), /^\[\[b'\d+'\]\]$/);
+  assert.match(await outputOfCode(port, "self", `out = call("self", ${JSON.stringify(inner)})`), /^\[\[b'\d+'\]\]$/);
   // Where all instances wait for each other the youngest call fails all the same.
   const deep = `out = call("self", ${JSON.stringify(`out = call("self", "out = 1")`)})`;
-  assert.match(await told(port, "self", deep), /waits for 'self', whose instances all wait/);
+  assert.match(await outputOfCode(port, "self", deep), /waits for 'self', whose instances all wait/);
 });

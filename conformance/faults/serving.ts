@@ -8,7 +8,7 @@ import { processesMarked, sharedMemoryNames } from "./processes.ts";
 import { until } from "./until.ts";
 
 /** Folders of one test file: everything that its processes write, and the mark by which they are found again. */
-export interface Workplace {
+export interface Workspace {
   readonly directory: string;
   readonly repository: string;
   readonly mlRoot: string;
@@ -20,7 +20,7 @@ export interface Workplace {
   readonly meeting: string;
 }
 
-export interface Serving extends AsyncDisposable, Workplace {
+export interface Serving extends AsyncDisposable, Workspace {
   readonly server: RunningServer;
   /** Ends the server as its user would, or finds it dead, then checks that nothing of it is left. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -31,12 +31,12 @@ export const compileCache = join(cacheDirectory(process.env), "node-compile-cach
 
 export interface ServingOptions {
   /** Fills the repository before the start. */
-  readonly write?: (workplace: Workplace) => Promise<void>;
+  readonly write?: (workplace: Workspace) => Promise<void>;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function makeWorkplace(): Promise<Workplace> {
+export async function createWorkspace(): Promise<Workspace> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-faults-"));
   const at = (name: string) => join(directory, name);
   const place = {
@@ -59,7 +59,7 @@ export async function makeWorkplace(): Promise<Workplace> {
 
 /** `galatea serve` over a repository of its own, in explicit control unless the flags say otherwise. */
 export async function openServing(options: ServingOptions = {}): Promise<Serving> {
-  const place = await makeWorkplace();
+  const place = await createWorkspace();
   try {
     await options.write?.(place);
     const server = await startGalatea({
@@ -87,18 +87,18 @@ export async function openServing(options: ServingOptions = {}): Promise<Serving
 }
 
 /** Tensors live in memory files without a name: no process of ours may have anything in /dev/shm. */
-export function assertNoSharedMemory(place: Workplace): void {
+export function assertNoSharedMemory(place: Workspace): void {
   const names = processesMarked(place.mark).flatMap(({ pid }) => sharedMemoryNames(pid));
   assert.deepEqual(names, [], "names in /dev/shm");
 }
 
 /** No process, and no file in the temporary folder. Processes get a moment: the kernel ends them after their parent. */
-export async function assertNothingLeft(place: Workplace): Promise<void> {
+export async function assertNothingLeft(place: Workspace): Promise<void> {
   await assertNoProcesses(place);
   assert.deepEqual(await readdir(place.temporary, { recursive: true }), [], "files left in the temporary folder");
 }
 
-export async function assertNoProcesses(place: Workplace): Promise<void> {
+export async function assertNoProcesses(place: Workspace): Promise<void> {
   await until("no process is left", () => processesMarked(place.mark).length === 0).catch(() => {
     const left = processesMarked(place.mark);
     for (const { pid } of left) process.kill(pid, "SIGKILL");

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { seededRandom } from "../seeded-random.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { descendantsOf } from "./processes.ts";
-import { assertNothingLeft, compileCache, makeWorkplace, type Workplace } from "./serving.ts";
+import { assertNothingLeft, compileCache, createWorkspace, type Workspace } from "./serving.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const endedWithinMs = testTimeoutMs;
@@ -18,7 +18,7 @@ const roundsMax = 30;
 const roundsMin = 5;
 
 /** An environment of its own, activated by a script, with the interpreter of the product's. */
-async function writeEnvironment(place: Workplace): Promise<string> {
+async function writeEnvironment(place: Workspace): Promise<string> {
   const directory = join(place.directory, "environment");
   await mkdir(join(directory, "bin"), { recursive: true });
   const found = await readdir(join(place.data, "python"));
@@ -63,14 +63,14 @@ function momentOf(random: () => number): Moment {
   return event === undefined ? { afterMs: random() * 1500 } : { event, afterMs: random() < 0.5 ? 0 : random() * 60 };
 }
 
-async function isReached(place: Workplace, moment: Moment, seen: { pid: number; printed: string }): Promise<boolean> {
+async function isReached(place: Workspace, moment: Moment, seen: { pid: number; printed: string }): Promise<boolean> {
   if (!("event" in moment)) return true;
   if (moment.event === "spawned") return descendantsOf(seen.pid).length > 0;
   if (moment.event === "ready") return seen.printed.includes("Started HTTPService");
   return (await stat(join(place.directory, `reached.${moment.event}`)).catch(() => null)) !== null;
 }
 
-async function round(place: Workplace, seed: number): Promise<void> {
+async function round(place: Workspace, seed: number): Promise<void> {
   const moment = momentOf(seededRandom(seed));
   const what = `round ${seed}, ${JSON.stringify(moment)}`;
   for (const event of events) await rm(join(place.directory, `reached.${event}`), { force: true });
@@ -104,7 +104,7 @@ async function round(place: Workplace, seed: number): Promise<void> {
 }
 
 test("a server that is stopped at any moment of its start exits at once, and leaves nothing behind", async () => {
-  const place = await makeWorkplace();
+  const place = await createWorkspace();
   try {
     const environment = await writeEnvironment(place);
     const parameter = `parameters { key: "EXECUTION_ENV_PATH" value { string_value: "${environment}" } }`;

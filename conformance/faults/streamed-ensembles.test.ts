@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
-import { assertEchoes, load, unload } from "./asking.ts";
+import { assertEchoes, load, unload } from "./http-client.ts";
 import { writeFaultyModel } from "./faulty-model.ts";
 import { openStream } from "./grpc-stream.ts";
 import type { Serving } from "./serving.ts";
 import {
-  answersWithoutEnd,
+  endlessResponses,
   inThread,
   leftBy,
   openStreaming,
@@ -134,7 +134,7 @@ test("a client that reads nothing stops the first model of an ensemble at a boun
   ] as const) {
     using stream = open(name);
     stream.pause();
-    stream.send(answersWithoutEnd(`leave('stopped-${name}', sent)`, answer));
+    stream.send(endlessResponses(`leave('stopped-${name}', sent)`, answer));
     const count = await sentWhenStill(told);
     assert.ok(count < 100, `${name}: ${count} answers were made for a client that reads none`);
     await assertEchoes(serving.server.httpPort, "bystander");

@@ -54,7 +54,7 @@ export const inThread = (...lines: readonly string[]): string =>
   ].join("\n");
 
 /** Answers of 16 KiB without end; `atEnd` runs once the model is told that nobody waits for more. */
-export const answersWithoutEnd = (atEnd: string, answer = "large(sent, 4096)"): string =>
+export const endlessResponses = (atEnd: string, answer = "large(sent, 4096)"): string =>
   inThread(
     "sent = 0",
     "while not sender.is_cancelled():",

@@ -1,10 +1,10 @@
 /** Streams of decoupled models whose client, worker or model goes away, or does not read. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { assertEchoes, load, unload } from "./asking.ts";
+import { assertEchoes, load, unload } from "./http-client.ts";
 import { openStream } from "./grpc-stream.ts";
 import type { Serving } from "./serving.ts";
-import { answersWithoutEnd, inThread, leftBy, openStreaming, sentWhenStill } from "./streaming-model.ts";
+import { endlessResponses, inThread, leftBy, openStreaming, sentWhenStill } from "./streaming-model.ts";
 import { until } from "./until.ts";
 
 let serving: Serving;
@@ -54,7 +54,7 @@ test("kill -9 of the worker between responses ends every open stream with an err
 test("a client that reads nothing stops the model at a bounded number of responses, and affects no other client", async () => {
   using stream = open();
   stream.pause();
-  stream.send(answersWithoutEnd("leave('stopped', sent)"));
+  stream.send(endlessResponses("leave('stopped', sent)"));
   const count = await sentWhenStill(told);
   assert.ok(count < 100, `${count} answers of 16 KiB were made for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");

@@ -7,9 +7,9 @@ import { basename, dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { hostileArchive } from "./hostile-model.ts";
-import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, refused } from "./platform.ts";
+import { bucket, createEndpoint, endpointIs, invoke, Platform, prefix, errorOfInvocation } from "./platform.ts";
 import { descendantsOf, processesMarked } from "./processes.ts";
 import { until } from "./until.ts";
 
@@ -28,7 +28,7 @@ const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 let platform: Platform;
 const put = (key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + key, Body: body }));
-const call = (target: string, does: string) => invoke(platform, name, target, doing(does));
+const call = (target: string, does: string) => invoke(platform, name, target, faultyRequest(does));
 async function textOf(target: string, does: string): Promise<string> {
   const { outputs } = JSON.parse(await call(target, does)) as { outputs: { name: string; data: string[] }[] };
   return outputs.find((output) => output.name === "TEXT")?.data[0] ?? "";
@@ -150,7 +150,7 @@ test("a process that a tenant leaves behind ends with the server as well", async
 test("a tenant that allocates memory endlessly is ended, and no other tenant", async () => {
   const victim = await textOf("victim.tar.gz", "pid");
   const [server] = platform.servers();
-  const error = await refused(call("greedy.tar.gz", `take_memory ${8 * 2 ** 30}`));
+  const error = await errorOfInvocation(call("greedy.tar.gz", `take_memory ${8 * 2 ** 30}`));
   assert.match(error.message, /signal SIGKILL|Unable to allocate|MemoryError/);
   // Without root memory is bounded by process, and the budget of the instance may have made room for the other model.
   if (isRoot) assert.equal(await textOf("victim.tar.gz", "pid"), victim);

@@ -12,10 +12,10 @@ import {
   DescribeTransformJobCommand,
   ListTransformJobsCommand,
 } from "@aws-sdk/client-sagemaker";
-import { doing } from "./asking.ts";
+import { faultyRequest } from "./http-client.ts";
 import { faultyConfig } from "./faulty-model.ts";
 import { mayMount } from "./mount.ts";
-import { bucket, image, Platform, refused } from "./platform.ts";
+import { bucket, image, Platform, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
@@ -45,7 +45,7 @@ if (mayMount()) {
         { path: "model/1/model.py", body: program },
       ]);
       await put("model.tar.gz", archive);
-      for (const key of ["a", "b", "c"]) await put(`in/${key}.json`, doing("echo", { value: [3] }));
+      for (const key of ["a", "b", "c"]) await put(`in/${key}.json`, faultyRequest("echo", { value: [3] }));
       await platform.sagemaker.send(named("faulty"));
     });
     after(async () => {
@@ -120,8 +120,8 @@ if (mayMount()) {
     });
 
     test("a job whose progress the records have no room for fails, is in progress until that can be recorded, and keeps what was written", async () => {
-      await put("held/a.json", doing("hold go"));
-      await put("held/b.json", doing("echo"));
+      await put("held/a.json", faultyRequest("hold go"));
+      await put("held/b.json", faultyRequest("echo"));
       await create("unrecorded", "held/");
       await until("the first object is at the container", () => existsSync(join(platform.place.meeting, "go.running")));
       await filled(disk("records"), async () => {
@@ -130,7 +130,7 @@ if (mayMount()) {
         for (let i = 0; error === null && i < 1000; i++) {
           error = await platform.sagemaker.send(named(`filler-${i}`)).then(
             () => null,
-            (thrown: Error) => refused(Promise.reject(thrown)),
+            (thrown: Error) => errorOfInvocation(Promise.reject(thrown)),
           );
         }
         assert.equal(error?.status, 500);

@@ -59,7 +59,7 @@ export class Wire implements Disposable {
 }
 
 /** Sends these bytes on a connection of its own and takes one reply. */
-export async function speak(
+export async function sendBytes(
   port: number,
   bytes: string | Uint8Array,
 ): Promise<{ readonly status: number; readonly body: string } | null> {

@@ -161,7 +161,7 @@ export async function privateBytesOf(fixture: FrameworkFixture, model: string): 
 const tolerance = 1e-5;
 
 /** Sends the request of a case, and compares the response with the framework's own result. */
-export async function isAnswered(
+export async function responds(
   { server, directory }: FrameworkFixture,
   { model, inputs, outputs }: Case,
 ): Promise<void> {

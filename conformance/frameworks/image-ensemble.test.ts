@@ -20,7 +20,7 @@ import { cacheDirectory, ensureFramework } from "../environments/index.ts";
 import { checkScaled } from "../sagemaker/scaled-endpoint.ts";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 import { photographsOfPackages } from "./dali-fixture.ts";
-import { assembleT5, referenceAnswers } from "./t5-fixture.ts";
+import { assembleT5, referenceResponses } from "./t5-fixture.ts";
 
 const run = promisify(execFile);
 const beside = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -124,7 +124,7 @@ test("two ensembles and a T5 model on one endpoint give the results that each gi
   await assembleT5(t5);
   const [scores, answers] = await Promise.all([
     exactScores(),
-    referenceAnswers(["translate English to German: The house is wonderful.", "My dog likes the sun."]),
+    referenceResponses(["translate English to German: The house is wonderful.", "My dog likes the sun."]),
   ]);
   const expected = {
     archives: { images: join(directory, "models"), sentences, t5 },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ScriptedPlatform } from "../sagemaker/scripted-platform.ts";
 import { checkScaled } from "../sagemaker/scaled-endpoint.ts";
-import { assembleT5, referenceAnswers, translateScript } from "./t5-fixture.ts";
+import { assembleT5, referenceResponses, translateScript } from "./t5-fixture.ts";
 
 let directory: string;
 before(async () => {
@@ -21,7 +21,7 @@ test("T5 in a packed environment returns the tokens that numpy computes from the
     "summarize: the train leaves at seven and arrives at noon.",
     "My dog likes the sun.",
   ];
-  const expected = await referenceAnswers(sentences);
+  const expected = await referenceResponses(sentences);
   await using platform = await ScriptedPlatform.openFast(500);
   const words = [join(directory, "models"), ...sentences, "--scale=2"];
   const said = await platform.run(translateScript, words, { environment: "sagemaker-v2" });

@@ -10,7 +10,7 @@ import {
   floats,
   haveShared,
   infer,
-  isAnswered,
+  responds,
   load,
   numbers,
   openFramework,
@@ -57,7 +57,7 @@ for (const model of ["same", "recurrent", "encoder", "resnet50", "encoder_export
   test(`an idle model has at most 30 MB of private memory besides its file: ${model}`, async () => {
     assert.equal(await load(fixture.server, model), null);
     for (const one of fixture.cases.filter((each) => each.model === model))
-      for (let time = 0; time < 4; time++) await isAnswered(fixture, one);
+      for (let time = 0; time < 4; time++) await responds(fixture, one);
     const pid = await workerOf(fixture, model);
     // The memory of its runs is released a while after the last one.
     await eventually(async () => (await memoryOf(pid)) <= 30e6, restMsMax);
@@ -106,8 +106,8 @@ function counted(answers: readonly number[]): readonly number[] {
 test("every PyTorch model returns what PyTorch computes, alone and in a batch", async () => {
   const models = [...new Set(fixture.cases.map(({ model }) => model))];
   for (const model of models) assert.equal(await load(fixture.server, model), null, model);
-  await Promise.all(fixture.cases.map((one) => isAnswered(fixture, one)));
-  for (const one of fixture.cases) await isAnswered(fixture, one);
+  await Promise.all(fixture.cases.map((one) => responds(fixture, one)));
+  for (const one of fixture.cases) await responds(fixture, one);
 });
 
 test("the requests of one batch share one forward call", async () => {
@@ -152,7 +152,7 @@ test("a model has the number of threads that its parameters set", async () => {
 
 test("without parameters for threads, a model has PyTorch's default numbers of threads", async () => {
   assert.equal(await load(fixture.server, "default_threads"), null);
-  await isAnswered(
+  await responds(
     fixture,
     fixture.cases.find(({ model }) => model === "default_threads")!,
   );
@@ -167,14 +167,14 @@ async function faultsOf(pid: number): Promise<number> {
 test("memory of one run is reused by the next run without page faults", async () => {
   assert.equal(await load(fixture.server, "wide"), null);
   const one = fixture.cases.find(({ model }) => model === "wide")!;
-  for (let run = 0; run < 4; run++) await isAnswered(fixture, one);
+  for (let run = 0; run < 4; run++) await responds(fixture, one);
   const pid = await workerOf(fixture, "wide");
   const found: number[] = [];
   // 48 MB are 11,719 pages. One run without faults is enough, because on a busy machine the worker may release its
   // memory between two runs.
   do {
     const before = await faultsOf(pid);
-    await isAnswered(fixture, one);
+    await responds(fixture, one);
     found.push((await faultsOf(pid)) - before);
   } while (found.length < 40 && Math.min(...found) >= 500);
   assert.ok(Math.min(...found) < 500, `pages given: ${found.join(", ")}`);
@@ -293,7 +293,7 @@ test("a confined worker maps the model file from the server's memory", async () 
     for (const model of ["encoder", "drifting_once"]) assert.equal(await load(server, model), null);
     const [pid] = await workersOf({ ...fixture, server }, "drifting_once");
     assert.match(await readFile(`/proc/${pid}/maps`, "latin1"), new RegExp(modelFile));
-    await isAnswered(
+    await responds(
       { ...fixture, server },
       fixture.cases.find(({ model }) => model === "encoder")!,
     );

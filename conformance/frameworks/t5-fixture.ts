@@ -22,15 +22,15 @@ export async function assembleT5(repository: string): Promise<void> {
   await run(python, [example("make_model.py"), join(repository, "t5"), "--layers", layers]);
 }
 
-export interface ReferenceAnswer {
+export interface ReferenceResponse {
   readonly tokens: readonly number[];
   readonly answer: readonly number[];
   /** The smallest difference between the scores of the best and the second best token. */
   readonly margin: number;
 }
 
-export async function referenceAnswers(sentences: readonly string[]): Promise<readonly ReferenceAnswer[]> {
+export async function referenceResponses(sentences: readonly string[]): Promise<readonly ReferenceResponse[]> {
   const { python } = await ensurePackedEnvironment();
   const { stdout } = await run(python, [example("reference.py"), layers, ...sentences]);
-  return JSON.parse(stdout) as ReferenceAnswer[];
+  return JSON.parse(stdout) as ReferenceResponse[];
 }

@@ -11,7 +11,7 @@ import {
   floats,
   haveShared,
   infer,
-  isAnswered,
+  responds,
   load,
   numbers,
   openFramework,
@@ -84,8 +84,8 @@ test("a SavedModel needs no config.pbtxt: max_batch_size, tensors and the schedu
 test("every TensorFlow model returns what TensorFlow computes, alone and in a batch", async () => {
   const models = [...new Set(fixture.cases.map(({ model }) => model))];
   for (const model of models) assert.equal(await load(fixture.server, model), null, model);
-  await Promise.all(fixture.cases.map((one) => isAnswered(fixture, one)));
-  for (const one of fixture.cases) await isAnswered(fixture, one);
+  await Promise.all(fixture.cases.map((one) => responds(fixture, one)));
+  for (const one of fixture.cases) await responds(fixture, one);
 });
 
 test("the requests of one batch share one session run", async () => {
@@ -160,8 +160,8 @@ const costs: readonly [model: string, megabytes: number, file: string, timesFile
 for (const [model, megabytes, file, timesFile] of costs)
   test(`a further model takes at most ${megabytes} MB and ${timesFile} times its file: ${model}`, async (t) => {
     assert.equal(await load(fixture.server, model), null);
-    for (const one of fixture.cases.filter((each) => each.model === model)) await isAnswered(fixture, one);
-    await isAnswered(
+    for (const one of fixture.cases.filter((each) => each.model === model)) await responds(fixture, one);
+    await responds(
       fixture,
       fixture.cases.find((each) => each.model === model)!,
     );
@@ -280,7 +280,7 @@ test("ragged batches run inputs of any length together, pass batch inputs that d
 
 test("constants of a SavedModel are in memory less than four times (TensorFlow keeps seven copies)", async () => {
   for (const model of ["same", "frozen", "frozen_compiled"]) assert.equal(await load(fixture.server, model), null);
-  for (const one of fixture.cases.filter(({ model }) => model.startsWith("frozen"))) await isAnswered(fixture, one);
+  for (const one of fixture.cases.filter(({ model }) => model.startsWith("frozen"))) await responds(fixture, one);
   const weights = 2048 * 2048 * 4;
   const own = (await privateBytesOf(fixture, "frozen")) - (await privateBytesOf(fixture, "same"));
   assert.ok(own < 4 * weights, `${(own / weights).toFixed(1)} times`);

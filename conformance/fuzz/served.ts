@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { descendantsOf } from "../faults/processes.ts";
-import { openServing, type Serving, type Workplace } from "../faults/serving.ts";
+import { openServing, type Serving, type Workspace } from "../faults/serving.ts";
 import { until } from "../faults/until.ts";
 import { requestBytes } from "../soak/gauges.ts";
 import type { Attack } from "./target.ts";
@@ -15,7 +15,7 @@ class TritonPythonModel:
 `;
 
 /** A server with one Python model, 'echo': IN comes back as OUT, FP32 of any length. */
-async function writeEcho({ repository }: Workplace): Promise<void> {
+async function writeEcho({ repository }: Workspace): Promise<void> {
   await mkdir(join(repository, "echo", "1"), { recursive: true });
   await writeFile(join(repository, "echo", "1", "model.py"), identity);
   const config = `backend: "python" max_batch_size: 0
@@ -29,7 +29,7 @@ const endMsMax = 45_000;
 interface AttackedServer {
   readonly flags?: readonly string[];
   /** Puts more into the repository before the start. */
-  readonly write?: (workplace: Workplace) => Promise<void>;
+  readonly write?: (workplace: Workspace) => Promise<void>;
 }
 
 /**

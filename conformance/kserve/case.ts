@@ -41,7 +41,7 @@ export type Comparison =
  * A response. The body of a gRPC call is JSON: its reply, a list of replies for a stream, or its status text under
  * `error`.
  */
-export interface Answer {
+export interface ComparedResponse {
   /** The HTTP status. For a gRPC call: 200 for OK, otherwise 600 plus the code. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -70,4 +70,4 @@ export interface Case {
   readonly steps: readonly Step[];
 }
 
-export type Answers = readonly (readonly Answer[] | null)[];
+export type CaseResponses = readonly (readonly ComparedResponse[] | null)[];

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
-import type { Answer, Comparison } from "./case.ts";
-import { compareAnswers } from "./compare.ts";
+import type { ComparedResponse, Comparison } from "./case.ts";
+import { compareResponses } from "./compare.ts";
 
-const answer = (body: string | Buffer, status = 200, headers: Record<string, string> = {}): Answer => ({
+const answer = (body: string | Buffer, status = 200, headers: Record<string, string> = {}): ComparedResponse => ({
   status,
   headers,
   body: Buffer.from(body as string),
 });
 const same = (expected: string, ours: string, how: Comparison, status = 200) =>
-  compareAnswers([answer(expected, status)], [answer(ours, status)], how) === null;
+  compareResponses([answer(expected, status)], [answer(ours, status)], how) === null;
 
 test("JSON bodies are compared by order of keys and text of numbers, without white space and escapes", () => {
   assert.ok(same('{"a":1.0,"b":"é"}', '{ "a": 1.0, "b": "\\u00e9" }', "json"));
@@ -39,10 +39,10 @@ test("an error text may continue after Triton's, and nothing else may differ", (
 
 test("status, content type and content encoding are compared, and the compression level is not", () => {
   const plain = answer("{}", 200, { "content-type": "application/json" });
-  assert.notEqual(compareAnswers([plain], [answer("{}", 201, plain.headers)], "json"), null);
-  assert.notEqual(compareAnswers([plain], [answer("{}", 200, { "content-type": "text/plain" })], "json"), null);
+  assert.notEqual(compareResponses([plain], [answer("{}", 201, plain.headers)], "json"), null);
+  assert.notEqual(compareResponses([plain], [answer("{}", 200, { "content-type": "text/plain" })], "json"), null);
   const packed = (level: number) => answer(gzipSync('{"a":1}', { level }), 200, { "content-encoding": "gzip" });
-  assert.equal(compareAnswers([packed(0)], [packed(9)], "json"), null);
+  assert.equal(compareResponses([packed(0)], [packed(9)], "json"), null);
 });
 
 test("missing metric families and labels are reported", () => {

@@ -1,4 +1,4 @@
-import type { Answer, Comparison, Difference } from "./case.ts";
+import type { ComparedResponse, Comparison, Difference } from "./case.ts";
 import { gunzipSync, inflateSync } from "node:zlib";
 import { jsonTokens, unordered, unorderedOutputs } from "./json-tokens.ts";
 
@@ -11,18 +11,22 @@ export const comparedHeaders = [
 ] as const;
 
 /** Returns the first difference of `ours` from the recorded responses; null if there is none. */
-export function compareAnswers(expected: readonly Answer[], ours: readonly Answer[], how: Comparison): string | null {
+export function compareResponses(
+  expected: readonly ComparedResponse[],
+  ours: readonly ComparedResponse[],
+  how: Comparison,
+): string | null {
   if (expected.length !== ours.length) {
     return `${expected.length} different answers expected, got ${ours.length}: ${ours.map(printed).join("; ")}`;
   }
   for (const [index, answer] of expected.entries()) {
-    const wrong = compareAnswer(answer, ours[index] as Answer, how);
+    const wrong = compareAnswer(answer, ours[index] as ComparedResponse, how);
     if (wrong !== null) return wrong;
   }
   return null;
 }
 
-function compareAnswer(expected: Answer, ours: Answer, how: Comparison): string | null {
+function compareAnswer(expected: ComparedResponse, ours: ComparedResponse, how: Comparison): string | null {
   const both = () => `\n  expected ${printed(expected)}\n  got      ${printed(ours)}`;
   if (expected.status !== ours.status) return `status ${ours.status} instead of ${expected.status}${both()}`;
   if (how !== "status") {
@@ -40,7 +44,7 @@ function compareAnswer(expected: Answer, ours: Answer, how: Comparison): string 
   }
 }
 
-const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) => boolean>> = {
+const comparers: Readonly<Record<Comparison, (expected: ComparedResponse, ours: ComparedResponse) => boolean>> = {
   status: () => true,
   bytes: (expected, ours) => Buffer.compare(expected.body, ours.body) === 0,
   json: (expected, ours) => tokens(expected.body) === tokens(ours.body),
@@ -74,7 +78,7 @@ const comparers: Readonly<Record<Comparison, (expected: Answer, ours: Answer) =>
 };
 
 /** Decompresses a body: only the decompressed bytes must be equal. */
-function decoded(answer: Answer): Answer {
+function decoded(answer: ComparedResponse): ComparedResponse {
   const encoding = answer.headers["content-encoding"];
   if (encoding === "gzip") return { ...answer, body: gunzipSync(answer.body) };
   if (encoding === "deflate") return { ...answer, body: inflateSync(answer.body) };
@@ -88,7 +92,7 @@ const text = (body: Uint8Array) => Buffer.from(body).toString("utf8");
 const tokens = (body: Uint8Array) => jsonTokens(text(body)).join(" ");
 
 /** Splits a body into the JSON header and the bytes after it. */
-function cut(answer: Answer): [Uint8Array, Uint8Array] {
+function cut(answer: ComparedResponse): [Uint8Array, Uint8Array] {
   const mime = /json-header-size=(\d+)/.exec(answer.headers["content-type"] ?? "")?.[1];
   const length = Number(answer.headers["inference-header-content-length"] ?? mime ?? answer.body.length);
   return [answer.body.subarray(0, length), answer.body.subarray(length)];
@@ -132,7 +136,7 @@ function modelLines(body: Uint8Array): string {
 }
 
 /** Checks a response that differs on purpose. Returns the error, or null. */
-export function checkDifference(difference: Difference, answers: readonly Answer[]): string | null {
+export function checkDifference(difference: Difference, answers: readonly ComparedResponse[]): string | null {
   for (const answer of answers) {
     if (answer.status !== difference.status)
       return `status ${answer.status} instead of ${difference.status}: ${printed(answer)}`;
@@ -143,7 +147,7 @@ export function checkDifference(difference: Difference, answers: readonly Answer
   return null;
 }
 
-function printed(answer: Answer): string {
+function printed(answer: ComparedResponse): string {
   const headers = comparedHeaders.filter((name) => answer.headers[name] !== undefined);
   const body = Buffer.from(answer.body).toString("latin1").slice(0, 700);
   return `${answer.status} {${headers.map((name) => `${name}: ${answer.headers[name]}`).join(", ")}} ${JSON.stringify(body)}`;

@@ -13,7 +13,7 @@ import {
   type ModelInferRequest,
 } from "../../packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.js";
 import { Health } from "../../packages/server/src/protocols/kserve-grpc/gen/health_pb.js";
-import type { Answer, Comparison, Request, Step } from "./case.ts";
+import type { ComparedResponse, Comparison, Request, Step } from "./case.ts";
 import { frameMessage, type GrpcReply } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 
 const services: readonly DescService[] = [GRPCInferenceService, Health];
@@ -27,7 +27,7 @@ function methodAt(path: string): DescMethod | undefined {
 }
 
 /** Returns the result of a call in the recorded and compared form. */
-export function answerOf(path: string, reply: GrpcReply): Answer {
+export function responseOf(path: string, reply: GrpcReply): ComparedResponse {
   const method = methodAt(path);
   const json = (value: unknown) => Buffer.from(JSON.stringify(value), "utf8");
   if (reply.status !== 0)

@@ -5,15 +5,15 @@ import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { commandLineCases, expectedExitCode, runCommandLine } from "./command-line.ts";
 import { fixtureNames } from "./fixtures.ts";
 import { readRecording } from "./recording.ts";
-import { askFixture, judge, selectedCases, type AskedCase } from "./suite.ts";
-import { askWithClient, compareClientResults, readClientRecording, type ClientResults } from "./tritonclient/checks.ts";
+import { runFixture, judge, selectedCases, type RecordedCase } from "./suite.ts";
+import { runClient, compareClientResults, readClientRecording, type ClientResults } from "./tritonclient/checks.ts";
 
 for (const name of fixtureNames) {
   describe(`responses equal those recorded from tritonserver, fixture ${name}`, () => {
     const cases = selectedCases({ only: "" }).filter((entry) => entry.item.fixture === name);
-    const asked = new Map<string, AskedCase>();
+    const asked = new Map<string, RecordedCase>();
     before(async () => {
-      for (const entry of await askFixture({ kind: "galatea" }, name, cases, () => {}))
+      for (const entry of await runFixture({ kind: "galatea" }, name, cases, () => {}))
         asked.set(entry.item.name, entry);
     });
     for (const { group, item } of cases) {
@@ -30,7 +30,7 @@ describe("tritonclient gets the results recorded from tritonserver", async () =>
   let ours: ClientResults = {};
   before(async () => {
     const clients = await ensureEnvironment(cacheDirectory(process.env), "clients");
-    ours = await askWithClient({ kind: "galatea" }, clients);
+    ours = await runClient({ kind: "galatea" }, clients);
   });
   for (const [check, result] of Object.entries(expected)) {
     test(check, () => assert.deepEqual(compareClientResults({ [check]: result }, ours), []));

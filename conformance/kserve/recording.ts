@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { oraclePackage, oracleVersion } from "../environments/index.ts";
-import type { Answer, Answers, Case } from "./case.ts";
+import type { ComparedResponse, CaseResponses, Case } from "./case.ts";
 import { fixtures } from "./fixtures.ts";
 
 /** The recorded responses of a group. */
@@ -42,7 +42,7 @@ export function caseDigest(item: Case): string {
     .slice(0, 16);
 }
 
-export async function readRecording(group: string): Promise<(item: Case) => Answers> {
+export async function readRecording(group: string): Promise<(item: Case) => CaseResponses> {
   const text = await readFile(pathOf(group), "utf8");
   const file = JSON.parse(text) as RecordingFile;
   return (item) => {
@@ -61,7 +61,7 @@ export async function readRecording(group: string): Promise<(item: Case) => Answ
 export async function writeRecording(
   group: string,
   cases: readonly Case[],
-  run: ReadonlyMap<string, Answers>,
+  run: ReadonlyMap<string, CaseResponses>,
 ): Promise<void> {
   await mkdir(fileURLToPath(directory), { recursive: true });
   const before: RecordingFile["cases"] = await readFile(pathOf(group), "utf8").then(
@@ -86,7 +86,7 @@ export async function writeRecording(
 }
 
 /** Shortens large bodies of one repeated pattern, so that the repository stays small. */
-function kept(answer: Answer): RecordedAnswer {
+function kept(answer: ComparedResponse): RecordedAnswer {
   const body = Buffer.from(answer.body);
   const text = body.toString("utf8");
   const asText = Buffer.from(text, "utf8").equals(body);
@@ -97,7 +97,7 @@ function kept(answer: Answer): RecordedAnswer {
   };
 }
 
-function restored(answer: RecordedAnswer): Answer {
+function restored(answer: RecordedAnswer): ComparedResponse {
   const body =
     answer.base64 === undefined ? Buffer.from(answer.text ?? "", "utf8") : Buffer.from(answer.base64, "base64");
   return { status: answer.status, headers: answer.headers, body };

@@ -6,18 +6,13 @@
 import { cacheDirectory, ensureEnvironment } from "../environments/index.ts";
 import { UsageError } from "../../packages/galatea/src/options/flag.ts";
 import { caseGroups } from "./cases/index.ts";
-import type { Answers } from "./case.ts";
+import type { CaseResponses } from "./case.ts";
 import { commandLineCases, expectedExitCode, runCommandLine } from "./command-line.ts";
 import { suiteHelp, suiteOptions, type PartName, type SuiteOptions } from "./options.ts";
 import { readRecording, writeRecording } from "./recording.ts";
-import { askAll, isLost, judge, judgeRecording, type AskedCase } from "./suite.ts";
+import { runCases, isLost, judge, judgeRecording, type RecordedCase } from "./suite.ts";
 import type { Target } from "./started-fixture.ts";
-import {
-  askWithClient,
-  compareClientResults,
-  readClientRecording,
-  writeClientRecording,
-} from "./tritonclient/checks.ts";
+import { runClient, compareClientResults, readClientRecording, writeClientRecording } from "./tritonclient/checks.ts";
 
 // A signal ends the process with `exit`, whose handler also ends the started servers.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
@@ -45,9 +40,9 @@ const progress = (line: string) => {
 };
 
 async function recordCases(target: Target): Promise<number> {
-  const asked = await askAll(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const asked = await runCases(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
   for (const [group, cases] of Object.entries(caseGroups)) {
-    const answers = new Map<string, Answers>();
+    const answers = new Map<string, CaseResponses>();
     for (const entry of asked) {
       if (entry.group === group && !(entry.answers instanceof Error)) answers.set(entry.item.name, entry.answers);
     }
@@ -64,8 +59,8 @@ async function recordCases(target: Target): Promise<number> {
 }
 
 async function checkCases(target: Target): Promise<number> {
-  const asked = await askAll(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
-  const recordings = new Map<string, (item: AskedCase["item"]) => Answers>();
+  const asked = await runCases(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const recordings = new Map<string, (item: RecordedCase["item"]) => CaseResponses>();
   for (const group of new Set(asked.map((entry) => entry.group))) recordings.set(group, await readRecording(group));
   let wrong = 0;
   let unanswered = 0;
@@ -88,8 +83,8 @@ async function checkCases(target: Target): Promise<number> {
 }
 
 function verdictOf(
-  entry: AskedCase,
-  recordings: ReadonlyMap<string, (item: AskedCase["item"]) => Answers>,
+  entry: RecordedCase,
+  recordings: ReadonlyMap<string, (item: RecordedCase["item"]) => CaseResponses>,
   judgeCase: typeof judge,
 ): string | null {
   try {
@@ -101,7 +96,7 @@ function verdictOf(
 
 async function checkClient(target: Target): Promise<number> {
   const clients = await ensureEnvironment(options.cache, "clients", { progress });
-  const results = await askWithClient(target, clients);
+  const results = await runClient(target, clients);
   const count = Object.keys(results).length;
   if (recording(target)) {
     await writeClientRecording(results);

@@ -1,9 +1,9 @@
 import { Agent, request as httpRequest } from "node:http";
 import type { RunningServer } from "../environments/index.ts";
-import type { Answer, Request, Step } from "./case.ts";
+import type { ComparedResponse, Request, Step } from "./case.ts";
 import { comparedHeaders } from "./compare.ts";
 import { callGrpc, NoResponse } from "../../packages/server/src/protocols/raw-grpc-client.ts";
-import { answerOf } from "./grpc-messages.ts";
+import { responseOf } from "./grpc-messages.ts";
 
 /** The beginnings of bodies that may contain texts of the server: JSON, and events of JSON. */
 const textBeginnings = ["{", "[", "data: "];
@@ -33,9 +33,9 @@ export async function sendSteps(
   steps: readonly Step[],
   masks: Masks,
   skip: (step: Step) => boolean,
-): Promise<(readonly Answer[] | null)[]> {
+): Promise<(readonly ComparedResponse[] | null)[]> {
   using agent = disposableAgent();
-  const answers: Promise<readonly Answer[] | null>[] = [];
+  const answers: Promise<readonly ComparedResponse[] | null>[] = [];
   for (const step of steps) {
     if (step.request.afterMs === undefined) await Promise.all(answers);
     else await new Promise((resolve) => setTimeout(resolve, step.request.afterMs));
@@ -52,27 +52,32 @@ function disposableAgent() {
   return { agent, [Symbol.dispose]: () => agent.destroy() };
 }
 
-async function sendCopies(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<Answer[]> {
+async function sendCopies(
+  server: RunningServer,
+  request: Request,
+  masks: Masks,
+  agent: Agent,
+): Promise<ComparedResponse[]> {
   const copies = Array.from({ length: request.copies ?? 1 }, () => send(server, request, masks, agent));
-  const different = new Map<string, Answer>();
+  const different = new Map<string, ComparedResponse>();
   for (const answer of await Promise.all(copies)) {
     different.set(JSON.stringify([answer.status, answer.headers, Buffer.from(answer.body).toString("base64")]), answer);
   }
-  return [...different.keys()].sort().map((key) => different.get(key) as Answer);
+  return [...different.keys()].sort().map((key) => different.get(key) as ComparedResponse);
 }
 
-async function sendCall(server: RunningServer, request: Request, masks: Masks): Promise<Answer> {
+async function sendCall(server: RunningServer, request: Request, masks: Masks): Promise<ComparedResponse> {
   const reply = await callGrpc(server.grpcPort, {
     path: request.path,
     metadata: request.headers ?? {},
     body: Buffer.from((request.body ?? "") as Uint8Array),
     timeoutMs: answerTimeoutMs,
   });
-  const answer = answerOf(request.path, reply);
+  const answer = responseOf(request.path, reply);
   return { ...answer, body: mask(Buffer.from(answer.body), masks) };
 }
 
-function send(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<Answer> {
+function send(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<ComparedResponse> {
   if (request.method === "GRPC") return sendCall(server, request, masks);
   const ports = { http: server.httpPort, metrics: server.metricsPort, sagemaker: server.sagemakerPort };
   const body = request.body === undefined ? undefined : Buffer.from(request.body as string);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startFixture } from "./started-fixture.ts";
-import { askFixture, selectedCases, ServerDied } from "./suite.ts";
+import { runFixture, selectedCases, ServerDied } from "./suite.ts";
 
 const cases = selectedCases({ only: "" })
   .filter(({ item }) => item.fixture === "main" && item.steps.length === 1 && item.steps[0]?.request.method === "GET")
@@ -9,7 +9,7 @@ const cases = selectedCases({ only: "" })
 
 test("a server that dies fails only its current case, and the next cases run against a new server", async () => {
   const pids: number[] = [];
-  const asked = await askFixture(
+  const asked = await runFixture(
     { kind: "galatea" },
     "main",
     cases,

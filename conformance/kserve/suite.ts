@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Answers, Case, Step } from "./case.ts";
+import type { CaseResponses, Case, Step } from "./case.ts";
 import { caseGroups } from "./cases/index.ts";
-import { checkDifference, compareAnswers } from "./compare.ts";
+import { checkDifference, compareResponses } from "./compare.ts";
 import { fixtureNames, type FixtureName } from "./fixtures.ts";
 import { NoResponse } from "../../packages/server/src/protocols/raw-grpc-client.ts";
 import { sendSteps } from "./send.ts";
@@ -17,9 +17,9 @@ export interface FoundCase {
   readonly item: Case;
 }
 
-export interface AskedCase extends FoundCase {
+export interface RecordedCase extends FoundCase {
   /** The responses, or the error that prevented them. */
-  readonly answers: Answers | Error;
+  readonly answers: CaseResponses | Error;
   /** True if a server of the fixture has died before, so that the effects of earlier cases are missing. */
   readonly isAfterLoss: boolean;
 }
@@ -31,16 +31,16 @@ export function selectedCases(selection: Selection): FoundCase[] {
 }
 
 /** Starts each fixture that the selection needs, and runs its cases one after another. */
-export async function askAll(
+export async function runCases(
   target: Target,
   selection: Selection,
-  report: (asked: AskedCase) => void,
-): Promise<AskedCase[]> {
+  report: (asked: RecordedCase) => void,
+): Promise<RecordedCase[]> {
   const cases = selectedCases(selection);
-  const all: AskedCase[] = [];
+  const all: RecordedCase[] = [];
   for (const name of fixtureNames) {
     const mine = cases.filter((entry) => entry.item.fixture === name);
-    if (mine.length > 0) all.push(...(await askFixture(target, name, mine, report)));
+    if (mine.length > 0) all.push(...(await runFixture(target, name, mine, report)));
   }
   return all;
 }
@@ -51,7 +51,7 @@ export class ServerDied extends Error {
 }
 
 /** Returns whether the server of these responses can no longer be used. */
-export function isLost(answers: Answers | Error): answers is ServerDied | NoResponse {
+export function isLost(answers: CaseResponses | Error): answers is ServerDied | NoResponse {
   return answers instanceof ServerDied || answers instanceof NoResponse;
 }
 
@@ -59,14 +59,14 @@ export function isLost(answers: Answers | Error): answers is ServerDied | NoResp
 const lostServersMax = 3;
 
 /** Runs the cases one after another. After a crash or hang of the server the next case runs on a new one. */
-export async function askFixture(
+export async function runFixture(
   target: Target,
   name: FixtureName,
   cases: readonly FoundCase[],
-  report: (asked: AskedCase) => void,
+  report: (asked: RecordedCase) => void,
   start = startFixture,
-): Promise<AskedCase[]> {
-  const asked: AskedCase[] = [];
+): Promise<RecordedCase[]> {
+  const asked: RecordedCase[] = [];
   let fixture: StartedFixture | Error | null = null;
   let lostServers = 0;
   try {
@@ -74,7 +74,8 @@ export async function askFixture(
       fixture ??= await start(target, name).catch(
         (error: unknown) => new Error(`fixture ${name}: ${String(error).slice(0, 2000)}`),
       );
-      const answers: Answers | Error = fixture instanceof Error ? fixture : await askCase(target, fixture, found.item);
+      const answers: CaseResponses | Error =
+        fixture instanceof Error ? fixture : await askCase(target, fixture, found.item);
       const entry = { ...found, answers, isAfterLoss: lostServers > 0 };
       asked.push(entry);
       report(entry);
@@ -92,7 +93,7 @@ export async function askFixture(
 /** Maximum time between the break of a process's connections and its end, in milliseconds. */
 const endAfterBreakMs = 5000;
 
-async function askCase(target: Target, fixture: StartedFixture, item: Case): Promise<Answers | Error> {
+async function askCase(target: Target, fixture: StartedFixture, item: Case): Promise<CaseResponses | Error> {
   const skip = (step: Step) => target.kind === "oracle" && step.difference?.notAsked === true;
   const answers = await sendSteps(fixture.server, item.steps, fixture.masks, skip).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),
@@ -104,13 +105,13 @@ async function askCase(target: Target, fixture: StartedFixture, item: Case): Pro
 }
 
 /** Returns the first difference in our responses to a case; null if there is none. */
-export function judge(item: Case, expected: Answers, ours: Answers | Error): string | null {
+export function judge(item: Case, expected: CaseResponses, ours: CaseResponses | Error): string | null {
   if (ours instanceof Error) return ours.message;
   for (const [index, step] of item.steps.entries()) {
     const answers = ours[index] ?? [];
     const wrong =
       step.difference === undefined
-        ? compareAnswers(expected[index] ?? [], answers, step.compare)
+        ? compareResponses(expected[index] ?? [], answers, step.compare)
         : checkDifference(step.difference, answers);
     if (wrong !== null) return `step ${index + 1} (${step.request.method} ${step.request.path}): ${wrong}`;
   }
@@ -121,13 +122,13 @@ export function judge(item: Case, expected: Answers, ours: Answers | Error): str
  * Returns the first difference between two runs of the oracle, with the case's own comparison and masks; null if there
  * is none.
  */
-export function judgeRecording(item: Case, recorded: Answers, live: Answers | Error): string | null {
+export function judgeRecording(item: Case, recorded: CaseResponses, live: CaseResponses | Error): string | null {
   if (live instanceof Error) return live.message;
   for (const [index, step] of item.steps.entries()) {
     const answers = live[index];
     const before = recorded[index];
     if (!answers || !before) continue;
-    const wrong = compareAnswers(before, answers, step.compare);
+    const wrong = compareResponses(before, answers, step.compare);
     if (wrong !== null) return `stale recording, step ${index + 1}: ${wrong}`;
   }
   return null;

@@ -14,7 +14,7 @@ import {
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { freePorts, inherited, launch, type RunningServer } from "../environments/index.ts";
 import { runToExit } from "../environments/launch.ts";
-import { ask } from "../faults/asking.ts";
+import { sendRequest } from "../faults/http-client.ts";
 import { harmless, writeModel } from "../faults/onnx-models.ts";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -111,7 +111,7 @@ export class InstalledGalatea {
     );
     try {
       const outputOf = async (model: string, body: string) => {
-        const answer = await ask(port, { path: `/v2/models/${model}/infer`, body });
+        const answer = await sendRequest(port, { path: `/v2/models/${model}/infer`, body });
         assert.equal(answer.status, 200, answer.body.toString());
         return (JSON.parse(answer.body.toString()) as { outputs: { data: number[] }[] }).outputs[0]?.data;
       };

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { AddTagsCommand, DescribeEndpointCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
-import { doing } from "../faults/asking.ts";
+import { faultyRequest } from "../faults/http-client.ts";
 import { faultyConfig } from "../faults/faulty-model.ts";
 import {
   bucket,
@@ -20,7 +20,7 @@ import {
   invoke,
   Platform,
   prefix,
-  refused,
+  errorOfInvocation,
 } from "../faults/platform.ts";
 import { tarball } from "../faults/tarball.ts";
 import { until } from "../faults/until.ts";
@@ -63,12 +63,12 @@ async function galatea(...args: readonly string[]) {
 
 test("after kill -9 a new platform over the same records and data finds everything", async () => {
   const { CreationTime } = await described();
-  assert.match(await invoke(platform, "kept", target, doing("echo")), /"OUT"/);
+  assert.match(await invoke(platform, "kept", target, faultyRequest("echo")), /"OUT"/);
   await platform.kill();
   await platform.startAgain();
   await endpointIs(platform, "kept", "InService");
   assert.deepEqual((await described()).CreationTime, CreationTime);
-  assert.match(await invoke(platform, "kept", target, doing("echo")), /"OUT"/);
+  assert.match(await invoke(platform, "kept", target, faultyRequest("echo")), /"OUT"/);
 });
 
 test("a second platform over the same records does not start, and no log has the password", async () => {
@@ -92,14 +92,14 @@ test("while the database is away invocations go on without a failure, control ca
   const load = Promise.all(
     Array.from({ length: 4 }, async () => {
       while (!over.signal.aborted) {
-        assert.match(await invoke(platform, "kept", target, doing("echo")), /"OUT"/);
+        assert.match(await invoke(platform, "kept", target, faultyRequest("echo")), /"OUT"/);
         answered += 1;
       }
     }),
   );
   await createEndpoint(platform, { name: "begun" });
   await server.stop();
-  const error = await refused(described());
+  const error = await errorOfInvocation(described());
   assert.deepEqual([error.status, error.name], [503, "ServiceUnavailable"]);
   assert.match(error.message, /The database that holds the platform's data cannot be reached/);
   await delay(5000);

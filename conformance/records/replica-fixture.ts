@@ -9,12 +9,12 @@ import { SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 import { freePorts } from "../environments/index.ts";
 import { credentials } from "../faults/platform.ts";
 import { processesMarked } from "../faults/processes.ts";
-import { compileCache, type Workplace } from "../faults/serving.ts";
+import { compileCache, type Workspace } from "../faults/serving.ts";
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 
 export interface ReplicaOptions {
-  readonly place: Workplace;
+  readonly place: Workspace;
   /** The name of the data directory below the workplace's. */
   readonly data: string;
   readonly records: string;
@@ -74,7 +74,7 @@ export class Replica implements AsyncDisposable {
     this.#child = child;
   }
 
-  get place(): Workplace {
+  get place(): Workspace {
     return this.options.place;
   }
 

@@ -9,7 +9,7 @@ import { CreateModelCommand, DescribeModelCommand, ListModelsCommand } from "@aw
 import { IAMClient, ListRolesCommand } from "@aws-sdk/client-iam";
 import { FaultyNetwork } from "../../packages/hosting/test/faulty-network-fixture.ts";
 import { freePorts, startPostgres, type PostgresServer } from "../environments/index.ts";
-import { doing } from "../faults/asking.ts";
+import { faultyRequest } from "../faults/http-client.ts";
 import { faultyConfig } from "../faults/faulty-model.ts";
 import {
   bucket,
@@ -20,9 +20,9 @@ import {
   invoke,
   Platform,
   prefix,
-  refused,
+  errorOfInvocation,
 } from "../faults/platform.ts";
-import { assertNoProcesses, makeWorkplace, type Workplace } from "../faults/serving.ts";
+import { assertNoProcesses, createWorkspace, type Workspace } from "../faults/serving.ts";
 import { tarball } from "../faults/tarball.ts";
 import { until } from "../faults/until.ts";
 import { Replica } from "./replica-fixture.ts";
@@ -32,7 +32,7 @@ const program = readFileSync(new URL("../faults/models/faulty.py", import.meta.u
 let server: PostgresServer;
 /** Galatea as the S3 service of the objects. */
 let service: Platform;
-let place: Workplace;
+let place: Workspace;
 /** The network between each replica and the database. */
 let networks: readonly FaultyNetwork[];
 let replicas: readonly Replica[];
@@ -44,7 +44,7 @@ before(async () => {
   const files = { "config.pbtxt": faultyConfig, "1/model.py": program };
   const body = tarball(Object.entries(files).map(([path, text]) => ({ path: `model/${path}`, body: text })));
   await service.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}a.tar.gz`, Body: body }));
-  place = await makeWorkplace();
+  place = await createWorkspace();
   networks = [await FaultyNetwork.open(server.port), await FaultyNetwork.open(server.port)];
   replicas = await Promise.all(
     networks.map(({ port }, index) =>
@@ -150,14 +150,14 @@ test("of two replicas that start at once one leads; the other one is live, not r
   const client = { endpoint: standby.url, region: "us-east-1", credentials, maxAttempts: 1 };
   const calls = [
     () => standby.sagemaker.send(new ListModelsCommand({})),
-    () => invoke(standby, "kept", "a.tar.gz", doing("echo")),
+    () => invoke(standby, "kept", "a.tar.gz", faultyRequest("echo")),
     () => standby.s3.send(new ListBucketsCommand({})),
     () => standby.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "never", Body: "x".repeat(1 << 20) })),
     () => new IAMClient(client).send(new ListRolesCommand({})),
     () => new CloudWatchClient(client).send(new ListDashboardsCommand({})),
   ];
   for (const each of calls) {
-    const error = await refused(each());
+    const error = await errorOfInvocation(each());
     assert.deepEqual([error.status, error.name], [503, "ServiceUnavailable"]);
     assert.match(error.message, /This platform is a standby: another platform at 127\.0\.0\.1 has the records/);
   }
@@ -167,7 +167,7 @@ test("kill -9 of the leader under writes: the standby takes over with all that w
   const { leader, standby } = await settled();
   await createEndpoint(leader, { name: "kept" });
   await endpointIs(leader, "kept", "InService");
-  assert.match(await invoke(leader, "kept", "a.tar.gz", doing("echo")), /"OUT"/);
+  assert.match(await invoke(leader, "kept", "a.tar.gz", faultyRequest("echo")), /"OUT"/);
   const former = leader.servers();
   assert.ok(former.length > 0);
   const { acknowledged, stop } = writing(leader, "killed");
@@ -178,7 +178,7 @@ test("kill -9 of the leader under writes: the standby takes over with all that w
   t.diagnostic(`${acknowledged.models.length} models and ${acknowledged.objects.length} objects were acknowledged`);
   await assertHas(standby, acknowledged);
   await endpointIs(standby, "kept", "InService");
-  assert.match(await invoke(standby, "kept", "a.tar.gz", doing("echo")), /"OUT"/);
+  assert.match(await invoke(standby, "kept", "a.tar.gz", faultyRequest("echo")), /"OUT"/);
   // They are over the data directory of the former leader: without pings they end after --instance-grace-secs.
   await until("the instances of the former leader have ended", () => leader.servers().length === 0);
   assert.ok(standby.servers().length > 0);
@@ -191,7 +191,7 @@ test("a leader that hangs (SIGSTOP) loses the records; when it continues, it wri
   const { acknowledged, stop } = writing(leader, "hung");
   await until("writes are acknowledged", () => acknowledged.models.length > 20);
   leader.signal("SIGSTOP");
-  const late = refused(leader.sagemaker.send(modelOf("late")));
+  const late = errorOfInvocation(leader.sagemaker.send(modelOf("late")));
   await takenOver(t, standby, "after-stop");
   leader.signal("SIGCONT");
   assert.equal(await leader.ended(), 1);
@@ -203,7 +203,7 @@ test("a leader that hangs (SIGSTOP) loses the records; when it continues, it wri
   await late;
   await assertHas(standby, acknowledged);
   assert.match(
-    (await refused(standby.sagemaker.send(new DescribeModelCommand({ ModelName: "late" })))).message,
+    (await errorOfInvocation(standby.sagemaker.send(new DescribeModelCommand({ ModelName: "late" })))).message,
     /late/,
   );
   leader.start();

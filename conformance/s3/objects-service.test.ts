@@ -13,7 +13,7 @@ import {
 import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointAsyncCommand } from "@aws-sdk/client-sagemaker-runtime";
 import { freePorts } from "../environments/index.ts";
-import { doing } from "../faults/asking.ts";
+import { faultyRequest } from "../faults/http-client.ts";
 import { faultyConfig } from "../faults/faulty-model.ts";
 import {
   bucket,
@@ -24,7 +24,7 @@ import {
   invoke,
   Platform,
   prefix,
-  refused,
+  errorOfInvocation,
 } from "../faults/platform.ts";
 import { tarball } from "../faults/tarball.ts";
 import { until } from "../faults/until.ts";
@@ -86,7 +86,7 @@ test("a platform with --objects keeps its objects in the service, and continues 
   });
   const put = (key: string, Body: string | Uint8Array) =>
     platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body }));
-  const call = (target: string) => invoke(platform, name, target, doing("echo", { value: [3] }));
+  const call = (target: string) => invoke(platform, name, target, faultyRequest("echo", { value: [3] }));
   const queue = async (key: string) => {
     const input = { InputLocation: `s3://${bucket}/${key}`, ContentType: "application/json" };
     const sent = await platform.runtime.send(new InvokeEndpointAsyncCommand({ EndpointName: queued, ...input }));
@@ -94,7 +94,7 @@ test("a platform with --objects keeps its objects in the service, and continues 
   };
   await put(`${prefix}a.tar.gz`, archive());
   await put(`${prefix}b.tar.gz`, archive());
-  await put("in/1", doing("echo", { value: [4] }));
+  await put("in/1", faultyRequest("echo", { value: [4] }));
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
   assert.match(await call("a.tar.gz"), /"data":\[3\.0\]/);
@@ -102,13 +102,13 @@ test("a platform with --objects keeps its objects in the service, and continues 
   const output = await queue("in/1");
   assert.match(await until("the queued request is done", () => textOf(service.s3, output).catch(() => null)), /4\.0/);
   assert.deepEqual(await keysOf(service.s3), await keysOf(platform.s3));
-  assert.equal(await textOf(service.s3, "in/1"), doing("echo", { value: [4] }));
+  assert.equal(await textOf(service.s3, "in/1"), faultyRequest("echo", { value: [4] }));
   const files = await readdir(join(platform.place.data, "objects"), { recursive: true });
   assert.deepEqual(files, ["sending"], "the data directory holds no object");
 
   await service.kill();
   assert.match(await call("a.tar.gz"), /"data":\[3\.0\]/, "a loaded model needs no object");
-  const { status, name: code } = await refused(put("during", "x"));
+  const { status, name: code } = await errorOfInvocation(put("during", "x"));
   assert.deepEqual([status, code], [503, "ServiceUnavailable"]);
   assert.match(platform.log(), /the object store does not respond/);
   const during = await queue("in/1");

@@ -14,7 +14,7 @@ import { hosting } from "./conversation/hosting.ts";
 import { metrics } from "./conversation/metrics.ts";
 import { objects } from "./conversation/objects.ts";
 import { platformOperations } from "./conversation/platform-operations.ts";
-import type { Asking } from "./conversation/client.ts";
+import type { AwsCalls } from "./conversation/client.ts";
 import { logs } from "./conversation/log-groups.ts";
 import { identities, topics } from "./conversation/small-services.ts";
 import { ScriptedPlatform } from "./scripted-platform.ts";
@@ -57,7 +57,7 @@ for (const { name, lacks, open } of callers) {
     await using caller = await open(await platform.variables());
     const operations = await platformOperations();
     const asked = new Set<string>();
-    const asking: Asking = {
+    const asking: AwsCalls = {
       wait: (service, waiter, input) => caller.wait(service, waiter, input),
       call: (service, operation, input) => {
         asked.add(`${service}.${operation}`);

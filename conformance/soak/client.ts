@@ -12,7 +12,7 @@ import { frameMessage, splitMessages } from "../../packages/server/src/protocols
 import { causeOf } from "./documented.ts";
 
 /** A request. Its model returns `values`, possibly with changed signs. */
-export interface Question {
+export interface SoakRequest {
   readonly model: SoakModel;
   readonly id: string;
   readonly values: Float32Array;
@@ -54,7 +54,7 @@ export class SoakClient implements Disposable {
     this.#session.destroy();
   }
 
-  async overHttp(question: Question): Promise<Outcome> {
+  async overHttp(question: SoakRequest): Promise<Outcome> {
     const { model, id, values } = question;
     const tail = bytesOf(values);
     const header = Buffer.from(
@@ -84,7 +84,7 @@ export class SoakClient implements Disposable {
     return null;
   }
 
-  async overGrpc(question: Question): Promise<Outcome> {
+  async overGrpc(question: SoakRequest): Promise<Outcome> {
     const { messages, status, text } = await this.#call("ModelInfer", [question]);
     if (status !== 0) {
       assert.equal(messages.length, 0);
@@ -96,7 +96,7 @@ export class SoakClient implements Disposable {
   }
 
   /** Sends the requests on one stream, and expects as many responses in the same order. */
-  async overStream(questions: readonly Question[]): Promise<Outcome[]> {
+  async overStream(questions: readonly SoakRequest[]): Promise<Outcome[]> {
     const { messages, status, text } = await this.#call("ModelStreamInfer", questions);
     assert.equal(status, 0, `a stream ended with ${status}: ${text}`);
     assert.equal(messages.length, questions.length, "as many answers as requests of the stream");
@@ -130,7 +130,7 @@ export class SoakClient implements Disposable {
     });
   }
 
-  #call(method: string, questions: readonly Question[]) {
+  #call(method: string, questions: readonly SoakRequest[]) {
     return new Promise<{ messages: Buffer[]; status: number; text: string }>((resolve, reject) => {
       const stream = this.#session.request({
         ":method": "POST",
@@ -157,7 +157,7 @@ export class SoakClient implements Disposable {
   }
 }
 
-function encode({ model, id, values }: Question): Uint8Array {
+function encode({ model, id, values }: SoakRequest): Uint8Array {
   const told = Buffer.from("\x04\0\0\0echo", "latin1");
   const value = { name: model.input, datatype: "FP32", shape: [BigInt(values.length)] };
   const init = {
@@ -170,13 +170,13 @@ function encode({ model, id, values }: Question): Uint8Array {
   return toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, init));
 }
 
-function assertAnswers(question: Question, response: ModelInferResponse): void {
+function assertAnswers(question: SoakRequest, response: ModelInferResponse): void {
   assert.equal(response.id, question.id);
   assert.equal(response.rawOutputContents.length, 1);
   assertRight(question, Buffer.from(response.rawOutputContents[0]!));
 }
 
-function assertRight({ model, values }: Question, bytes: Buffer): void {
+function assertRight({ model, values }: SoakRequest, bytes: Buffer): void {
   const wanted = model.sign === 1 ? values : values.map((value) => -value);
   assert.ok(bytes.equals(bytesOf(wanted)), `another answer than ${model.name} gives`);
 }

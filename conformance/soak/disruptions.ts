@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
-import { infer, load, unload } from "../faults/asking.ts";
+import { infer, load, unload } from "../faults/http-client.ts";
 import { writeModel, harmless } from "../faults/onnx-models.ts";
 import { descendantsOf, openFiles } from "../faults/processes.ts";
 import type { Serving } from "../faults/serving.ts";

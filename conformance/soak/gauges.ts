@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { ask } from "../faults/asking.ts";
+import { sendRequest } from "../faults/http-client.ts";
 import { arenaBytes, descendantsOf, openFiles, residentBytes } from "../faults/processes.ts";
 import type { RunningServer } from "../environments/index.ts";
 import type { Tolerance } from "./flatness.ts";
@@ -44,6 +44,6 @@ export async function takeSample({ pid, metricsPort }: RunningServer): Promise<S
 
 /** Returns the bytes in flight. The request that reads them counts for 4,096 bytes itself. */
 export async function requestBytes(metricsPort: number): Promise<number> {
-  const { body } = await ask(metricsPort, { path: "/metrics" });
+  const { body } = await sendRequest(metricsPort, { path: "/metrics" });
   return Number(/^galatea_request_memory_used_bytes (\d+)$/m.exec(body.toString())?.[1] ?? Number.NaN) - 4096;
 }

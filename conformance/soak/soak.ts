@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFaultyModel } from "../faults/faulty-model.ts";
-import { openServing, type Workplace } from "../faults/serving.ts";
+import { openServing, type Workspace } from "../faults/serving.ts";
 import { until } from "../faults/until.ts";
 import { Chance } from "./chance.ts";
-import { SoakClient, type Question, type SoakModel } from "./client.ts";
+import { SoakClient, type SoakRequest, type SoakModel } from "./client.ts";
 import { Disruptions, writeOnnx } from "./disruptions.ts";
 import { judgeFlatness, type Verdict } from "./flatness.ts";
 import { requestBytes, takeSample, tolerances, type Sample } from "./gauges.ts";
@@ -98,7 +98,7 @@ export async function soak({ minutes, seed }: SoakOptions, log: (line: string) =
 
 const startFlags = ["--model-control-mode=explicit", ...models.map(({ name }) => `--load-model=${name}`)];
 
-async function writeModels({ repository }: Workplace): Promise<void> {
+async function writeModels({ repository }: Workspace): Promise<void> {
   await writeFaultyModel(repository, "steady", { more: "instance_group [ { count: 2 } ]\n" });
   await writeFaultyModel(repository, "coming");
   await mkdir(join(repository, "onnx", "1"), { recursive: true });
@@ -118,7 +118,7 @@ async function askUntil(
 ): Promise<void> {
   using client = new SoakClient(ports);
   let count = 0;
-  const question = (): Question => {
+  const question = (): SoakRequest => {
     const length = chance.of(valueCounts);
     const first = chance.next() * 1000;
     count += 1;

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startGalatea, type RunningServer } from "../environments/index.ts";
 import { generateModels, type GeneratedModels, type TreeCase } from "./generated-models.ts";
-import { askTrees } from "./tree-request.ts";
+import { requestTrees } from "./tree-request.ts";
 
 /** Maximum difference from an expected number: absolute up to 1, relative to larger numbers. */
 const differenceMax = 1e-5;
@@ -70,7 +70,7 @@ async function askAll(one: TreeCase, output: string): Promise<Float64Array> {
   for (let first = 0; first < one.rowCount; first += rowsAtOnce) {
     const count = Math.min(rowsAtOnce, one.rowCount - first);
     const rows = one.rows.slice(first * one.features, (first + count) * one.features);
-    const { shape, values } = await askTrees(server.httpPort, one.name, rows, one.features, output);
+    const { shape, values } = await requestTrees(server.httpPort, one.name, rows, one.features, output);
     assert.deepEqual(shape, [count, ...dims.filter((dim) => dim !== 1)]);
     for (const value of values) answered.push(value);
   }

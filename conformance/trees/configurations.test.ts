@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { eventually } from "../../packages/base/src/core/eventually-fixture.ts";
 import { startGalatea, type RunningServer } from "../environments/index.ts";
-import { askTrees } from "./tree-request.ts";
+import { requestTrees } from "./tree-request.ts";
 
 let server: RunningServer;
 let directory: string;
@@ -91,7 +91,7 @@ async function load({ parameters = {}, config = {}, model = xgboostModel(stump) 
 }
 
 async function answers(...features: readonly number[]): Promise<readonly number[]> {
-  const { values } = await askTrees(server.httpPort, "trees", Float32Array.from(features), 2);
+  const { values } = await requestTrees(server.httpPort, "trees", Float32Array.from(features), 2);
   return [...values];
 }
 
@@ -268,6 +268,6 @@ test("an ensemble returns the results of its tree model", async () => {
     body: JSON.stringify({ parameters: { config: JSON.stringify(config), "file:1/none": "" } }),
   });
   assert.equal(response.status, 200, await response.text());
-  const { shape, values } = await askTrees(server.httpPort, "pipeline", Float32Array.of(0.4, 0, 0.6, 0), 2);
+  const { shape, values } = await requestTrees(server.httpPort, "pipeline", Float32Array.of(0.4, 0, 0.6, 0), 2);
   assert.deepEqual({ shape, values: [...values] }, { shape: [2], values: [1, -1] });
 });

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 
-export interface TreeAnswer {
+export interface TreeResponse {
   readonly shape: readonly number[];
   readonly values: Float32Array;
 }
 
 /** Sends a request with binary tensors to a model of the `fil` backend. */
-export async function askTrees(
+export async function requestTrees(
   port: number,
   model: string,
   rows: Float32Array,
   featureCount: number,
   output = "output__0",
-): Promise<TreeAnswer> {
+): Promise<TreeResponse> {
   const header = Buffer.from(
     JSON.stringify({
       inputs: [

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { readXgboostScorer } from "@galatea/runtimes/trees";
 import { cacheDirectory, ensureEnvironment, startGalatea } from "../environments/index.ts";
-import { askTrees } from "./tree-request.ts";
+import { requestTrees } from "./tree-request.ts";
 
 const program = fileURLToPath(new URL("xgboost_bits.py", import.meta.url));
 let directory: string;
@@ -38,10 +38,10 @@ for (const environment of ["trees", "trees-before"] as const) {
         const file = await readFile(join(made, "repository", name, "1", "xgboost.ubj"));
         const scorer = readXgboostScorer(file, "xgboost_ubj", { treesMax: 0 });
         assert.ok(bitsOf(scorer.score(rows)).equals(predicted), `${name} by the scorer`);
-        const { values } = await askTrees(server.httpPort, name, rows, features);
+        const { values } = await requestTrees(server.httpPort, name, rows, features);
         assert.ok(bitsOf(values).equals(predicted), `${name} over HTTP`);
         // Few rows are evaluated through eight trees at a time, which adds in the same order.
-        const one = await askTrees(server.httpPort, name, rows.slice(0, features), features);
+        const one = await requestTrees(server.httpPort, name, rows.slice(0, features), features);
         assert.ok(bitsOf(one.values).equals(predicted.subarray(0, 4 * (columns[name] ?? 1))), `${name}, one row`);
       }
     } finally {

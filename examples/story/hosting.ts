@@ -34,7 +34,7 @@ export interface OutputTensor {
   readonly data: readonly number[];
 }
 
-export interface Answer {
+export interface ModelResponse {
   readonly outputs: readonly OutputTensor[];
   /** Latency on the client's side, in milliseconds. */
   readonly tookMs: number;
@@ -169,7 +169,7 @@ export class Hosting {
   }
 
   /** Invokes a model of the endpoint with JSON: `body` has the format of Triton's clients. */
-  async ask(archive: string, body: unknown): Promise<Answer> {
+  async ask(archive: string, body: unknown): Promise<ModelResponse> {
     const startMs = performance.now();
     const reply = await this.#runtime.send(
       new InvokeEndpointCommand({
@@ -181,7 +181,7 @@ export class Hosting {
       this.#abort,
     );
     const tookMs = performance.now() - startMs;
-    const { outputs } = JSON.parse(reply.Body.transformToString()) as Pick<Answer, "outputs">;
+    const { outputs } = JSON.parse(reply.Body.transformToString()) as Pick<ModelResponse, "outputs">;
     return { outputs, tookMs };
   }
 

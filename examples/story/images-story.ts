@@ -8,7 +8,7 @@ import { fetchPhotographs } from "../inception/photographs.ts";
 import { frameworkPython } from "../framework-python.ts";
 import { goldenSentences } from "./golden-sentences.ts";
 import { Hosting, type EndpointPlan } from "./hosting.ts";
-import { bestLabels, pictureTable, type PictureAnswer } from "./picture-answers.ts";
+import { bestLabels, pictureTable, type PictureResult } from "./picture-results.ts";
 import { picturePage } from "./picture-page.ts";
 import { agreement, nearestNeighbours } from "./similarity.ts";
 import type { StoryContext, TryIt } from "./story-context.ts";
@@ -32,7 +32,7 @@ interface Pictures {
 }
 
 /** Classifies photographs and embeds sentences on one endpoint. Writes a page with the photographs. */
-export async function tellImages(context: StoryContext): Promise<TryIt> {
+export async function imagesStory(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
   const made = await preparePictures(context);
   const hosting = new Hosting(plan, { ...platform, signal });
@@ -92,9 +92,9 @@ async function preparePictures({ data, platform, python, progress, signal }: Sto
   return { photographs, repository, tensorflow };
 }
 
-async function askPictures(hosting: Hosting, { photographs, repository }: Pictures): Promise<readonly PictureAnswer[]> {
+async function askPictures(hosting: Hosting, { photographs, repository }: Pictures): Promise<readonly PictureResult[]> {
   const labels = (await readFile(join(repository, "inception_graphdef", "inception_labels.txt"), "utf8")).split("\n");
-  const answers: PictureAnswer[] = [];
+  const answers: PictureResult[] = [];
   for (const path of photographs) {
     const jpeg = await readFile(path);
     const input = { name: "INPUT", shape: [1, jpeg.length], datatype: "UINT8", data: [...jpeg] };

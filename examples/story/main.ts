@@ -9,19 +9,19 @@ import { findPython } from "../../packages/galatea/src/app/serving/python.ts";
 import { endBySignal, stopSignal, type StopName, type StopSignal } from "../../packages/galatea/src/app/stop-signal.ts";
 import { makeDirectory, silentLogger } from "@galatea/base";
 import { UsageError } from "../../packages/galatea/src/options/flag.ts";
-import { tellImages } from "./images-story.ts";
+import { imagesStory } from "./images-story.ts";
 import { storyHelp, storyOptions, type StoryName, type StoryOptions } from "./options.ts";
 import { platformCredentials, startPlatform, type Platform } from "./platform.ts";
 import { withBytesBelow } from "./megabytes.ts";
 import { Progress } from "./progress.ts";
-import { tellSentences } from "./sentences-story.ts";
+import { sentencesStory } from "./sentences-story.ts";
 import type { Story } from "./story-context.ts";
 import { howToCall } from "./tables.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const exitCodes: Readonly<Record<StopName, number>> = { SIGINT: 130, SIGTERM: 143 };
 
-const stories: Readonly<Record<StoryName, Story>> = { sentences: tellSentences, images: tellImages };
+const stories: Readonly<Record<StoryName, Story>> = { sentences: sentencesStory, images: imagesStory };
 
 // Work that was interrupted must not keep the process alive.
 process.exit(await run(process.argv.slice(2)));

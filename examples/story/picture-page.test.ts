@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bestLabels, pictureTable, type PictureAnswer } from "./picture-answers.ts";
+import { bestLabels, pictureTable, type PictureResult } from "./picture-results.ts";
 import { picturePage } from "./picture-page.ts";
 
-const answer: PictureAnswer = {
+const answer: PictureResult = {
   name: `<b>"one" & two.jpg`,
   jpeg: Uint8Array.of(0xff, 0xd8, 0xff),
   scores: [0.25, 0.75],

@@ -1,8 +1,8 @@
-import { median, type PictureAnswer } from "./picture-answers.ts";
+import { median, type PictureResult } from "./picture-results.ts";
 
 export interface PicturePage {
   readonly endpoint: string;
-  readonly answers: readonly PictureAnswer[];
+  readonly answers: readonly PictureResult[];
   readonly sentences: readonly {
     readonly text: string;
     readonly nearest: { readonly index: number; readonly cosine: number };
@@ -37,7 +37,7 @@ ${rows.join("\n")}
 `;
 }
 
-function figure({ name, jpeg, best, firstMs, warmMs }: PictureAnswer): string {
+function figure({ name, jpeg, best, firstMs, warmMs }: PictureResult): string {
   const source = `data:image/jpeg;base64,${Buffer.from(jpeg).toString("base64")}`;
   const bars = best.map(
     ({ label, score }) =>

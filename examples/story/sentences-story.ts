@@ -17,7 +17,7 @@ const plan: EndpointPlan = {
 };
 
 /** Computes sentence embeddings of many tenants on one endpoint, invokes every tenant and prints tables. */
-export async function tellSentences(context: StoryContext): Promise<TryIt> {
+export async function sentencesStory(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
   const hosting = new Hosting(plan, { ...platform, signal });
   await progress.step(`${tenantCount} tenants' archives in S3`, (detail) =>

@@ -4,7 +4,7 @@ import {
   unsupportedContainerMembers,
   unsupportedSpecMembers,
   unsupportedVariantMembers,
-} from "../../packages/aws/src/services/sagemaker/refused-members.ts";
+} from "../../packages/aws/src/services/sagemaker/unsupported-members.ts";
 import { serviceRows } from "../aws-services.ts";
 import { codeSpan, markdownTable, referencePage } from "./markdown.ts";
 

@@ -4,8 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { ensureFramework } from "../../environments/index.ts";
-import { infer, load, unload } from "../../faults/asking.ts";
-import type { Serving, Workplace } from "../../faults/serving.ts";
+import { infer, load, unload } from "../../faults/http-client.ts";
+import type { Serving, Workspace } from "../../faults/serving.ts";
 import { mutated } from "../mutations.ts";
 import { attackServer } from "../served.ts";
 import type { FuzzTarget } from "../target.ts";
@@ -33,7 +33,7 @@ const asked = JSON.stringify({ inputs: [{ name: "value", datatype: "FP32", shape
 const statuses: ReadonlySet<number> = new Set([200, 400, 500, 501, 503]);
 
 /** Beside the model that is attacked there is another of DALI's, so that its interpreter is up before the first attack. */
-async function writeNeighbour({ repository }: Workplace): Promise<void> {
+async function writeNeighbour({ repository }: Workspace): Promise<void> {
   await ensureFramework("dali");
   await mkdir(join(repository, "doubled", "1"), { recursive: true });
   await writeFile(join(repository, "doubled", "1", "model.dali"), fileOf("double"));

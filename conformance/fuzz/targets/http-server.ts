@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { inferBodies, type InferBody } from "../infer-bodies.ts";
-import { ask } from "../../faults/asking.ts";
+import { sendRequest } from "../../faults/http-client.ts";
 import type { Serving } from "../../faults/serving.ts";
 import { rarely } from "../mutations.ts";
 import { attackServer } from "../served.ts";
@@ -30,7 +30,7 @@ async function attempt({ bytes, headerText, encoding }: Input, { server }: Servi
     ...(headerText === null ? {} : { "inference-header-content-length": headerText }),
     ...(encoding === null ? {} : { "content-encoding": encoding }),
   };
-  const { status, body } = await ask(server.httpPort, { path: "/v2/models/echo/infer", body: bytes, headers });
+  const { status, body } = await sendRequest(server.httpPort, { path: "/v2/models/echo/infer", body: bytes, headers });
   assert.ok(statuses.has(status), `status ${status}: ${body.toString("latin1", 0, 300)}`);
   if (status === 200) return true;
   const { error } = JSON.parse(body.toString()) as { error: unknown };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { encodeOnnx, type OnnxModel } from "@galatea/server/onnx-file";
-import { ask, infer, load, unload } from "../../faults/asking.ts";
+import { sendRequest, infer, load, unload } from "../../faults/http-client.ts";
 import { completeModel, dividing, dividingAtLoad, harmless, slow } from "../../faults/onnx-models.ts";
 import type { Serving } from "../../faults/serving.ts";
 import { mutated } from "../mutations.ts";
@@ -41,6 +41,6 @@ async function attempt(bytes: Buffer, { server }: Serving): Promise<boolean> {
   }
   const echoed = await infer(httpPort, "echo", asked.replace('"x"', '"IN"'));
   assert.equal(echoed.status, 200, echoed.body.toString());
-  assert.equal((await ask(httpPort, { path: "/v2/health/live" })).status, 200);
+  assert.equal((await sendRequest(httpPort, { path: "/v2/health/live" })).status, 200);
   return isLoaded;
 }

@@ -21,7 +21,7 @@ import { inferBinary } from "./infer-binary.ts";
 import { inferJson } from "./infer-json.ts";
 import { metadata } from "./metadata.ts";
 import { modelMetrics } from "./metrics.ts";
-import { modelAnswers, outputs } from "./models.ts";
+import { modelResponses, outputs } from "./models.ts";
 import { ownedInputs } from "./owned-inputs.ts";
 import { programs } from "./programs.ts";
 import { pythonInterface } from "./python-interface.ts";
@@ -40,7 +40,7 @@ export const caseGroups: Readonly<Record<string, readonly Case[]>> = {
   "infer-json": inferJson,
   "infer-binary": inferBinary,
   "request-errors": requestErrors,
-  models: modelAnswers,
+  models: modelResponses,
   outputs,
   "owned-inputs": ownedInputs,
   habits: modelHabits,

@@ -31,7 +31,7 @@ const report = (name: string, more: object): Case => ({
 });
 
 /** Responses and errors of models. */
-export const modelAnswers: readonly Case[] = [
+export const modelResponses: readonly Case[] = [
   ...codes.map((code, value) => failing(`TritonError of code ${code}`, value)),
   failing("TritonError without a code", 10),
   failing("an exception in execute", 11),

@@ -27,7 +27,7 @@ const recordingPath = fileURLToPath(new URL("../recordings/tritonclient.json", i
 const runTimeoutMs = 180_000;
 
 /** Runs every check with the `clients` environment against a new server of each fixture. */
-export async function askWithClient(target: Target, clients: Environment): Promise<ClientResults> {
+export async function runClient(target: Target, clients: Environment): Promise<ClientResults> {
   const results: Record<string, ClientResult> = {};
   for (const name of clientFixtures) {
     const fixture = await startFixture(target, name);

@@ -27,4 +27,4 @@ export class CallError extends Error {
 }
 
 /** The methods that the test steps use. */
-export type Asking = Pick<AwsCaller, "call" | "wait">;
+export type AwsCalls = Pick<AwsCaller, "call" | "wait">;

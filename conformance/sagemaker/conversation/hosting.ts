@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Asking, CallError, Members } from "./client.ts";
+import type { AwsCalls, CallError, Members } from "./client.ts";
 
 const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 const role = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
@@ -18,7 +18,7 @@ export interface HostingOptions {
 }
 
 /** Calls each operation of SageMaker, its runtime and Application Auto Scaling. */
-export async function hosting(asking: Asking, options: HostingOptions): Promise<void> {
+export async function hosting(asking: AwsCalls, options: HostingOptions): Promise<void> {
   const { call } = asking;
   const { name, archive } = options;
   const bucket = `hosting-${name}`;
@@ -58,7 +58,7 @@ const variant = (model: string, more: Members = {}) => ({
   ...more,
 });
 
-async function endpoint({ call, wait }: Asking, { name, readsEvents }: HostingOptions): Promise<void> {
+async function endpoint({ call, wait }: AwsCalls, { name, readsEvents }: HostingOptions): Promise<void> {
   for (const [config, InitialVariantWeight] of [
     [name, 1],
     [`${name}-heavy`, 2],
@@ -109,7 +109,7 @@ async function endpoint({ call, wait }: Asking, { name, readsEvents }: HostingOp
 
 const scalingService = "application-autoscaling";
 
-async function scaling({ call }: Asking, name: string): Promise<void> {
+async function scaling({ call }: AwsCalls, name: string): Promise<void> {
   const ServiceNamespace = "sagemaker";
   const target = {
     ServiceNamespace,
@@ -162,7 +162,7 @@ async function scaling({ call }: Asking, name: string): Promise<void> {
 }
 
 /** Tests an asynchronous endpoint. */
-async function queue({ call, wait }: Asking, name: string): Promise<void> {
+async function queue({ call, wait }: AwsCalls, name: string): Promise<void> {
   const queued = `${name}-queued`;
   const bucket = `hosting-${name}`;
   await call("sagemaker", "CreateEndpointConfig", {
@@ -184,7 +184,7 @@ async function queue({ call, wait }: Asking, name: string): Promise<void> {
   await wait("sagemaker", "EndpointDeleted", { EndpointName: queued });
 }
 
-async function components({ call, wait }: Asking, name: string): Promise<void> {
+async function components({ call, wait }: AwsCalls, name: string): Promise<void> {
   const shared = `${name}-shared`;
   const { ModelName: _, ...bare } = variant(name);
   await call("sagemaker", "CreateEndpointConfig", {
@@ -238,7 +238,7 @@ async function components({ call, wait }: Asking, name: string): Promise<void> {
 }
 
 /** Tests a transform job that completes, and one that is stopped. */
-async function job({ call, wait }: Asking, name: string): Promise<void> {
+async function job({ call, wait }: AwsCalls, name: string): Promise<void> {
   const bucket = `hosting-${name}`;
   const asked = (TransformJobName: string) => ({
     TransformJobName,
@@ -271,7 +271,7 @@ async function job({ call, wait }: Asking, name: string): Promise<void> {
   assert.equal(jobs.length, 2);
 }
 
-const state = (call: Asking["call"], component: Members, fits: (found: Members) => boolean) =>
+const state = (call: AwsCalls["call"], component: Members, fits: (found: Members) => boolean) =>
   until(async () => fits(await call("sagemaker", "DescribeInferenceComponent", component)));
 
 /**

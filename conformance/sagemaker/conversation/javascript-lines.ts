@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { CallError, type Members } from "./client.ts";
-import { decoded, encoded, type Asked } from "./line-values.ts";
+import { decoded, encoded, type LineRequest } from "./line-values.ts";
 
 /** The SDK's modules by botocore's names of services. */
 const services: Readonly<Record<string, { readonly module: string; readonly client: string }>> = {
@@ -88,7 +88,7 @@ async function firstOf(session: AsyncIterable<Members>): Promise<readonly Member
   return [];
 }
 
-async function answered({ kind, service, name, input }: Asked): Promise<Members> {
+async function answered({ kind, service, name, input }: LineRequest): Promise<Members> {
   try {
     return { answer: encoded(await (kind === "call" ? call : wait)(service, name, decoded(input) as Members)) };
   } catch (error) {
@@ -98,6 +98,6 @@ async function answered({ kind, service, name, input }: Asked): Promise<Members>
 }
 
 for await (const line of createInterface(process.stdin)) {
-  process.stdout.write(`${JSON.stringify(await answered(JSON.parse(line) as Asked))}\n`);
+  process.stdout.write(`${JSON.stringify(await answered(JSON.parse(line) as LineRequest))}\n`);
 }
 for (const client of clients.values()) client.destroy();

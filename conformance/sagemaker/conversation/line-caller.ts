@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { CallError, type AwsCaller, type Members } from "./client.ts";
-import { decoded, encoded, type Asked } from "./line-values.ts";
+import { decoded, encoded, type LineRequest } from "./line-values.ts";
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
@@ -45,7 +45,7 @@ export class LineCaller implements AwsCaller {
     await this.#ask({ kind: "wait", service, name: waiter, input });
   }
 
-  async #ask(asked: Asked): Promise<Members> {
+  async #ask(asked: LineRequest): Promise<Members> {
     this.#child.stdin.write(`${JSON.stringify({ ...asked, input: encoded(asked.input) })}\n`);
     const line = await this.#lines.next();
     if (line.done === true) throw new Error(`${this.name} ended at ${JSON.stringify(asked)}`);

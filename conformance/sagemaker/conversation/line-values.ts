@@ -1,7 +1,7 @@
 import type { Members } from "./client.ts";
 
 /** A call as a line of JSON. */
-export interface Asked {
+export interface LineRequest {
   readonly kind: "call" | "wait";
   readonly service: string;
   readonly name: string;

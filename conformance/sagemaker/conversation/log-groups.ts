@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Asking, CallError } from "./client.ts";
+import type { AwsCalls, CallError } from "./client.ts";
 
 interface LogOptions {
   readonly name: string;
@@ -8,7 +8,7 @@ interface LogOptions {
 }
 
 /** Calls each operation of CloudWatch Logs, including a live tail session if the client has the operation. */
-export async function logs(asking: Asking, { name, tails }: LogOptions): Promise<void> {
+export async function logs(asking: AwsCalls, { name, tails }: LogOptions): Promise<void> {
   const { call } = asking;
   const group = { logGroupName: `/conversations/${name}` };
   const stream = { ...group, logStreamName: "one" };
@@ -46,7 +46,7 @@ export async function logs(asking: Asking, { name, tails }: LogOptions): Promise
 
 type Group = { readonly logGroupName: string };
 
-async function queries({ call }: Asking, group: Group): Promise<void> {
+async function queries({ call }: AwsCalls, group: Group): Promise<void> {
   const nowSeconds = Math.floor(Date.now() / 1000);
   const asked = { ...group, startTime: nowSeconds - 600, endTime: nowSeconds + 600 };
   const queryString = "filter @message like /error/ | display @message";
@@ -71,7 +71,7 @@ async function queries({ call }: Asking, group: Group): Promise<void> {
   assert.equal((await call("logs", "GetQueryResults", stopped))["status"], end);
 }
 
-async function metricFilters({ call }: Asking, group: Group): Promise<void> {
+async function metricFilters({ call }: AwsCalls, group: Group): Promise<void> {
   const tried = { filterPattern: "error", logEventMessages: ["an error, here", "a word"] };
   const { matches } = await call("logs", "TestMetricFilter", tried);
   assert.equal(matches.length, 1);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Asking } from "./client.ts";
+import type { AwsCalls } from "./client.ts";
 
 /** Calls each operation of CloudWatch. */
-export async function metrics({ call, wait }: Asking, name: string): Promise<void> {
+export async function metrics({ call, wait }: AwsCalls, name: string): Promise<void> {
   const Namespace = `Conversations/${name}`;
   const metric = { Namespace, MetricName: "Waiting", Dimensions: [{ Name: "Queue", Value: "one" }] };
   const { Namespace: _, ...datum } = metric;

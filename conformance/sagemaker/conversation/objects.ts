@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Asking } from "./client.ts";
+import type { AwsCalls } from "./client.ts";
 
 /** Calls each operation of S3. */
-export async function objects({ call, wait }: Asking, name: string): Promise<void> {
+export async function objects({ call, wait }: AwsCalls, name: string): Promise<void> {
   const bucket = { Bucket: `objects-${name}` };
   await call("s3", "CreateBucket", bucket);
   await wait("s3", "BucketExists", bucket);

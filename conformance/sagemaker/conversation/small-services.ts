@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
-import { CallError, type Asking } from "./client.ts";
+import { CallError, type AwsCalls } from "./client.ts";
 
 const trusts = (Sid: string) =>
   JSON.stringify({
@@ -21,7 +21,7 @@ const mayRead = JSON.stringify({
 });
 
 /** Calls each operation of STS and IAM. */
-export async function identities({ call }: Asking, name: string): Promise<void> {
+export async function identities({ call }: AwsCalls, name: string): Promise<void> {
   const { Account: account } = await call("sts", "GetCallerIdentity", {});
   assert.match(account, /^\d{12}$/);
   const { Role: role } = await call("iam", "CreateRole", { RoleName: name, AssumeRolePolicyDocument: trusts("made") });
@@ -64,7 +64,7 @@ export async function identities({ call }: Asking, name: string): Promise<void> 
 }
 
 /** Calls each operation of SNS, with an HTTP endpoint that receives the token and the messages. */
-export async function topics({ call }: Asking, name: string): Promise<void> {
+export async function topics({ call }: AwsCalls, name: string): Promise<void> {
   await using endpoint = await MessagesReceived.open();
   const { TopicArn: arn } = await call("sns", "CreateTopic", { Name: name });
   const { Topics: all } = await call("sns", "ListTopics", {});

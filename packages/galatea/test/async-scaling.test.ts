@@ -7,7 +7,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contracts";
 import type { StepPolicy, TargetTrackingPolicy } from "@galatea/hosting/scaling";
-import { AsyncBench } from "../../hosting/test/async-fixture.ts";
+import { AsyncFixture } from "../../hosting/test/async-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
 import { openAlarms } from "../src/app/platform/platform-scaling.ts";
 
@@ -77,7 +77,7 @@ const waits: MetricAlarm = {
 test("a request to an endpoint without instances scales it out, and it scales in when the queue is empty", async () => {
   const series = new InMemoryMetricStore({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
   await using opening = new AsyncDisposableStack();
-  const bench = opening.use(await AsyncBench.open({ series, limits: { sampleMs: 50 } }));
+  const bench = opening.use(await AsyncFixture.open({ series, limits: { sampleMs: 50 } }));
   const documents = new MemoryDocuments(new DocumentMemory());
   const { alarms, openScaling } = await openAlarms(opening, { documents, series, clock: fast, logger: silentLogger });
   const { scaling, scalable } = await openScaling(bench.hosting, owner);

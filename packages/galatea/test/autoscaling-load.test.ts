@@ -7,7 +7,7 @@ import { DocumentMemory, MemoryDocuments } from "@galatea/hosting/records/contra
 import type { TargetTrackingPolicy } from "@galatea/hosting/scaling";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
 import { openAlarms } from "../src/app/platform/platform-scaling.ts";
-import { TrafficBench } from "../../hosting/test/traffic-fixture.ts";
+import { TrafficFixture } from "../../hosting/test/traffic-fixture.ts";
 
 /** A clock on which a minute lasts half a second. */
 const speed = 120;
@@ -52,7 +52,7 @@ const invocations: TargetTrackingPolicy = {
 test("under load an endpoint scales from one instance to five, and back to one afterwards, without failed requests", async () => {
   const series = new InMemoryMetricStore({ clock: fast, seriesMax: 1000, bytesMax: 1e8 });
   await using opening = new AsyncDisposableStack();
-  const bench = opening.use(await TrafficBench.open(new DocumentMemory(), series));
+  const bench = opening.use(await TrafficFixture.open(new DocumentMemory(), series));
   const documents = new MemoryDocuments(new DocumentMemory());
   const { openScaling } = await openAlarms(opening, { documents, series, clock: fast, logger: silentLogger });
   const { scaling } = await openScaling(bench.hosting, owner);

@@ -12,7 +12,7 @@ import {
 } from "../../hosting/test/components-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
 import { hostingScalableResources } from "@galatea/hosting/scaling-targets";
-import { TrafficBench, until } from "../../hosting/test/traffic-fixture.ts";
+import { TrafficFixture, until } from "../../hosting/test/traffic-fixture.ts";
 
 const signal = new AbortController().signal;
 
@@ -28,7 +28,7 @@ async function update(...asked: Parameters<typeof updateComponent>): Promise<voi
   await settled(asked[0], asked[1]);
 }
 
-async function stateOf(bench: TrafficBench, name: string) {
+async function stateOf(bench: TrafficFixture, name: string) {
   const { state, copies } = await bench.hosting.components.find(name, owner);
   const reason = state.at === "Failed" ? state.reason : state.at === "InService" ? state.lastFailure : null;
   return { at: state.at, reason, copyCount: copies.length, inService: bench.hosting.components.inServiceCount(name) };
@@ -44,7 +44,7 @@ async function refused(asked: Promise<unknown>): Promise<AwsError> {
 }
 
 test("components share instances and are invoked by name; each has its own copies, logs and metrics", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await deployShared(bench, "both");
   await create(bench, "both", "one", spec("one"), 2);
   await create(bench, "both", "two", spec("two"));
@@ -79,7 +79,7 @@ test("components share instances and are invoked by name; each has its own copie
 });
 
 test("a component without room fails with the shortage, and one that can never fit is rejected", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await deployShared(bench, "full");
   await create(bench, "full", "large", spec("large", 5));
   await create(bench, "full", "second", spec("second", 5));
@@ -104,7 +104,7 @@ test("a component without room fails with the shortage, and one that can never f
 });
 
 test("ManagedInstanceScaling adds the instances that copies need, and removes empty ones", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   const scaling = { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 };
   await deployShared(bench, "grows", { ManagedInstanceScaling: scaling, InitialInstanceCount: 1 });
   const instances = async () =>
@@ -125,7 +125,7 @@ test("ManagedInstanceScaling adds the instances that copies need, and removes em
 });
 
 test("a rolling update of a component under load fails no request, a failing one is rolled back, and a copy that dies is replaced", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await deployShared(bench, "moving");
   await create(bench, "moving", "model", spec("old"), 2);
   const clients = bench.clients("moving", 4, "model");
@@ -147,7 +147,7 @@ test("a rolling update of a component under load fails no request, a failing one
 });
 
 test("Application Auto Scaling sets the number of copies, down to zero, and reports why copies are missing", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await deployShared(bench, "scaled");
   await create(bench, "scaled", "model", spec("model", 2), 0);
   const scalable = hostingScalableResources(bench.hosting, owner);
@@ -168,7 +168,7 @@ test("Application Auto Scaling sets the number of copies, down to zero, and repo
 
 /** An endpoint whose component `a` has two copies of 1,152 MiB, each of which holds a request, on a node for three and a half. */
 async function openHeld() {
-  const bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(3.5 * 1152 * 2 ** 20)] });
+  const bench = await TrafficFixture.open(undefined, null, { nodes: [nodeWith(3.5 * 1152 * 2 ** 20)] });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);
   const held = [0, 1].map((index) => bench.ask("shared", `hold ${index}`, null, "a"));
@@ -226,7 +226,7 @@ test("a rolling update of a component without room on the node waits for drainin
 });
 
 test("an update of a component whose next copy exceeds an account limit is rolled back with that limit", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { hosting: { containersMax: 1 } });
+  await using bench = await TrafficFixture.open(undefined, null, { hosting: { containersMax: 1 } });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 1);
   await update(bench, "a", { spec: spec("new") });
@@ -236,7 +236,7 @@ test("an update of a component whose next copy exceeds an account limit is rolle
 });
 
 test("an update of a component without memory for new copies ends old ones first, except the last one", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(2.5 * 1152 * 2 ** 20)] });
+  await using bench = await TrafficFixture.open(undefined, null, { nodes: [nodeWith(2.5 * 1152 * 2 ** 20)] });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);
   let most = 0;

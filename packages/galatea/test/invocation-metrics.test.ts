@@ -4,22 +4,22 @@ import { once } from "node:events";
 import { request, type ClientRequest, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { StreamBench } from "./streams-fixture.ts";
+import { StreamFixture } from "./streams-fixture.ts";
 
 const counted = ["Invocations", "Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors"];
 
-function sums(bench: StreamBench): readonly number[] {
+function sums(bench: StreamFixture): readonly number[] {
   return counted.map((metric) => (bench.samples.get(metric) ?? []).reduce((sum, value) => sum + value, 0));
 }
 
-function post(bench: StreamBench, headers: Readonly<Record<string, string>> = {}): ClientRequest {
+function post(bench: StreamFixture, headers: Readonly<Record<string, string>> = {}): ClientRequest {
   const asked = request(`${bench.url}/endpoints/e/invocations`, { method: "POST", headers });
   asked.on("error", () => {});
   return asked;
 }
 
 test("a client that disconnects before the response, or while it sends its request, counts no model error", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const waiting = post(bench);
   waiting.end(JSON.stringify({ parts: ["x"], holds: true }));
@@ -41,7 +41,7 @@ test("a client that disconnects before the response, or while it sends its reque
 });
 
 test("a long response that fails after its first bytes counts a model error", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const asked = post(bench);
   asked.end(JSON.stringify({ length: 2_000_000, parts: ["x".repeat(10_000)], ends: "breaks" }));
@@ -53,7 +53,7 @@ test("a long response that fails after its first bytes counts a model error", as
 });
 
 test("a long response whose client does not read it until the time limit counts no model error", async () => {
-  await using bench = await StreamBench.open({ answerMsMax: 3000, responseBytesMax: 64_000_000 });
+  await using bench = await StreamFixture.open({ answerMsMax: 3000, responseBytesMax: 64_000_000 });
   await bench.deploy("e", "one");
   const asked = post(bench);
   asked.end(JSON.stringify({ endless: true, length: 60_000_000 }));

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
-import { StreamBench } from "./streams-fixture.ts";
+import { StreamFixture } from "./streams-fixture.ts";
 
 const later = "2999-01-01T00:00:00Z";
-const open = (bench: StreamBench, id: string, expires = later) =>
+const open = (bench: StreamFixture, id: string, expires = later) =>
   bench.invoke("e", { opens: `${id}; Expires=${expires}` }, { SessionId: "NEW_SESSION" });
 
 test("requests and streams of a session go to the instance that opened it, until the model closes it", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deployMany("e", 3, "one");
   const pids: string[] = [];
   for (const id of ["s1", "s2", "s3", "s4"]) {
@@ -34,7 +34,7 @@ test("requests and streams of a session go to the instance that opened it, until
 });
 
 test("an unknown, a closed, and another variant's session id are rejected with the reason", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   await open(bench, "s1", "2001-01-01T00:00:00Z");
   await assert.rejects(bench.invoke("e", {}, { SessionId: "s1" }), { name: "ValidationError", message: /Session s1/ });
@@ -59,7 +59,7 @@ test("an unknown, a closed, and another variant's session id are rejected with t
 });
 
 test("sessions end with an instance that an update removes", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   await open(bench, "s1");
   await bench.configure("next", 1, "two");

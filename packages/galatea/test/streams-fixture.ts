@@ -90,7 +90,7 @@ export interface TestStream {
 }
 
 /** The platform's port over containers that respond in chunks, and the JavaScript SDK as its client. */
-export class StreamBench implements AsyncDisposable {
+export class StreamFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly platform: PlatformServer;
   readonly url: string;
@@ -101,7 +101,7 @@ export class StreamBench implements AsyncDisposable {
   readonly #closing: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<StreamBench, "hosting" | "platform" | "url" | "client" | "samples">,
+    parts: Pick<StreamFixture, "hosting" | "platform" | "url" | "client" | "samples">,
     logs: ReadonlyMap<string, string>,
     closing: AsyncDisposableStack,
   ) {
@@ -114,7 +114,7 @@ export class StreamBench implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  static async open(limits: Partial<InvocationLimits> = {}, stallTimeoutMs = 120_000): Promise<StreamBench> {
+  static async open(limits: Partial<InvocationLimits> = {}, stallTimeoutMs = 120_000): Promise<StreamFixture> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-streams-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -157,7 +157,7 @@ export class StreamBench implements AsyncDisposable {
     const credentials = { accessKeyId: "k", secretAccessKey: "s" };
     const client = new SageMakerRuntimeClient({ endpoint: url, region: owner.region, credentials, maxAttempts: 1 });
     opening.defer(() => client.destroy());
-    return new StreamBench({ hosting, platform, url, client, samples }, logs, opening.move());
+    return new StreamFixture({ hosting, platform, url, client, samples }, logs, opening.move());
   }
 
   /** Creates an endpoint whose containers have these names; resolves when it is in service. */

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { StreamBench } from "./streams-fixture.ts";
+import { StreamFixture } from "./streams-fixture.ts";
 
 test("the first chunk is sent before the last one exists, with the container's response headers", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] }, { Accept: "text/y" });
   assert.equal(await stream.next(), "first");
@@ -28,7 +28,7 @@ test("the first chunk is sent before the last one exists, with the container's r
 });
 
 test("a failure before the first chunk is the same error as of InvokeEndpoint", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const refused = bench.ask("e", { status: 400, parts: ["no"] });
   await assert.rejects(refused, { name: "ModelError", OriginalStatusCode: 400, OriginalMessage: "no" });
@@ -39,7 +39,7 @@ test("a failure before the first chunk is the same error as of InvokeEndpoint", 
 });
 
 test("a container that dies during its response ends the stream with a ModelStreamError after the chunks sent", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], ends: "dies" });
   assert.equal(await stream.next(), "first");
@@ -50,7 +50,7 @@ test("a container that dies during its response ends the stream with a ModelStre
 });
 
 test("a silent stream outlives the idle connection timeout and ends at its own limit", async () => {
-  await using bench = await StreamBench.open({ streamMsMax: 4000 }, 100);
+  await using bench = await StreamFixture.open({ streamMsMax: 4000 }, 100);
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true });
   assert.equal(await stream.next(), "first");
@@ -59,7 +59,7 @@ test("a silent stream outlives the idle connection timeout and ends at its own l
 });
 
 test("a client that disconnects cancels the container's work, which counts no error", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { parts: ["first"], holds: true });
   assert.equal(await stream.next(), "first");
@@ -71,7 +71,7 @@ test("a client that disconnects cancels the container's work, which counts no er
 });
 
 test("a client that does not read applies back-pressure to the container until it disconnects", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const asked = request(`${bench.url}/endpoints/e/invocations-response-stream`, { method: "POST" });
   asked.on("error", () => {});
@@ -86,7 +86,7 @@ test("a client that does not read applies back-pressure to the container until i
 });
 
 test("a million chunks of one byte arrive completely in few events", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const stream = await bench.ask("e", { tiny: true });
   const parts = await stream.rest();
@@ -98,7 +98,7 @@ test("a million chunks of one byte arrive completely in few events", async () =>
 });
 
 test("the last container of a pipeline streams", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one", "two");
   const second = JSON.stringify({ parts: ["first"], holds: true, more: ["second"] });
   const stream = await bench.ask("e", { parts: [second] });
@@ -109,7 +109,7 @@ test("the last container of a pipeline streams", async () => {
 });
 
 test("an instance that an update removes finishes its streams before it ends", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   await bench.configure("next", 1, "two");
   const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] });
@@ -127,7 +127,7 @@ test("an instance that an update removes finishes its streams before it ends", a
 });
 
 test("a platform that stops waits for its streams, and aborts them at its time limit", async () => {
-  await using bench = await StreamBench.open();
+  await using bench = await StreamFixture.open();
   // A signal lets all streams of a container go on.
   await bench.deploy("e", "one");
   await bench.deploy("f", "one");

@@ -8,9 +8,9 @@ import { sagemakerService } from "@galatea/aws/services/sagemaker";
 import { silentLogger } from "@galatea/base";
 import { createComponent, componentSettled, deployShared, spec } from "../../hosting/test/components-fixture.ts";
 import { owner } from "../../hosting/test/hosting-fixture.ts";
-import { TrafficBench } from "../../hosting/test/traffic-fixture.ts";
+import { TrafficFixture } from "../../hosting/test/traffic-fixture.ts";
 
-async function serve({ hosting }: TrafficBench) {
+async function serve({ hosting }: TrafficFixture) {
   const server = createServer();
   createGateway({
     services: [sagemakerService({ hosting })],
@@ -43,7 +43,7 @@ async function serve({ hosting }: TrafficBench) {
 
 /** Deletes one whose container has stopped responding, describes it, and lets the container end. */
 async function describeDeletion(
-  bench: TrafficBench,
+  bench: TrafficFixture,
   remove: () => Promise<unknown>,
   describe: (userAgent: string) => Promise<string>,
 ): Promise<void> {
@@ -56,7 +56,7 @@ async function describeDeletion(
 }
 
 test("DescribeEndpoint of an SDK waiter is answered when the endpoint is deleted, others at once", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await using api = await serve(bench);
   await bench.deploy("e", [{ name: "v" }]);
   await describeDeletion(
@@ -67,7 +67,7 @@ test("DescribeEndpoint of an SDK waiter is answered when the endpoint is deleted
 });
 
 test("DescribeInferenceComponent of an SDK waiter is answered when the component is deleted, others at once", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await using api = await serve(bench);
   await deployShared(bench, "both");
   await createComponent(bench, "both", "one", spec("one"));

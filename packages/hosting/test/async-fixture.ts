@@ -57,7 +57,7 @@ export const bucket = "results";
 export const paths = { S3OutputPath: `s3://${bucket}/out/`, S3FailurePath: `s3://${bucket}/bad` };
 
 /** Hosting of endpoints with queues over containers that do what they are told. */
-export class AsyncBench implements AsyncDisposable {
+export class AsyncFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly store: BucketStore;
   readonly directory: string;
@@ -72,7 +72,7 @@ export class AsyncBench implements AsyncDisposable {
   private constructor(
     hosting: Hosting,
     closing: AsyncDisposableStack,
-    parts: Pick<AsyncBench, "store" | "directory" | "sums" | "messages" | "logs">,
+    parts: Pick<AsyncFixture, "store" | "directory" | "sums" | "messages" | "logs">,
   ) {
     this.hosting = hosting;
     this.#closing = closing;
@@ -93,7 +93,7 @@ export class AsyncBench implements AsyncDisposable {
       readonly limits?: Partial<AsyncLimits>;
       readonly series?: InMemoryMetricStore;
     } = {},
-  ): Promise<AsyncBench> {
+  ): Promise<AsyncFixture> {
     await using opening = new AsyncDisposableStack();
     const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "gal-async-")));
     if (options.directory === undefined) opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -103,7 +103,7 @@ export class AsyncBench implements AsyncDisposable {
     if (!(await store.buckets()).some((each) => each.bucket === bucket)) await store.createBucket(bucket);
     for (const [key, body] of options.objects ?? []) await putText(store, key, body);
     const sums = new Map<string, number>();
-    const messages: AsyncBench["messages"] = [];
+    const messages: AsyncFixture["messages"] = [];
     const logs = new Map<string, string>();
     const { hosting } = opening.use(
       await openHosting({
@@ -138,7 +138,7 @@ export class AsyncBench implements AsyncDisposable {
         },
       }),
     );
-    return new AsyncBench(hosting, opening.move(), { store, directory, sums, messages, logs });
+    return new AsyncFixture(hosting, opening.move(), { store, directory, sums, messages, logs });
   }
 
   /** Resolves when the endpoint is in service. */

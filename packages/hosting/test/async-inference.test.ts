@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { AsyncBench, bucket, paths } from "./async-fixture.ts";
+import { AsyncFixture, bucket, paths } from "./async-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 
 const topics = {
@@ -14,7 +14,7 @@ const topics = {
 };
 
 test("responses to an input object and to an inline request are stored in S3 with their content type, and the topic is notified", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: topics } });
   const inputUrl = await bench.put("in/one", "hello from S3");
   const first = await bench.ask("q", "", { inputUrl, inferenceId: "mine" });
@@ -60,7 +60,7 @@ test("responses to an input object and to an inline request are stored in S3 wit
 });
 
 test("an input's content type is the call's, or else its object's; S3's default type counts as none", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   const received = async (inputUrl: string, headers: Record<string, string>) => {
     const { ok, text } = await bench.result(await bench.ask("q", "", { inputUrl, headers }));
@@ -77,7 +77,7 @@ test("an input's content type is the call's, or else its object's; S3's default 
 });
 
 test("a failed request has a failure object with the model's response, and its topic is notified with the reason", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   const included = { IncludeInferenceResponseIn: ["ERROR_NOTIFICATION_TOPIC", "SUCCESS_NOTIFICATION_TOPIC"] };
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: { ...topics, ...included } } });
   const failed = await bench.result(await bench.ask("q", "fail"));
@@ -106,7 +106,7 @@ test("a failed request has a failure object with the model's response, and its t
 });
 
 test("a request whose container ends runs again, and fails when the third container ends", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   const failed = await bench.result(await bench.ask("q", "die"));
   assert.match(failed.text, /The container did not answer/);
@@ -116,7 +116,7 @@ test("a request whose container ends runs again, and fails when the third contai
 });
 
 test("an instance runs as many requests as its endpoint allows, and long responses are streamed", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 3 } });
   const tickets = await Promise.all(Array.from({ length: 12 }, () => bench.ask("q", "hold go")));
   const runs = async () => (await readFile(join(bench.directory, "runs"), "utf8")).trim().split("\n").length;
@@ -132,7 +132,7 @@ test("an instance runs as many requests as its endpoint allows, and long respons
 });
 
 test("an endpoint without instances keeps its queue and reports its backlog, which is processed once it has one", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   await bench.resize("q", 0);
   const { record } = await bench.hosting.endpoints.describe("q", owner);
@@ -144,7 +144,7 @@ test("an endpoint without instances keeps its queue and reports its backlog, whi
 });
 
 test("queued requests expire, those of a deleted endpoint are notified as failed, and a full queue rejects", async () => {
-  await using bench = await AsyncBench.open({ limits: { requestsMax: 3 } });
+  await using bench = await AsyncFixture.open({ limits: { requestsMax: 3 } });
   await bench.deploy("q");
   await bench.resize("q", 0);
   const expired = await bench.result(await bench.ask("q", "fine", { ttlSeconds: 0.02 }));
@@ -162,7 +162,7 @@ test("queued requests expire, those of a deleted endpoint are notified as failed
 });
 
 test("an asynchronous endpoint rejects real-time requests and names InvokeEndpointAsync", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   await assert.rejects(
     bench.hosting.invoke("q", owner.accountId, {} as never),
@@ -171,7 +171,7 @@ test("an asynchronous endpoint rejects real-time requests and names InvokeEndpoi
 });
 
 test("queues take turns: a long queue does not delay another", async () => {
-  await using bench = await AsyncBench.open({ limits: { runningMax: 1 } });
+  await using bench = await AsyncFixture.open({ limits: { runningMax: 1 } });
   await Promise.all([bench.deploy("long"), bench.deploy("short")]);
   const first = await bench.ask("long", "hold go");
   const runs = async () =>
@@ -191,7 +191,7 @@ test("queues take turns: a long queue does not delay another", async () => {
 });
 
 test("a request whose response finds the disk full runs again later", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   const refusalsLeft = refusePuts(bench, 2);
   const ticket = await bench.ask("q", "fine");
@@ -202,7 +202,7 @@ test("a request whose response finds the disk full runs again later", async () =
 
 test("a disk that is full when a failure is stored delays it, and neither loses it nor miscounts it", async () => {
   const absent = { ErrorTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: absent } });
   const refusalsLeft = refusePuts(bench, 2);
   const result = await bench.result(await bench.ask("q", "fail"));
@@ -214,7 +214,7 @@ test("a disk that is full when a failure is stored delays it, and neither loses 
 });
 
 /** Fails the next writes of objects with a full disk; returns a function for the number of remaining failures. */
-function refusePuts(bench: AsyncBench, count: number): () => number {
+function refusePuts(bench: AsyncFixture, count: number): () => number {
   const put = bench.store.put.bind(bench.store);
   let left = count;
   bench.store.put = (...args) => {

@@ -4,14 +4,14 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
-import { AsyncBench, bucket, paths } from "./async-fixture.ts";
+import { AsyncFixture, bucket, paths } from "./async-fixture.ts";
 
 /** Lines of the data-log of any instance. */
-const logged = ({ logs }: AsyncBench) =>
+const logged = ({ logs }: AsyncFixture) =>
   [...logs].flatMap(([stream, text]) => (/^v\/[^/]+\/data-log$/.test(stream) ? text.trimEnd().split("\n") : []));
 
 test("each invocation is a line of its instance's data-log, in SageMaker's format", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   await bench.result(await bench.ask("q", "fine", { inferenceId: "good" }));
   await eventually(() => logged(bench).length === 1);
@@ -39,7 +39,7 @@ test("each invocation is a line of its instance's data-log, in SageMaker's forma
 });
 
 test("each metric of a request is counted once", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   const topics = { SuccessTopic: "arn:aws:sns:us-east-1:000000000000:absent" };
   await bench.deploy("q", { OutputConfig: { ...paths, NotificationConfig: topics } });
   const inputUrl = await bench.put("in/one", "fine");
@@ -67,7 +67,7 @@ test("each metric of a request is counted once", async () => {
 });
 
 test("a queue has no metrics without requests, and backlog metrics while no instance processes it", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   await bench.resize("q", 0);
   const sum = (name: string) => bench.sums.get(`q ${name}`) ?? 0;
@@ -83,7 +83,7 @@ test("a queue has no metrics without requests, and backlog metrics while no inst
 });
 
 test("two requests with one InferenceId are separate, each with its own output locations", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   const tickets = await Promise.all(["one", "two"].map((word) => bench.ask("q", word, { inferenceId: "same" })));
   assert.notEqual(tickets[0]?.outputUrl, tickets[1]?.outputUrl);
@@ -98,7 +98,7 @@ test("two requests with one InferenceId are separate, each with its own output l
 });
 
 test("an input that is too long and a missing output bucket fail only their request", async () => {
-  await using bench = await AsyncBench.open({ limits: { bodyBytesMax: 1000 } });
+  await using bench = await AsyncFixture.open({ limits: { bodyBytesMax: 1000 } });
   await bench.deploy("q");
   await bench.deploy("nowhere", { OutputConfig: { ...paths, S3OutputPath: "s3://no-such-bucket/out" } });
   const inputUrl = await bench.put("in/long", "x".repeat(1001));
@@ -113,7 +113,7 @@ test("an input that is too long and a missing output bucket fail only their requ
 });
 
 test("an instance removed by a scale-in finishes its requests; none runs twice", async () => {
-  await using bench = await AsyncBench.open();
+  await using bench = await AsyncFixture.open();
   await bench.deploy("q", { OutputConfig: paths, ClientConfig: { MaxConcurrentInvocationsPerInstance: 1 } }, 2);
   const tickets = await Promise.all([bench.ask("q", "hold go"), bench.ask("q", "hold go")]);
   const runs = async () =>

@@ -5,8 +5,8 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import type { DataCaptureConfig } from "../src/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { PipelineBench } from "./pipelines-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { PipelineFixture } from "./pipelines-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
 const all: DataCaptureConfig = {
   InitialSamplingPercentage: 100,
@@ -25,7 +25,7 @@ interface CapturedLine {
 
 /** Returns the lines of all files below a prefix, by key. */
 async function linesBelow(
-  { store }: Pick<TrafficBench, "store">,
+  { store }: Pick<TrafficFixture, "store">,
   prefix: string,
 ): Promise<readonly (readonly [string, CapturedLine])[]> {
   const options = { prefix, delimiter: "", startAfter: "", keysMax: 1000 };
@@ -39,7 +39,7 @@ async function linesBelow(
 }
 
 test("an endpoint's requests and responses are captured in files by variant and hour, until another configuration ends the capture", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.store.createBucket("captured");
   await bench.deploy("watched", [{ name: "a" }, { name: "b" }], { dataCapture: all });
   const asked = Array.from({ length: 20 }, (_, index) => `request ${index}`);
@@ -68,7 +68,7 @@ test("an endpoint's requests and responses are captured in files by variant and 
 });
 
 test("data captured before an endpoint's deletion is written, and a missing bucket fails no request", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("early", [{ name: "a" }], { dataCapture: all });
   await bench.ask("early", "before there is a bucket");
   await bench.hosting.endpoints.delete("early", owner);
@@ -78,7 +78,7 @@ test("data captured before an endpoint's deletion is written, and a missing buck
 });
 
 test("a pipeline captures the first container's request and the last one's response; long bodies are captured completely", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.store.createBucket("captured");
   const containers = ["first", "last"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
   const types = { CsvContentTypes: ["text/csv"], JsonContentTypes: ["application/json"] };

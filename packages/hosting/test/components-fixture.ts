@@ -1,6 +1,6 @@
 import type { RequestedComponentSpec, ProductionVariant } from "../src/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import type { TrafficBench } from "./traffic-fixture.ts";
+import type { TrafficFixture } from "./traffic-fixture.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const gibi = 2 ** 30;
@@ -23,7 +23,7 @@ export function spec(name: string, memoryGib = 1, more: Partial<RequestedCompone
 
 /** An endpoint with one variant, `v`, whose instances components share. */
 export async function deployShared(
-  bench: TrafficBench,
+  bench: TrafficFixture,
   name: string,
   more: Partial<ProductionVariant> = {},
 ): Promise<void> {
@@ -45,18 +45,18 @@ export async function deployShared(
   await bench.settled(name);
 }
 
-export async function componentSettled(bench: TrafficBench, name: string): Promise<void> {
+export async function componentSettled(bench: TrafficFixture, name: string): Promise<void> {
   await bench.hosting.components.waitUntilStable(name, {
     waitMsMax: testTimeoutMs,
     signal: new AbortController().signal,
   });
 }
 
-type Update = Parameters<TrafficBench["hosting"]["components"]["update"]>[0];
+type Update = Parameters<TrafficFixture["hosting"]["components"]["update"]>[0];
 
 /** Resolve when it is recorded. */
 export async function createComponent(
-  bench: TrafficBench,
+  bench: TrafficFixture,
   endpointName: string,
   name: string,
   asked: RequestedComponentSpec,
@@ -67,6 +67,6 @@ export async function createComponent(
   await bench.hosting.components.create(given);
 }
 
-export async function updateComponent(bench: TrafficBench, name: string, more: Partial<Update>): Promise<void> {
+export async function updateComponent(bench: TrafficFixture, name: string, more: Partial<Update>): Promise<void> {
   await bench.hosting.components.update({ name, owner, spec: null, copyCount: null, rolling: null, ...more });
 }

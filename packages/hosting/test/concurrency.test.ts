@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { systemClock } from "@galatea/base";
 import { InMemoryMetricStore } from "@galatea/base/metrics";
 import { DocumentMemory } from "../src/records/index.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
 test("endpoints with requests have a metric of requests in flight with a period of ten seconds", async () => {
   const series = new InMemoryMetricStore({ clock: systemClock, seriesMax: 1000, bytesMax: 1e7 });
-  await using bench = await TrafficBench.open(new DocumentMemory(), series);
+  await using bench = await TrafficFixture.open(new DocumentMemory(), series);
   await bench.deploy("asked", [{ name: "v" }]);
   await bench.deploy("quiet", [{ name: "v" }]);
   const { end } = bench.clients("asked", 4);

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench } from "./traffic-fixture.ts";
+import { TrafficFixture } from "./traffic-fixture.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const signal = new AbortController().signal;
 const long = { waitMsMax: testTimeoutMs, signal };
 const atOnce = { waitMsMax: 0, signal };
 
-async function statuses(bench: TrafficBench, after = 0) {
+async function statuses(bench: TrafficFixture, after = 0) {
   const found = await bench.hosting.watch.stateChanges(after, 100, atOnce);
   return found.map(({ change }) => [change.endpointName, change.before, change.status, change.reason]);
 }
@@ -22,7 +22,7 @@ test("state changes are kept in order, also after a restart and after the endpoi
     ["e", "InService", "OutOfService", null],
   ];
   {
-    await using bench = await TrafficBench.open(documents);
+    await using bench = await TrafficFixture.open(documents);
     await bench.deploy("e", [{ name: "v" }]);
     await bench.hosting.endpoints.stop("e", owner);
     assert.deepEqual(await statuses(bench), expected);
@@ -31,7 +31,7 @@ test("state changes are kept in order, also after a restart and after the endpoi
       message: `Endpoint e of account ${owner.accountId} is stopped. \`galatea endpoint start e\` starts it again.`,
     });
   }
-  await using bench = await TrafficBench.open(documents);
+  await using bench = await TrafficFixture.open(documents);
   await bench.hosting.resume();
   assert.deepEqual(await statuses(bench), expected);
   assert.deepEqual(await bench.status("e"), ["OutOfService", "e", null]);
@@ -56,7 +56,7 @@ test("state changes are kept in order, also after a restart and after the endpoi
 
 test("a failed endpoint reports the reason, and changes that were not recorded are not reported", async () => {
   const documents = new DocumentMemory();
-  await using bench = await TrafficBench.open(documents);
+  await using bench = await TrafficFixture.open(documents);
   await bench.deploy("broken", [{ name: "v", isBroken: true }]);
   const [, failed] = await statuses(bench);
   assert.deepEqual(failed?.slice(0, 3), ["broken", "Creating", "Failed"]);
@@ -68,7 +68,7 @@ test("a failed endpoint reports the reason, and changes that were not recorded a
 });
 
 test("waiting for an endpoint continues through the steps of an update until the state is final", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("e", [{ name: "v" }]);
   await bench.configure("f", [{ name: "w" }]);
   const policy = { Type: "ALL_AT_ONCE", WaitIntervalInSeconds: 2 } as const;

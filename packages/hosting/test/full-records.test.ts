@@ -5,7 +5,7 @@ import { DocumentMemory } from "../src/records/contracts/index.ts";
 import type { DocumentChange } from "../src/records/index.ts";
 import { componentSettled, createComponent, deployShared, spec } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
 /** Fails the next write that says a change of the kind wanted. */
 class FullMemory extends DocumentMemory {
@@ -20,7 +20,7 @@ class FullMemory extends DocumentMemory {
 
 test("an endpoint comes into service and is deleted although the disk is full at the moment of the record", async () => {
   const documents = new FullMemory();
-  await using bench = await TrafficBench.open(documents);
+  await using bench = await TrafficFixture.open(documents);
   documents.failing = (change) => change.do === "put" && change.body.includes('"at":"InService"');
   await bench.deploy("e", [{ name: "v" }]);
   await bench.settled("e");
@@ -39,7 +39,7 @@ test("an endpoint comes into service and is deleted although the disk is full at
 
 test("an inference component comes into service and is deleted although the disk is full at the moment of the record", async () => {
   const documents = new FullMemory();
-  await using bench = await TrafficBench.open(documents);
+  await using bench = await TrafficFixture.open(documents);
   await deployShared(bench, "shared");
   const isOf = (change: DocumentChange) => change.do !== "check" && change.kind === "inference-component";
   documents.failing = (change) => isOf(change) && change.do === "put" && change.body.includes('"at":"InService"');
@@ -57,7 +57,7 @@ test("an inference component comes into service and is deleted although the disk
 
 test("an endpoint whose instance key cannot be recorded fails with the reason and leaves no process", async () => {
   const documents = new FullMemory();
-  await using bench = await TrafficBench.open(documents);
+  await using bench = await TrafficFixture.open(documents);
   documents.failing = (change) => change.do === "put" && change.kind === "instance-key";
   await bench.deploy("e", [{ name: "v" }]);
   await bench.settled("e");
@@ -77,7 +77,7 @@ test("an instance has one recorded key while it exists, and a start removes keys
     { do: "put", ...left, body: JSON.stringify({ accessKeyId: "GALI1", identity: { instanceId: "i-1" } }) },
   ]);
   const keys = () => [...documents.held.values()].filter(({ kind }) => kind === "instance-key").map(({ key }) => key);
-  await using bench = await TrafficBench.open(documents);
+  await using bench = await TrafficFixture.open(documents);
   assert.deepEqual(keys(), []);
   await bench.deploy("e", [{ name: "v" }]);
   await bench.settled("e");

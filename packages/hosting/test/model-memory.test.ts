@@ -11,7 +11,7 @@ import { openDirectoryStore } from "../src/objects/index.ts";
 import type { Hosting } from "../src/index.ts";
 import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 const never = new AbortController().signal;
@@ -39,7 +39,7 @@ async function configure(hosting: Hosting, name: string, InitialInstanceCount: n
 }
 
 test("draining instances count their memory until they end, although the record no longer has them", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { nodes: [nodeWith(600 * mebi)] });
+  await using bench = await TrafficFixture.open(undefined, null, { nodes: [nodeWith(600 * mebi)] });
   await bench.deploy("leaving", [{ name: "a", InitialInstanceCount: 2 }]);
   await bench.configure("further", [{ name: "b", InitialInstanceCount: 3 }]);
   const create = () =>

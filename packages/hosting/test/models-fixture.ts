@@ -58,7 +58,7 @@ export interface ModelCounts {
 }
 
 /** Options of a bench; the test owns and removes a directory. */
-export type ModelsBenchMore = Partial<
+export type ModelsFixtureOptions = Partial<
   Pick<HostingFixtureOptions, "directory" | "documents" | "instances" | "isDetached" | "nodes">
 >;
 
@@ -74,7 +74,7 @@ const never = new AbortController().signal;
 const budget = new ByteBudget(64 * 2 ** 20);
 
 /** Hosting over multi-model containers that tell of their loads, and clients that ask for models all the time. */
-export class ModelsBench implements AsyncDisposable {
+export class ModelsFixture implements AsyncDisposable {
   readonly #parts: BenchParts;
   readonly #closing: AsyncDisposableStack;
 
@@ -83,7 +83,7 @@ export class ModelsBench implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  static async open(limits: Partial<InvocationLimits> = {}, more: ModelsBenchMore = {}): Promise<ModelsBench> {
+  static async open(limits: Partial<InvocationLimits> = {}, more: ModelsFixtureOptions = {}): Promise<ModelsFixture> {
     await using opening = new AsyncDisposableStack();
     const directory = more.directory ?? (await mkdtemp(join(tmpdir(), "gal-models-")));
     if (more.directory === undefined) opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -112,7 +112,10 @@ export class ModelsBench implements AsyncDisposable {
         limits,
       }),
     );
-    return new ModelsBench({ hosting, store, samples, logs, instancesDirectory: join(directory, "i") }, opening.move());
+    return new ModelsFixture(
+      { hosting, store, samples, logs, instancesDirectory: join(directory, "i") },
+      opening.move(),
+    );
   }
 
   get hosting(): Hosting {

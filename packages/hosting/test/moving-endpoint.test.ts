@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { DeploymentConfig } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until, type Arrival } from "./traffic-fixture.ts";
+import { TrafficFixture, until, type Arrival } from "./traffic-fixture.ts";
 
 const endpoint = "moving";
 const variantNames = ["a", "b", "c"] as const;
@@ -38,14 +38,14 @@ const alarmed: DeploymentConfig = {
   AutoRollbackConfiguration: { Alarms: [{ AlarmName: "errors" }] },
 };
 
-async function updated(bench: TrafficBench, config: string, deploymentConfig: DeploymentConfig): Promise<void> {
+async function updated(bench: TrafficFixture, config: string, deploymentConfig: DeploymentConfig): Promise<void> {
   await bench.configure(config, planned(config));
   await bench.update(endpoint, config, { deploymentConfig });
   await bench.settled(endpoint);
   assert.deepEqual(await bench.status(endpoint), ["InService", config, null]);
 }
 
-async function rolledBack(bench: TrafficBench): Promise<void> {
+async function rolledBack(bench: TrafficFixture): Promise<void> {
   bench.alarms.set("errors", "OK");
   await bench.configure("refused", planned("refused"));
   await bench.update(endpoint, "refused", { deploymentConfig: alarmed });
@@ -55,7 +55,7 @@ async function rolledBack(bench: TrafficBench): Promise<void> {
   assert.match((await bench.status(endpoint))[2] ?? "", /errors is in the state ALARM/);
 }
 
-async function resized(bench: TrafficBench, instanceCount: number): Promise<void> {
+async function resized(bench: TrafficFixture, instanceCount: number): Promise<void> {
   await bench.hosting.endpoints.resize(endpoint, [{ variantName: "a", instanceCount }], owner);
   await bench.settled(endpoint);
   const running = () => bench.running().filter((name) => name.endsWith("-a")).length;
@@ -63,7 +63,7 @@ async function resized(bench: TrafficBench, instanceCount: number): Promise<void
 }
 
 test("under updates of each kind, a roll-back, new weights, scaling and a kill only requests in the killed process fail, and all counts agree", async () => {
-  await using bench = await TrafficBench.open(new DocumentMemory());
+  await using bench = await TrafficFixture.open(new DocumentMemory());
   await bench.deploy(endpoint, planned(endpoint));
   const arrivals = bench.arrivals(endpoint, 200);
 

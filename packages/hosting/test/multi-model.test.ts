@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
-import { ModelsBench, type ModelResponse } from "./models-fixture.ts";
+import { ModelsFixture, type ModelResponse } from "./models-fixture.ts";
 import { until } from "./traffic-fixture.ts";
 
 const targetsOf = (count: number) => Array.from({ length: count }, (_, index) => `m${index}.tar.gz`);
@@ -15,7 +15,7 @@ const mebi = 2 ** 20;
 const sum = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((all, each) => all + each, 0);
 
 test("each model is loaded on one instance, and moves without failed requests when instances are killed, added and removed", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   const targets = targetsOf(40);
   for (const target of targets) await bench.put(target, target);
   await bench.deploy("many", 3);
@@ -71,7 +71,7 @@ test("each model is loaded on one instance, and moves without failed requests wh
 });
 
 test("models in use are loaded on their new instance before requests are routed there, when instances are added, removed or replaced", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   const targets = targetsOf(24);
   for (const target of targets) await bench.put(target, target);
   await bench.deploy("warm", 3);
@@ -102,7 +102,7 @@ test("models in use are loaded on their new instance before requests are routed 
 });
 
 test("draining instances serve their models until these are loaded elsewhere, and an endpoint that scales out again gets all its instances", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   const targets = targetsOf(12);
   // Each takes a second to load.
   for (const target of targets) await bench.put(target, "slow");
@@ -124,7 +124,7 @@ test("draining instances serve their models until these are loaded elsewhere, an
 });
 
 test("a hot model gets copies on at most half of the instances, loses them when it is cold, and other models do not move", async () => {
-  await using bench = await ModelsBench.open({ modelCopyColdMs: 3000 });
+  await using bench = await ModelsFixture.open({ modelCopyColdMs: 3000 });
   const others = targetsOf(12);
   for (const target of ["hot", ...others]) await bench.put(target, target);
   await bench.deploy("hammered", 3);
@@ -160,7 +160,7 @@ test("a hot model gets copies on at most half of the instances, loses them when 
 });
 
 test("a replaced or deleted archive is unloaded from every instance", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   await bench.put("hot", "old");
   await bench.deploy("replaced", 3);
   await until("two instances have it", async () => {
@@ -181,7 +181,7 @@ test("a replaced or deleted archive is unloaded from every instance", async () =
 });
 
 test("with ModelCacheSetting Disabled each model is removed from memory and disk after its request", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   for (const target of ["a", "b"]) await bench.put(target, target);
   await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
   for (let round = 1; round <= 3; round += 1) {
@@ -199,7 +199,7 @@ test("with ModelCacheSetting Disabled each model is removed from memory and disk
 });
 
 test("an update and a scale-out that exceed the node's memory are rejected, and the running instances continue", async () => {
-  await using bench = await ModelsBench.open({}, { nodes: [nodeWith(1024 * mebi)] });
+  await using bench = await ModelsFixture.open({}, { nodes: [nodeWith(1024 * mebi)] });
   await bench.put("a", "a");
   const promising = (memoryMebi: number) => ({
     Environment: { GALATEA_MODEL_MEMORY_BYTES: String(memoryMebi * mebi) },
@@ -218,7 +218,7 @@ test("an update and a scale-out that exceed the node's memory are rejected, and 
 });
 
 test("a request that waits for its model on a lost instance is answered by another one", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   await bench.put("a", "quick");
   await bench.deploy("lost", 2);
   const { instance, pid } = await bench.ask("lost", "a");
@@ -236,7 +236,7 @@ test("a request that waits for its model on a lost instance is answered by anoth
 });
 
 test("a request for a model on the only instance, which is lost, counts as the container's server error", async () => {
-  await using bench = await ModelsBench.open();
+  await using bench = await ModelsFixture.open();
   await bench.put("a", "quick");
   await bench.deploy("gone", 1);
   const { instance, pid } = await bench.ask("gone", "a");
@@ -267,7 +267,7 @@ async function openAdopting(restartWaitMsMax: number) {
   const lasting = { directory, documents: new DocumentMemory() };
   const byInstance = new Map<string, ModelResponse>();
   {
-    await using bench = await ModelsBench.open({}, { ...lasting, isDetached: true });
+    await using bench = await ModelsFixture.open({}, { ...lasting, isDetached: true });
     await bench.deploy("adopted", 2);
     for (let count = 0; byInstance.size < 2; count += 1) {
       const target = `m${count}.tar.gz`;
@@ -279,7 +279,7 @@ async function openAdopting(restartWaitMsMax: number) {
   const [quick, slow] = [...byInstance.values()];
   assert.ok(quick !== undefined && slow !== undefined);
   process.kill(slow.pid, "SIGSTOP");
-  const bench = opening.use(await ModelsBench.open({ restartWaitMsMax }, lasting));
+  const bench = opening.use(await ModelsFixture.open({ restartWaitMsMax }, lasting));
   // A stopped process does not end before the grace is over.
   opening.defer(() => void process.kill(slow.pid, "SIGCONT"));
   const closing = opening.move();

@@ -88,7 +88,7 @@ interface SeriesSample {
 }
 
 /** Hosting over containers that are named by the variable NAME, and healthy unless PING says another status than 200. */
-export class PipelineBench implements AsyncDisposable {
+export class PipelineFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly samples: SeriesSample[] = [];
   /** By the names of their streams. */
@@ -101,7 +101,7 @@ export class PipelineBench implements AsyncDisposable {
     store: BucketStore,
     hosting: Hosting,
     closing: AsyncDisposableStack,
-    parts: Pick<PipelineBench, "samples" | "logs">,
+    parts: Pick<PipelineFixture, "samples" | "logs">,
   ) {
     this.store = store;
     this.hosting = hosting;
@@ -113,7 +113,7 @@ export class PipelineBench implements AsyncDisposable {
   static async open(
     limits: Partial<InvocationLimits> = {},
     instances: Partial<InstanceLimits> = {},
-  ): Promise<PipelineBench> {
+  ): Promise<PipelineFixture> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-pipe-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -140,7 +140,7 @@ export class PipelineBench implements AsyncDisposable {
         instances,
       }),
     );
-    return new PipelineBench(store, hosting, opening.move(), { samples, logs });
+    return new PipelineFixture(store, hosting, opening.move(), { samples, logs });
   }
 
   /** Puts an archive of a multi-model container; gives the place of its like. */

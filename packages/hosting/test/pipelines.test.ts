@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, type AwsError } from "@galatea/base";
 import { owner } from "./hosting-fixture.ts";
-import { PipelineBench } from "./pipelines-fixture.ts";
+import { PipelineFixture } from "./pipelines-fixture.ts";
 import { until } from "./traffic-fixture.ts";
 
 const three = ["clean", "featurize", "score"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
@@ -26,7 +26,7 @@ async function refusal(asked: Promise<unknown>): Promise<AwsError> {
 }
 
 test("each container's response is the next one's request, with its content type", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   const reply = await bench.ask("serial", {
     headers: {
@@ -57,7 +57,7 @@ test("each container's response is the next one's request, with its content type
 });
 
 test("a response without a content type is passed on without one, and an empty response as an empty body", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   const { text } = await bench.ask("serial", { does: { clean: { type: null } } });
   assert.equal(told(text)[1]?.headers["content-type"], undefined);
@@ -66,7 +66,7 @@ test("a response without a content type is passed on without one, and an empty r
 });
 
 test("the error names the failed container, and later containers get no request", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   const error = await refusal(bench.ask("serial", { does: { featurize: { status: 418, text: "no tea" } } }));
   assert.equal(error.code, "ModelError");
@@ -103,7 +103,7 @@ test("the error names the failed container, and later containers get no request"
 });
 
 test("containers without names are named by their positions", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", unnamed);
   const error = await refusal(bench.ask("serial", { does: { b: { status: 400, text: "bad" } } }));
   assert.match(error.message, /^Received client error \(400\) from container-2 with message "bad"/);
@@ -112,7 +112,7 @@ test("containers without names are named by their positions", async () => {
 });
 
 test("each container has its latency metric, and their sum is the model latency", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   await bench.ask("serial");
   const value = (metric: string, container?: string) =>
@@ -134,7 +134,7 @@ test("each container has its latency metric, and their sum is the model latency"
 });
 
 test("the response time limit covers all containers, and the error names the one that was late", async () => {
-  await using bench = await PipelineBench.open({ answerMsMax: 3000 });
+  await using bench = await PipelineFixture.open({ answerMsMax: 3000 });
   await bench.deploy("serial", three);
   await bench.ask("serial");
   const error = await refusal(bench.ask("serial", { does: { featurize: { hangs: true } } }));
@@ -148,7 +148,7 @@ test("the response time limit covers all containers, and the error names the one
 });
 
 test("each container gets the remaining time of the request's limit", async () => {
-  await using bench = await PipelineBench.open({ answerMsMax: 10_000 });
+  await using bench = await PipelineFixture.open({ answerMsMax: 10_000 });
   await bench.deploy("serial", three);
   const { text } = await bench.ask("serial", { does: { clean: { after: 300 } } });
   const [clean, featurize] = told(text).map(({ headers }) => Number(headers["x-galatea-call-limit-ms"]));
@@ -157,7 +157,7 @@ test("each container gets the remaining time of the request's limit", async () =
 });
 
 test("a long response streams to the next container, and memory of short ones is released at each step", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   for (const chunked of [false, true]) {
     const does = { clean: { sends: 5_000_000, chunked }, featurize: { length: true } };
@@ -171,7 +171,7 @@ test("a long response streams to the next container, and memory of short ones is
 });
 
 test("a response too long for the next container is rejected as an error of its own container", async () => {
-  await using bench = await PipelineBench.open({ responseBytesMax: 1_500_000 });
+  await using bench = await PipelineFixture.open({ responseBytesMax: 1_500_000 });
   await bench.deploy("serial", three);
   for (const does of [
     { clean: { sends: 1_500_001 }, featurize: { length: true } },
@@ -191,7 +191,7 @@ test("a response too long for the next container is rejected as an error of its 
 });
 
 test("a container that reads nothing applies back-pressure to the one before, and is named in the timeout", async () => {
-  await using bench = await PipelineBench.open({ answerMsMax: 3000, responseBytesMax: 2 ** 30 });
+  await using bench = await PipelineFixture.open({ answerMsMax: 3000, responseBytesMax: 2 ** 30 });
   await bench.deploy("serial", three);
   const does = { clean: { endless: true }, featurize: { deaf: true, hangs: true } };
   const error = await refusal(bench.ask("serial", { does }));
@@ -204,7 +204,7 @@ test("a container that reads nothing applies back-pressure to the one before, an
 });
 
 test("a client that disconnects cancels the request in whichever container it is", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   for (const { ContainerHostname: name } of three) {
     const log = () => [...bench.logs].find(([stream]) => stream.endsWith(`/${name}`))?.[1] ?? "";
@@ -219,7 +219,7 @@ test("a client that disconnects cancels the request in whichever container it is
 });
 
 test("a container that dies during a request is named in the error, and is restarted", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   const dead = await refusal(bench.ask("serial", { does: { featurize: { dies: "before" } } }));
   assert.match(
@@ -239,7 +239,7 @@ test("a container that dies during a request is named in the error, and is resta
 
 test("an endpoint comes into service once every container is healthy; a failure names the container that is not", async () => {
   // The first container starts within this time, too.
-  await using bench = await PipelineBench.open({}, { startMsMax: 10_000 });
+  await using bench = await PipelineFixture.open({}, { startMsMax: 10_000 });
   const [first, second] = three;
   assert.ok(first !== undefined && second !== undefined);
   const sick = { ...second, Environment: { ...second.Environment, PING: "500" } };
@@ -258,7 +258,7 @@ test("an endpoint comes into service once every container is healthy; a failure 
 });
 
 test("in Direct mode only the named container is invoked, whatever state the others are in", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("direct", three, "Direct");
   for (const { ContainerHostname: name } of three) {
     const { text } = await bench.ask("direct", { targetContainer: name, headers: { accept: "text/csv" } });
@@ -283,7 +283,7 @@ test("in Direct mode only the named container is invoked, whatever state the oth
 });
 
 test("TargetContainerHostname is required in Direct mode and rejected elsewhere", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("direct", three, "Direct");
   await bench.deploy("serial", three);
   for (const [endpoint, targetContainer, sentence] of [
@@ -310,7 +310,7 @@ test("TargetContainerHostname is required in Direct mode and rejected elsewhere"
 });
 
 test("in a pipeline TargetModel goes to the multi-model container, at any position", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   const ModelDataUrl = await bench.put("team/one.tar.gz");
   const many = (name: string) => ({
     ContainerHostname: name,
@@ -339,7 +339,7 @@ test("in a pipeline TargetModel goes to the multi-model container, at any positi
 });
 
 test("in Direct mode each multi-model container has its own models", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   const ModelDataUrl = await bench.put("a.tar.gz");
   const many = { Mode: "MultiModel", ModelDataUrl } as const;
   await bench.deploy("direct", [{ ...three[0], ...many }, { ...three[1], ...many }, three[2] ?? {}], "Direct");
@@ -356,7 +356,7 @@ test("in Direct mode each multi-model container has its own models", async () =>
 });
 
 test("a content type that is no valid header is an error of the container that returned it", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   assert.equal(told((await bench.ask("serial", { does: { clean: { type: "text/caf\u00e9" } } })).text).length, 3);
   const long = await refusal(bench.ask("serial", { does: { clean: { type: `text/${"x".repeat(1020)}` } } }));
@@ -364,7 +364,7 @@ test("a content type that is no valid header is an error of the container that r
 });
 
 test("a response that finds no memory is rejected and released at any step, and affects no other request", async () => {
-  await using bench = await PipelineBench.open();
+  await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   for (const does of [{ clean: { sends: 2000 } }, { clean: { sends: 200_000 } }, { score: { sends: 2000 } }]) {
     const error = await refusal(bench.ask("serial", { does, budget: new ByteBudget(1000) }));

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { AwsError, ByteBudget, ByteLease, systemClock } from "@galatea/base";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
-import { TrafficBench, until, type PlannedVariant } from "./traffic-fixture.ts";
+import { TrafficFixture, until, type PlannedVariant } from "./traffic-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
 
 function serverless(name: string, max: number, provisioned = 0): PlannedVariant {
@@ -19,8 +19,8 @@ function serverless(name: string, max: number, provisioned = 0): PlannedVariant 
   };
 }
 
-const open = (more: Parameters<typeof TrafficBench.open>[2] = {}, documents = new DocumentMemory()) =>
-  TrafficBench.open(documents, null, more);
+const open = (more: Parameters<typeof TrafficFixture.open>[2] = {}, documents = new DocumentMemory()) =>
+  TrafficFixture.open(documents, null, more);
 
 async function refused(asked: Promise<unknown>): Promise<AwsError> {
   const error = await asked.then(
@@ -32,12 +32,12 @@ async function refused(asked: Promise<unknown>): Promise<AwsError> {
 }
 
 /** A container that is in service is told to answer what it holds, until it has. */
-async function released(bench: TrafficBench, held: Promise<unknown>): Promise<void> {
+async function released(bench: TrafficFixture, held: Promise<unknown>): Promise<void> {
   const telling = setInterval(() => bench.signal("SIGUSR2"), 20);
   await held.finally(() => clearInterval(telling));
 }
 
-const inService = (bench: TrafficBench) =>
+const inService = (bench: TrafficFixture) =>
   until("an instance is in service", () => bench.hosting.statistics().instancesInServiceCount === 1);
 
 test("the first request starts the instance and waits for it, concurrent ones share it, and it ends when idle", async () => {

@@ -11,7 +11,7 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { componentSettled, createComponent, deployShared, spec, updateComponent } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until, type Responder } from "./traffic-fixture.ts";
+import { TrafficFixture, until, type Responder } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 
@@ -24,7 +24,7 @@ function twoNodes(memoryMebi: number) {
 
 test("instances are spread over nodes; one that fits on no node is rejected with the shortage, and running ones continue", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
-  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("e", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
   assert.deepEqual(given, ["a", "b"]);
   // 384 MiB of 400: the nodes have it together, and neither has it alone.
@@ -48,7 +48,7 @@ test("instances are spread over nodes; one that fits on no node is rejected with
 
 test("an instance or a component copy larger than every single node is rejected at once", async () => {
   const { nodes, given, onOpen } = twoNodes(300);
-  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   const refusal = {
     code: "ResourceLimitExceeded",
     message:
@@ -67,7 +67,7 @@ test("an instance or a component copy larger than every single node is rejected 
 
 test("a new endpoint is refused while instances of another one drain on the only node with room for it", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
-  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
   await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
   const held = bench.ask("on-b", "hold");
@@ -92,7 +92,7 @@ test("a new endpoint is refused while instances of another one drain on the only
 
 test("one of two endpoints created at the same moment is rejected if a node has room for one", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
-  await using bench = await TrafficBench.open(undefined, null, { nodes, onOpen });
+  await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
   await bench.configure("new", [{ name: "two", VariantName: "v" }]);
   const create = (name: string) =>
@@ -114,10 +114,10 @@ test("one of two endpoints created at the same moment is rejected if a node has 
 test("copies of a component run on the nodes of their instances, which components share, also after a restart", async () => {
   const documents = new DocumentMemory();
   const first = twoNodes(3000);
-  const placed = async (bench: TrafficBench, name: string) =>
+  const placed = async (bench: TrafficFixture, name: string) =>
     (await bench.hosting.components.find(name, owner)).copies.map(({ instance, node }) => `${instance} ${node}`);
   {
-    await using bench = await TrafficBench.open(documents, null, first);
+    await using bench = await TrafficFixture.open(documents, null, first);
     await deployShared(bench, "shared", { InitialInstanceCount: 2 });
     await createComponent(bench, "shared", "one", spec("one"), 2);
     await componentSettled(bench, "one");
@@ -134,7 +134,7 @@ test("copies of a component run on the nodes of their instances, which component
     await until("one is gone", () => bench.running().length === 3);
   }
   const next = twoNodes(3000);
-  await using bench = await TrafficBench.open(documents, null, next);
+  await using bench = await TrafficFixture.open(documents, null, next);
   await until("they are back", () => bench.running().length === 3);
   assert.deepEqual(next.given.toSorted(), ["a", "a", "b"]);
   assert.equal((await bench.ask("shared", "x", null, "two")).container, "two");
@@ -148,7 +148,7 @@ test("an instance that outlives the platform is counted on its node, and further
   const first = twoNodes(200);
   let before: Responder;
   {
-    await using bench = await TrafficBench.open(documents, null, { ...first, directory, isDetached: true });
+    await using bench = await TrafficFixture.open(documents, null, { ...first, directory, isDetached: true });
     await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
     await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
     await bench.hosting.endpoints.delete("on-a", owner);
@@ -156,7 +156,7 @@ test("an instance that outlives the platform is counted on its node, and further
     before = await bench.ask("on-b", "x");
   }
   const next = twoNodes(200);
-  await using bench = await TrafficBench.open(documents, null, { ...next, directory });
+  await using bench = await TrafficFixture.open(documents, null, { ...next, directory });
   assert.deepEqual(await bench.ask("on-b", "x"), before);
   await bench.deploy("new", [{ name: "three", VariantName: "v" }]);
   assert.deepEqual([...first.given, ...next.given], ["a", "b", "b", "a"]);

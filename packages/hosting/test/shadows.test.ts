@@ -4,12 +4,12 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { ByteBudget, ByteLease, systemClock } from "@galatea/base";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
-const lost = (bench: TrafficBench) => bench.hosting.mirrorStatistics.lost;
-const invocations = (bench: TrafficBench, name: string) => bench.sums.get(`${name} Invocations`) ?? 0;
+const lost = (bench: TrafficFixture) => bench.hosting.mirrorStatistics.lost;
+const invocations = (bench: TrafficFixture, name: string) => bench.sums.get(`${name} Invocations`) ?? 0;
 
-async function ask(bench: TrafficBench, name: string, requestCount: number, body = "x"): Promise<void> {
+async function ask(bench: TrafficFixture, name: string, requestCount: number, body = "x"): Promise<void> {
   for (let index = 0; index < requestCount; index += 1) {
     const { variant, container } = await bench.ask(name, body);
     assert.deepEqual([variant, container], ["a", "a"]);
@@ -17,7 +17,7 @@ async function ask(bench: TrafficBench, name: string, requestCount: number, body
 }
 
 test("a shadow gets its share of requests, its responses are discarded, and it has its own metrics and weight", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("mirrored", [
     { name: "a", InitialVariantWeight: 0.5 },
     { name: "s", InitialVariantWeight: 3, isShadow: true },
@@ -38,7 +38,7 @@ test("a shadow gets its share of requests, its responses are discarded, and it h
 });
 
 test("a shadow that hangs delays no caller: its mirrored requests are limited, and further ones are dropped", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { mirroring: { endpointBytesMax: 400_000 } });
+  await using bench = await TrafficFixture.open(undefined, null, { mirroring: { endpointBytesMax: 400_000 } });
   await bench.deploy("hung", [{ name: "a" }, { name: "s", isShadow: true }]);
   const body = "y".repeat(10_000);
   bench.signal("SIGSTOP", "s");
@@ -61,7 +61,7 @@ test("a shadow that hangs delays no caller: its mirrored requests are limited, a
 });
 
 test("a shadow with an endless response, at once or chunk by chunk, delays no caller, and is aborted with its endpoint", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("flooded", [{ name: "a" }, { name: "s", isShadow: true }]);
   const budget = new ByteBudget(2 ** 20);
   const streamed = async () => {
@@ -96,7 +96,7 @@ test("a shadow with an endless response, at once or chunk by chunk, delays no ca
 });
 
 test("a shadow that does not respond delays neither an update that removes it nor a deletion", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("left", [{ name: "a" }, { name: "s", isShadow: true }]);
   await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
   const underWay = () => bench.hosting.mirrorStatistics.callCount;
@@ -123,7 +123,7 @@ test("a shadow that does not respond delays neither an update that removes it no
 });
 
 test("a shadow that dies is restarted, and callers are not affected", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("dying", [{ name: "a" }, { name: "s", isShadow: true }]);
   const clients = bench.clients("dying", 4);
   for (let round = 0; round < 3; round += 1) {
@@ -140,7 +140,7 @@ test("a shadow that dies is restarted, and callers are not affected", async () =
 });
 
 test("updates of endpoints with a shadow, including its promotion, fail no request", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("promoted", [
     { name: "a", InitialInstanceCount: 2 },
     { name: "s", isShadow: true },

@@ -5,8 +5,8 @@ import { createLogger } from "@galatea/base";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { componentSettled, createComponent, deployShared, spec } from "./components-fixture.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench } from "./traffic-fixture.ts";
-import { TransformBench } from "./transforms-fixture.ts";
+import { TrafficFixture } from "./traffic-fixture.ts";
+import { TransformFixture } from "./transforms-fixture.ts";
 
 const stateLine = /^\w+ (?:endpoint|inference component|transform job) '/;
 
@@ -19,7 +19,7 @@ test("an endpoint and a component log a line for each state, and a warning with 
   const logger = createLogger((level, message) => lines.push(`${level} ${message}`));
   const documents = new DocumentMemory();
   {
-    await using bench = await TrafficBench.open(documents, null, { logger });
+    await using bench = await TrafficFixture.open(documents, null, { logger });
     await deployShared(bench, "e");
     await createComponent(bench, "e", "good", spec("good"));
     await componentSettled(bench, "good");
@@ -43,13 +43,13 @@ test("an endpoint and a component log a line for each state, and a warning with 
     ],
   );
   lines.length = 0;
-  await using bench = await TrafficBench.open(documents, null, { logger });
+  await using bench = await TrafficFixture.open(documents, null, { logger });
   await bench.hosting.resume();
   assert.deepEqual(states(lines), []);
 });
 
 test("a transform job logs a line when it starts and one when it ends", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a");
   await bench.run("good", "echo", {});
   assert.deepEqual(states(bench.platformLines), [

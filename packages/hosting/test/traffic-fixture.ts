@@ -60,10 +60,10 @@ export interface PlannedVariant extends Partial<ProductionVariant> {
 }
 
 /** Further members of a test's configuration. */
-export type MoreOfConfig = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
+export type ConfigOptions = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
 
 /** Options of a bench. */
-export interface BenchMore extends Pick<
+export interface TrafficFixtureOptions extends Pick<
   HostingFixtureOptions,
   "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached" | "logger"
 > {
@@ -95,7 +95,7 @@ export interface Arrival {
 }
 
 /** Hosting over containers that say who they are, and clients that ask all the time. */
-export class TrafficBench implements AsyncDisposable {
+export class TrafficFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly store: BucketStore;
   /** Sums of metrics with only the dimensions EndpointName and VariantName, by both and the metric. */
@@ -125,8 +125,8 @@ export class TrafficBench implements AsyncDisposable {
   static async open(
     documents = new DocumentMemory(),
     series: InMemoryMetricStore | null = null,
-    more: BenchMore = {},
-  ): Promise<TrafficBench> {
+    more: TrafficFixtureOptions = {},
+  ): Promise<TrafficFixture> {
     await using opening = new AsyncDisposableStack();
     const directory = more.directory ?? (await mkdtemp(join(tmpdir(), "gal-traffic-")));
     if (more.directory === undefined) opening.defer(() => rm(directory, { recursive: true, force: true }));
@@ -165,11 +165,11 @@ export class TrafficBench implements AsyncDisposable {
         ...limits,
       }),
     );
-    return new TrafficBench(hosting, opening.move(), parts);
+    return new TrafficFixture(hosting, opening.move(), parts);
   }
 
   /** An endpoint configuration with models of its own. */
-  async configure(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
+  async configure(name: string, variants: readonly PlannedVariant[], more: ConfigOptions = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     for (const { name: NAME, isBroken = false, mayFalter = false, modelBytes } of variants) {
       const Environment = {
@@ -273,7 +273,7 @@ export class TrafficBench implements AsyncDisposable {
   }
 
   /** Resolves when the endpoint is in a state that stays. */
-  async deploy(name: string, variants: readonly PlannedVariant[], more: MoreOfConfig = {}): Promise<void> {
+  async deploy(name: string, variants: readonly PlannedVariant[], more: ConfigOptions = {}): Promise<void> {
     await this.configure(name, variants, more);
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
     await this.settled(name);

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
 test("variants get requests by weight to within one, a TargetVariant gets its own requests, and metrics agree with the client", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("weighted", [
     { name: "a", InitialVariantWeight: 1 },
     { name: "b", InitialVariantWeight: 2.5 },
@@ -27,7 +27,7 @@ test("variants get requests by weight to within one, a TargetVariant gets its ow
 });
 
 test("a variant keeps its share of the rotation when the record changes and the weights do not", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("owed", [
     { name: "a", InitialVariantWeight: 9 },
     { name: "b", InitialVariantWeight: 1 },
@@ -49,7 +49,7 @@ test("a variant keeps its share of the rotation when the record changes and the 
 });
 
 test("a request is rejected only when all instances are full", async () => {
-  await using bench = await TrafficBench.open(undefined, null, { limits: { requestsMax: 4 } });
+  await using bench = await TrafficFixture.open(undefined, null, { limits: { requestsMax: 4 } });
   const variant = { name: "a", InitialInstanceCount: 3, RoutingConfig: { RoutingStrategy: "RANDOM" as const } };
   await bench.deploy("full", [variant]);
   const held = Array.from({ length: 12 }, () => bench.ask("full", "hold"));
@@ -62,7 +62,7 @@ test("a request is rejected only when all instances are full", async () => {
 });
 
 test("a killed instance fails only the requests that it had read: others go to another instance until it is replaced", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("killed", [{ name: "a", InitialInstanceCount: 2 }]);
   const clients = bench.clients("killed", 8);
   const { answers, failures } = clients.counts;

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget } from "@galatea/base";
-import { input, TransformBench } from "./transforms-fixture.ts";
+import { input, TransformFixture } from "./transforms-fixture.ts";
 
 const prefix = (uri: string) => ({ TransformInput: input({}, uri) });
 
 test("if two inputs have one output name, the one in the folder gets it, the other fails, and nothing is overwritten", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   for (const key of ["in/data/one", "in/data/two", "in/dataone", "in/datathree"]) await bench.put(key, key);
   const { state } = await bench.run("beside", "echo", prefix("s3://bkt/in/data"));
   assert.equal(state.at, "Completed");
@@ -25,7 +25,7 @@ test("if two inputs have one output name, the one in the folder gets it, the oth
 });
 
 test("in a manifest two inputs with one output name conflict only if both are listed", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   for (const key of ["in/data/datax", "in/datax"]) await bench.put(key, key);
   const source = { S3DataSource: { S3DataType: "ManifestFile", S3Uri: "s3://bkt/list.json" } };
   const manifest = (...names: string[]) =>
@@ -43,7 +43,7 @@ test("in a manifest two inputs with one output name conflict only if both are li
 });
 
 test("folder marker objects made by consoles are not model files", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a");
   for (const key of ["models/", "models/sub/"]) await bench.put(key, "");
   await bench.put("models/sub/weights", "w");
@@ -74,7 +74,7 @@ class WatchedBudget extends ByteBudget {
 test("jobs that together need more memory than allowed wait for each other, and all complete", async () => {
   const mebi = 2 ** 20;
   const budget = new WatchedBudget(16 * mebi);
-  await using bench = await TransformBench.open(budget);
+  await using bench = await TransformFixture.open(budget);
   const line = `${"r".repeat(50_000)}\n`;
   const keys = Array.from({ length: 6 }, (_, index) => `o${index}`);
   for (const key of keys) await bench.put(`in/${key}`, line.repeat(60));

@@ -62,7 +62,7 @@ server.listen(socketPath);
 `;
 
 /** Hosting over such containers, and a store with the bucket `bkt`. */
-export class TransformBench implements AsyncDisposable {
+export class TransformFixture implements AsyncDisposable {
   readonly logs = new Map<string, string>();
   /** The lines of the platform's log, each after its level. */
   readonly platformLines: string[] = [];
@@ -91,14 +91,14 @@ export class TransformBench implements AsyncDisposable {
     memory = new ByteBudget(2 ** 30),
     documents = new DocumentMemory(),
     objects: ReadonlyMap<string, string> = new Map(),
-  ): Promise<TransformBench> {
+  ): Promise<TransformFixture> {
     await using opening = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), "gal-tr-"));
     opening.defer(() => rm(directory, { recursive: true, force: true }));
     await writeFile(join(directory, "container.mjs"), program);
     const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
     await store.createBucket("bkt");
-    const bench = new TransformBench(directory, store, { closing: opening.move(), memory, documents });
+    const bench = new TransformFixture(directory, store, { closing: opening.move(), memory, documents });
     for (const [key, body] of objects) await bench.put(key, body);
     await bench.#start();
     return bench;
@@ -193,7 +193,7 @@ export class TransformBench implements AsyncDisposable {
   asked(name: string): { text: string; bytes: number; underWay: number; type?: string; accept?: string }[] {
     const lines = [...this.logs].filter(([stream]) => stream.startsWith(`${name}/i-`)).map(([, text]) => text);
     const told = [...lines.join("").matchAll(/^asked (.*)$/gm)];
-    return told.map(([, text = ""]) => JSON.parse(text) as ReturnType<TransformBench["asked"]>[number]);
+    return told.map(([, text = ""]) => JSON.parse(text) as ReturnType<TransformFixture["asked"]>[number]);
   }
 
   async #start(): Promise<void> {

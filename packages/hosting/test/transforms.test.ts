@@ -5,7 +5,7 @@ import { AwsError } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { TransformJobRecord } from "../src/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { input, TransformBench } from "./transforms-fixture.ts";
+import { input, TransformFixture } from "./transforms-fixture.ts";
 
 const lines = { TransformInput: input({ SplitType: "Line" }) };
 const single = { ...lines, BatchStrategy: "SingleRecord" } as const;
@@ -15,7 +15,7 @@ const sourceOf = (uri: string) =>
 const reasonOf = ({ state }: TransformJobRecord) => (state.at === "Failed" ? state.reason : state.at);
 
 test("an object without SplitType is one request, and its response is stored under the object's name", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/a/x.csv", "one\ntwo\n");
   await bench.put("in/y.csv", "");
   await bench.put("in/folder/", "");
@@ -30,7 +30,7 @@ test("an object without SplitType is one request, and its response is stored und
 });
 
 test("lines are sent one by one or in batches, and their responses are assembled with or without line feeds", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a\nb\r\n\nc");
   await bench.run("together", "upper", { ...lines, TransformOutput: assembled });
   assert.deepEqual(
@@ -49,7 +49,7 @@ test("lines are sent one by one or in batches, and their responses are assembled
 });
 
 test("payloads are filled to the limit, a longer record fails only its object, and the outputs of others remain", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   const row = "r".repeat(400_000);
   await bench.put("in/good", `${row}\n${row}\n${row}\n`);
   await bench.put("in/long", "r".repeat(1_100_000));
@@ -67,7 +67,7 @@ test("payloads are filled to the limit, a longer record fails only its object, a
 });
 
 test("responses keep the order of their records in any order of arrival, and MaxConcurrentTransforms is obeyed", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   const rows = Array.from({ length: 20 }, (_, at) => `row${at}`);
   await bench.put("in/x", rows.join("\n"));
   await bench.put("in/y", rows.toReversed().join("\n"));
@@ -83,7 +83,7 @@ test("responses keep the order of their records in any order of arrival, and Max
 });
 
 test("settings that a job omits come from its container's execution parameters", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a\nb\nc\nd");
   const parameters = JSON.stringify({ MaxConcurrentTransforms: 2, BatchStrategy: "SINGLE_RECORD", MaxPayloadInMB: 1 });
   await bench.run("told", "slow", lines, parameters);
@@ -100,7 +100,7 @@ test("settings that a job omits come from its container's execution parameters",
 });
 
 test("objects are distributed over the instances", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   for (const key of ["a", "b", "c", "d"]) await bench.put(`in/${key}`, key);
   const resources = { InstanceType: "ml.m5.xlarge", InstanceCount: 2 };
   const { state } = await bench.run("shared", "slow", { TransformResources: resources });
@@ -111,7 +111,7 @@ test("objects are distributed over the instances", async () => {
 });
 
 test("a manifest names the objects", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   for (const key of ["a", "b", "sub/c"]) await bench.put(`in/${key}`, key);
   await bench.put("list.json", JSON.stringify([{ prefix: "s3://bkt/in/" }, "sub/c", "a", "a"]));
   const source = { S3DataSource: { S3DataType: "ManifestFile", S3Uri: "s3://bkt/list.json" } };
@@ -123,7 +123,7 @@ test("a manifest names the objects", async () => {
 });
 
 test("compressed objects are inflated, and an object that is not gzip fails", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x.gz", gzipSync("a\nb\n"));
   await bench.run("gz", "upper", { TransformInput: input({ SplitType: "Line", CompressionType: "Gzip" }) });
   assert.equal(await bench.get("out/x.gz.out"), "A\nB");
@@ -137,7 +137,7 @@ test("compressed objects are inflated, and an object that is not gzip fails", as
 });
 
 test("with MaxPayloadInMB 0 an object of any length is streamed in bounded memory", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   const whole = Buffer.alloc(40 * 2 ** 20, "0123456789abcdef");
   await bench.put("in/x", whole);
   const { state } = await bench.run("endless", "stream", { MaxPayloadInMB: 0 });
@@ -148,7 +148,7 @@ test("with MaxPayloadInMB 0 an object of any length is streamed in bounded memor
 });
 
 test("RecordIO records are sent framed in batches and unframed one by one", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   const record = (text: string) =>
     Buffer.concat([Buffer.from([0x0a, 0x23, 0xd7, 0xce, text.length, 0, 0, 0]), Buffer.from(text.padEnd(4, "\0"))]);
   const whole = Buffer.concat([record("abc"), record("defg")]);
@@ -166,7 +166,7 @@ test("RecordIO records are sent framed in batches and unframed one by one", asyn
 });
 
 test("a job of an inference pipeline runs through its containers, and an error names the one that failed", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   const containers = [
     { ContainerHostname: "first", Environment: { DOES: "upper" } },
     { ContainerHostname: "second", Environment: { DOES: "echo" } },
@@ -181,7 +181,7 @@ test("a job of an inference pipeline runs through its containers, and an error n
 });
 
 test("InputFilter, OutputFilter and JoinSource apply to CSV row by row", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", 'id1,"a,b",2\nid2,c,3\n');
   const processing = { InputFilter: "$[1:]", JoinSource: "Input", OutputFilter: "$[0,-1]" };
   const job = await bench.run("csv", "length", { ...lines, TransformOutput: assembled, DataProcessing: processing });
@@ -196,7 +196,7 @@ test("InputFilter, OutputFilter and JoinSource apply to CSV row by row", async (
 });
 
 test("InputFilter, OutputFilter and JoinSource apply to JSON and JSON lines, and numbers keep their text", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", '{"id":12345678901234567890,"v":1.50}\n[1]\n');
   const split = {
     TransformInput: input({ SplitType: "Line", ContentType: "application/jsonlines" }),
@@ -216,7 +216,7 @@ test("InputFilter, OutputFilter and JoinSource apply to JSON and JSON lines, and
 });
 
 test("a request is retried after retryable errors, and the failure has the container's message", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a");
   assert.equal((await bench.run("unsure", "unsure")).state.at, "Completed");
   assert.match(bench.logs.get("unsure/data-log") ?? "", /a request is repeated \(2 of 3\)/);
@@ -243,7 +243,7 @@ test("a request is retried after retryable errors, and the failure has the conta
 });
 
 test("a response that is too long fails its object at once with what to do, without retries", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a\nb");
   const job = await bench.run("vast", "vast", { ...single, MaxConcurrentTransforms: 10 });
   assert.match(
@@ -254,7 +254,7 @@ test("a response that is too long fails its object at once with what to do, with
 });
 
 test("the data of a running job's model counts as model data until the job ends, also after the model is deleted", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a");
   const data = { bucket: "bkt", key: "models/m" };
   const containers = [{ Environment: { DOES: "hang" }, ModelDataSource: sourceOf("s3://bkt/models/") }] as const;
@@ -268,7 +268,7 @@ test("the data of a running job's model counts as model data until the job ends,
 });
 
 test("a stopped job ends, keeps its finished outputs, and writes no more", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a");
   await bench.begin("held", "hang");
   await bench.hosting.transforms.stop("held");
@@ -279,7 +279,7 @@ test("a stopped job ends, keeps its finished outputs, and writes no more", async
 });
 
 test("after a restart a job continues behind its finished objects", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   const keys = Array.from({ length: 8 }, (_, at) => `o${at}`);
   for (const key of keys) await bench.put(`in/${key}`, key);
   await bench.begin("resumed", "slow");
@@ -300,7 +300,7 @@ test("after a restart a job continues behind its finished objects", async () => 
 });
 
 test("invalid jobs are rejected with SageMaker's codes", async () => {
-  await using bench = await TransformBench.open();
+  await using bench = await TransformFixture.open();
   await bench.put("in/x", "a");
   await bench.run("one", "echo");
   const { transforms } = bench.hosting;

@@ -6,7 +6,7 @@ import type { AwsError } from "@galatea/base";
 import type { DeploymentConfig, EndpointRecord } from "../src/index.ts";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { owner } from "./hosting-fixture.ts";
-import { TrafficBench, until } from "./traffic-fixture.ts";
+import { TrafficFixture, until } from "./traffic-fixture.ts";
 
 const blueGreen = (
   routing: Partial<NonNullable<DeploymentConfig["BlueGreenUpdatePolicy"]>["TrafficRoutingConfiguration"]>,
@@ -29,7 +29,7 @@ const rollingBothWays = (size = percent(25), waitSeconds = 0): DeploymentConfig 
 /** On a node that has room for so many instances of this endpoint with four; `most` is how many were seen at once since it was there. */
 async function openTight(instancesMax: number, documents = new DocumentMemory()) {
   const nodes = [nodeWith(instancesMax * 128 * 2 ** 20)];
-  const bench = await TrafficBench.open(documents, null, { nodes });
+  const bench = await TrafficFixture.open(documents, null, { nodes });
   await bench.deploy("tight", [{ name: "old", VariantName: "v", InitialInstanceCount: 4 }]);
   await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 4 }]);
   let most = 0;
@@ -72,7 +72,7 @@ for (const [kind, deploymentConfig, expected] of [
 ] as const) {
   test(`an update ${kind} under load fails no request, follows its traffic shares, and ends the old instances`, async () => {
     const documents = new DocumentMemory();
-    await using bench = await TrafficBench.open(documents);
+    await using bench = await TrafficFixture.open(documents);
     await bench.deploy("moved", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
     await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 2 }]);
     const clients = bench.clients("moved");
@@ -95,7 +95,7 @@ for (const [kind, deploymentConfig, expected] of [
 }
 
 test("an update whose instances do not start is rolled back with the reason and fails no request", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("kept", [{ name: "old" }]);
   await bench.configure("broken", [{ name: "new", VariantName: "old", isBroken: true }]);
   const clients = bench.clients("kept");
@@ -198,7 +198,7 @@ for (const [kind, policy] of [
   ],
 ] as const) {
   test(`an alarm rolls an update back (${kind}): the old configuration serves, and no request fails`, async () => {
-    await using bench = await TrafficBench.open();
+    await using bench = await TrafficFixture.open();
     await bench.deploy("alarmed", [{ name: "old", VariantName: "v", InitialInstanceCount: 2 }]);
     await bench.configure("next", [{ name: "new", VariantName: "v", InitialInstanceCount: 2 }]);
     const deploymentConfig = {
@@ -229,7 +229,7 @@ for (const [kind, deploymentConfig] of [
   ["rolling", rolling(percent(50), 600)],
 ] as const) {
   test(`an update is superseded by the next one, which is superseded by a deletion (${kind})`, async () => {
-    await using bench = await TrafficBench.open();
+    await using bench = await TrafficFixture.open();
     await bench.deploy("chased", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
     for (const name of ["two", "three", "four"]) {
       await bench.configure(name, [{ name, VariantName: "v", InitialInstanceCount: 2 }]);
@@ -254,7 +254,7 @@ for (const [kind, deploymentConfig] of [
 }
 
 test("weights and instance counts change under load, survive an update that retains them, and invalid ones get SageMaker's errors", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   const variants = [{ name: "a" }, { name: "b", InitialInstanceCount: 2 }];
   await bench.deploy("sized", variants);
   await bench.configure("next", variants);
@@ -307,7 +307,7 @@ test("weights and instance counts change under load, survive an update that reta
 });
 
 test("a stopped endpoint has no process and serves no requests, and a start restores it", async () => {
-  await using bench = await TrafficBench.open();
+  await using bench = await TrafficFixture.open();
   await bench.deploy("stopped", [{ name: "a", InitialInstanceCount: 2 }]);
   await bench.hosting.endpoints.stop("stopped", owner);
   assert.equal((await bench.status("stopped"))[0], "OutOfService");

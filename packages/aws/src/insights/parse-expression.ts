@@ -7,7 +7,7 @@ import {
   type NamedExpression,
   type QueryExpression,
 } from "./query.ts";
-import { isKeyword, type QueryToken } from "./query-words.ts";
+import { isKeyword, type QueryToken } from "./query-tokens.ts";
 import { RegexError, LinearTimeRegex } from "./search-expression.ts";
 
 const depthMax = 50;

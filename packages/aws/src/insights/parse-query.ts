@@ -7,7 +7,7 @@ import {
   type QueryCommand,
   type SortKey,
 } from "./query.ts";
-import { tokenizeQuery, type QueryToken } from "./query-words.ts";
+import { tokenizeQuery, type QueryToken } from "./query-tokens.ts";
 
 /** Maximum number of rows of a query's result. */
 export const queryRowsMax = 10_000;

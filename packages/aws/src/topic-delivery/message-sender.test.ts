@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
-import { addressRefusal, createMessageSender } from "./message-sender.ts";
+import { rejectedAddress, createMessageSender } from "./message-sender.ts";
 
 const neither = { toThisMachine: false, toPrivateNetworks: false };
 const both = { toThisMachine: true, toPrivateNetworks: true };
@@ -58,18 +58,18 @@ test("link-local and private addresses are refused without the operator's flag, 
     "fec0::1",
     "ff02::1",
   ]) {
-    assert.equal(addressRefusal(address, neither), "private-network", address);
-    assert.equal(addressRefusal(address, { ...neither, toThisMachine: true }), "private-network", address);
-    assert.equal(addressRefusal(address, both), null, address);
+    assert.equal(rejectedAddress(address, neither), "private-network", address);
+    assert.equal(rejectedAddress(address, { ...neither, toThisMachine: true }), "private-network", address);
+    assert.equal(rejectedAddress(address, both), null, address);
   }
   for (const address of ["172.15.0.1", "172.32.0.1", "192.169.0.1", "100.128.0.1", "8.8.8.8", "2606:4700::1111"])
-    assert.equal(addressRefusal(address, neither), null, address);
+    assert.equal(rejectedAddress(address, neither), null, address);
 });
 
 test("this machine has a flag of its own, and clouds' credentials have none", () => {
   for (const address of ["127.0.0.1", "127.9.9.9", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1"]) {
-    assert.equal(addressRefusal(address, { ...both, toThisMachine: false }), "this-machine", address);
-    assert.equal(addressRefusal(address, { ...neither, toThisMachine: true }), null, address);
+    assert.equal(rejectedAddress(address, { ...both, toThisMachine: false }), "this-machine", address);
+    assert.equal(rejectedAddress(address, { ...neither, toThisMachine: true }), null, address);
   }
   for (const address of [
     "169.254.169.254",
@@ -78,7 +78,7 @@ test("this machine has a flag of its own, and clouds' credentials have none", ()
     "169.254.170.2",
     "fd00:ec2::254",
   ])
-    assert.equal(addressRefusal(address, both), "cloud-metadata", address);
+    assert.equal(rejectedAddress(address, both), "cloud-metadata", address);
 });
 
 test("a name that resolves to a private address, or to one among others, is sent nothing", async (t) => {

@@ -81,11 +81,11 @@ export interface MessageSenderOptions {
 }
 
 /** Returns why no message is sent to an address, in any notation; null where messages may be sent there. */
-export function addressRefusal(address: string, options: MessageSenderOptions): Refusal {
+export function rejectedAddress(address: string, options: MessageSenderOptions): Refusal {
   const family = isIP(address) === 6 ? "ipv6" : "ipv4";
   // An IPv4-mapped IPv6 address is checked as the IPv4 address.
   const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (bare !== undefined) return addressRefusal(bare, options);
+  if (bare !== undefined) return rejectedAddress(bare, options);
   if (cloudMetadata.check(address, family)) return "cloud-metadata";
   if (loopback.check(address, family) || isOwn(address)) return options.toThisMachine ? null : "this-machine";
   return privateNetworks.check(address, family) && !options.toPrivateNetworks ? "private-network" : null;
@@ -103,7 +103,7 @@ export function createMessageSender(
     resolve(hostname, { ...asked, all: true }, (error, addresses: LookupAddress[]) => {
       if (error !== null) return done(error, "", 0);
       for (const { address } of addresses) {
-        const refusal = addressRefusal(address, options);
+        const refusal = rejectedAddress(address, options);
         if (refusal !== null) return done(new ForbiddenAddress(address, refusal), "", 0);
       }
       const [first] = addresses;
@@ -121,7 +121,7 @@ export function createMessageSender(
       const parsed = new URL(url);
       const host = parsed.hostname.replace(/^\[|\]$/g, "");
       // Node does not look up a host that is already an address, so the address is checked here.
-      const refusal = isIP(host) === 0 ? null : addressRefusal(host, options);
+      const refusal = isIP(host) === 0 ? null : rejectedAddress(host, options);
       if (refusal !== null) return fail(new ForbiddenAddress(host, refusal));
       const open = parsed.protocol === "https:" ? requestHttps : requestHttp;
       const content = Buffer.from(body);

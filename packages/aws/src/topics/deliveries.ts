@@ -11,12 +11,12 @@ import { readAllDocuments, readAllJson, readJson, type DocumentChange, type Docu
 import { decideAfterAttempt, type AttemptOutcome, type Delivery } from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { EndedDelivery } from "./delivery-status.ts";
-import type { TopicMessage, WrittenMessage } from "./message-text.ts";
+import type { TopicMessage, FormattedMessage } from "./message-format.ts";
 import type { RecordTopicMetric } from "./topic-metrics.ts";
 import type { Subscription } from "./topic.ts";
 
 /** Sends a message with one HTTP request; uses only the status of the response. Rejects only on bugs. */
-export type SendMessage = (url: string, message: WrittenMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
+export type SendMessage = (url: string, message: FormattedMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
 
 export interface DeliveryLimits {
   /** Maximum number of messages that wait for one subscription; further ones are discarded. */
@@ -60,7 +60,7 @@ export interface DeliveriesOptions {
 /** A message ready to send, with its destination and policy. */
 interface ReadyDelivery {
   readonly endpoint: string;
-  readonly message: WrittenMessage;
+  readonly message: FormattedMessage;
   readonly policy: DeliveryPolicy;
 }
 

@@ -1,6 +1,6 @@
 import { unreachable } from "@galatea/base";
 import { redeliveryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
-import type { TopicMessage } from "./message-text.ts";
+import type { TopicMessage } from "./message-format.ts";
 
 /** A message in delivery to one subscription. */
 export interface Delivery {

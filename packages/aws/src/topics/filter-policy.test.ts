@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FilteredMessage, evaluateFilter, parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
-import type { MessageAttribute } from "./message-text.ts";
+import type { MessageAttribute } from "./message-format.ts";
 import type { FilterScope } from "./topic.ts";
 
 const text = (value: string): MessageAttribute => ({ Type: "String", Value: value });

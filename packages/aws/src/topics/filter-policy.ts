@@ -1,4 +1,4 @@
-import type { MessageAttribute } from "./message-text.ts";
+import type { MessageAttribute } from "./message-format.ts";
 import { ruleAccepts, FilterPolicyError, parseFilterRule, type FilterRule, type FilterValue } from "./filter-rule.ts";
 import { invalidParameter, type FilterScope, type FilterText } from "./topic.ts";
 

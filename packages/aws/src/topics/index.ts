@@ -8,7 +8,7 @@ export { parseDeliveryPolicy } from "./delivery-policy.ts";
 export { parseFilterPolicy } from "./filter-policy.ts";
 export { topicMetricUnits } from "./topic-metrics.ts";
 export { deliveryLimits, type SendMessage } from "./deliveries.ts";
-export type { MessageAttribute, Sign } from "./message-text.ts";
+export type { MessageAttribute, Sign } from "./message-format.ts";
 export {
   invalidParameter,
   topicArn,

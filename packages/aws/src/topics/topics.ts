@@ -5,12 +5,12 @@ import type { Delivery } from "./delivery.ts";
 import { effectivePolicyText } from "./delivery-policy.ts";
 import { FilteredMessage, evaluateFilter, type FilterPolicy, type FilterVerdict } from "./filter-policy.ts";
 import {
-  writtenMessage,
+  formatMessage,
   type MessageAttribute,
   type MessageLinks,
   type Sign,
   type TopicMessage,
-} from "./message-text.ts";
+} from "./message-format.ts";
 import { deliveryStatus, type EndedDelivery, type StatusLine } from "./delivery-status.ts";
 import { SubscriptionPolicies } from "./subscription-policies.ts";
 import { filteredMetrics, type RecordTopicMetric } from "./topic-metrics.ts";
@@ -342,7 +342,7 @@ export class Topics implements AsyncDisposable {
     const version = topic.signatureVersion;
     const policy = this.#policies.ofSubscription(topic, subscription);
     const writing = { subscriptionArn, version, links, sign, isRaw, contentType: policy.contentType };
-    return { endpoint, message: writtenMessage(message, writing), policy };
+    return { endpoint, message: formatMessage(message, writing), policy };
   }
 
   async #write(changes: readonly DocumentChange[]): Promise<void> {

@@ -3,14 +3,14 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { assert, AwsError, ByteBudget, ByteLease, systemClock, EventLoopQueue } from "@galatea/base";
 import { Authenticator, pathOf, queryValue, rawQueryOf, type CredentialScope } from "../signing/index.ts";
 import type { OperationModel } from "../spec/index.ts";
-import { answerError, jsonType, sendResponse, type ErrorReply } from "./answer.ts";
+import { sendAwsError, jsonType, sendResponse, type ErrorTarget } from "./send-response.ts";
 import { decodeBody, readHashedBody } from "./body.ts";
 import type { GatewayOptions, GatewayState } from "./gateway-options.ts";
 import { parseJsonInput, toJson } from "./json-protocol.ts";
 import { findEventMember, sendEvents } from "./operation-events.ts";
 import { parseForm, parseQueryInput, queryResult, type QueryForm } from "./query-protocol.ts";
-import { rejectUnsupportedMembers } from "./refused-members.ts";
-import { adviceFor } from "./refused-operations.ts";
+import { rejectUnsupportedMembers } from "./unsupported-members.ts";
+import { adviceFor } from "./unsupported-operations.ts";
 import type { CallContext, ModelledService, OperationRow, RawExchange, RawService } from "./service-row.ts";
 import { ServiceTable, type RequestDestination, type OperationProtocol, type WireProtocol } from "./service-table.ts";
 import { validateInput } from "./validate.ts";
@@ -98,14 +98,14 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
     checkPermit(gateway, context, { action, resource, protocol });
     await handle();
   } catch (thrown) {
-    service.answerError(exchange, thrown);
+    service.sendError(exchange, thrown);
   }
 }
 
 type OperationDestination = Exclude<RequestDestination, { readonly at: "raw" }>;
 
 /** The requested operation, by the protocol of the request. */
-type Asked =
+type ResolvedOperation =
   | { readonly protocol: "json" | "cbor"; readonly service: ModelledService; readonly operation: string }
   | {
       readonly protocol: "query";
@@ -122,7 +122,7 @@ async function serveOperation(
 ): Promise<void> {
   const { request, response, context, authenticator, logger, clock } = exchange;
   response.setHeader("x-amzn-RequestId", context.requestId);
-  let reply: ErrorReply = { response, context, ...unresolved(destination), logger, clock };
+  let reply: ErrorTarget = { response, context, ...unresolved(destination), logger, clock };
   try {
     const refusal = gateway.rejectionText?.(request) ?? null;
     if (refusal !== null) throw accessDenied(reply.protocol, refusal);
@@ -138,13 +138,13 @@ async function serveOperation(
     authenticator?.verify({ method, url, headers }, read.sha256Hex, service.scope);
     await run(gateway, asked, exchange, body);
   } catch (thrown) {
-    answerError(reply, thrown);
+    sendAwsError(reply, thrown);
   }
 }
 
 function unresolved(
   destination: OperationDestination,
-): Pick<ErrorReply, "errors" | "operation"> & { readonly protocol: OperationProtocol } {
+): Pick<ErrorTarget, "errors" | "operation"> & { readonly protocol: OperationProtocol } {
   if (destination.at === "unknown")
     return { errors: null, protocol: destination.protocol, operation: destination.name };
   const errors = destination.service;
@@ -157,7 +157,7 @@ function resolve(
   destination: OperationDestination,
   { method = "GET", url = "/" }: IncomingMessage,
   body: Buffer,
-): Asked {
+): ResolvedOperation {
   if (destination.at === "unknown") {
     const { name, isServed } = destination;
     throw isServed ? noOperation(name, method, pathOf(url)) : unknownService(`'${name}'`);
@@ -187,7 +187,12 @@ function noOperation(scope: string, method: string, path: string): AwsError {
   return new AwsError("UnknownOperationException", text);
 }
 
-async function run(gateway: GatewayState, asked: Asked, exchange: RawExchange, body: Buffer): Promise<void> {
+async function run(
+  gateway: GatewayState,
+  asked: ResolvedOperation,
+  exchange: RawExchange,
+  body: Buffer,
+): Promise<void> {
   const { response, context } = exchange;
   const { service, protocol } = asked;
   const { model, validationCodes } = service;
@@ -233,7 +238,7 @@ async function found({
   service,
   operation: name,
   protocol,
-}: Asked): Promise<{ operation: OperationModel; row: OperationRow<never> }> {
+}: ResolvedOperation): Promise<{ operation: OperationModel; row: OperationRow<never> }> {
   const { model, operations } = service;
   const row = Object.hasOwn(operations, name) ? operations[name] : undefined;
   if (row === undefined) throw unknownOperation(service, name, protocol);

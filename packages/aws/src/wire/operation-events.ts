@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { AwsError, type Logger } from "@galatea/base";
 import type { MemberModel, OperationModel, ServiceModel } from "../spec/index.ts";
-import { jsonType } from "./answer.ts";
+import { jsonType } from "./send-response.ts";
 import { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream.ts";
 import { toJson } from "./json-protocol.ts";
 import { StreamWriter } from "./stream-writer.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { AwsError, silentLogger } from "@galatea/base";
 import type { ServiceModel } from "../spec/index.ts";
-import { answerError } from "./answer.ts";
+import { sendAwsError } from "./send-response.ts";
 import { createGateway } from "./gateway.ts";
 import {
   openedCall,
@@ -91,8 +91,8 @@ const pipes: RawService = {
   setHeaders: (response, requestId) => void response.setHeader("x-pipe-id", requestId),
   open: async (exchange) =>
     openedCall(flow, { ...exchange, request: await verifiedRequest(exchange, 1000, "parcel-post") }),
-  answerError: (exchange, thrown) =>
-    answerError(
+  sendError: (exchange, thrown) =>
+    sendAwsError(
       {
         ...exchange,
         errors: { model: pipesModel, validationCodes: parcels.validationCodes },

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ByteLease, Clock, Logger } from "@galatea/base";
 import type { Authenticator } from "../signing/index.ts";
 import type { ServiceModel } from "../spec/index.ts";
-import type { UnsupportedMember } from "./refused-members.ts";
-import type { UnsupportedOperations } from "./refused-operations.ts";
+import type { UnsupportedMember } from "./unsupported-members.ts";
+import type { UnsupportedOperations } from "./unsupported-operations.ts";
 
 /** The caller of an operation: account and region come from the credential scope, never from the URL. */
 export interface CallContext {
@@ -120,7 +120,7 @@ export interface RawService extends ServiceFacts {
    */
   readonly open: (exchange: RawExchange) => Promise<OpenedCall>;
   /** Sends an error in the service's own format. */
-  readonly answerError: (exchange: RawExchange, thrown: unknown) => void;
+  readonly sendError: (exchange: RawExchange, thrown: unknown) => void;
 }
 
 export interface RawExchange {

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AwsError, type Clock, type Logger } from "@galatea/base";
 import { bearerScope, credentialScope, pathOf, queryValue } from "../signing/index.ts";
-import { answerError, sendResponse } from "./answer.ts";
+import { sendAwsError, sendResponse } from "./send-response.ts";
 import type { Gateway } from "./gateway.ts";
-import { closeIfUnread } from "./last-answer.ts";
+import { closeIfUnread } from "./close-if-unread.ts";
 import type { WireProtocol } from "./service-table.ts";
 import { writeXml } from "./xml.ts";
 
@@ -60,7 +60,7 @@ function answerUnavailable(
   if (protocol !== "rest-xml") {
     response.setHeader("x-amzn-RequestId", requestId);
     const context = { requestId, signal: new AbortController().signal };
-    return answerError({ response, context, errors: null, protocol, operation: "", logger, clock }, error);
+    return sendAwsError({ response, context, errors: null, protocol, operation: "", logger, clock }, error);
   }
   closeIfUnread(response, clock);
   response.setHeader("retry-after", "1");

@@ -12,7 +12,7 @@ import {
 import { createLogger, type Logger } from "@galatea/base";
 import { clientCertificate } from "./client-certificate.ts";
 import { shellWord } from "./shell-words.ts";
-import { calledPlatform } from "./called-platform.ts";
+import { resolveTargetPlatform } from "./target-platform.ts";
 import type { EnvOptions } from "../options/index.ts";
 import { OwnerKeysError } from "@galatea/aws/owner-keys";
 import { PlatformChoice } from "../data-directory/index.ts";
@@ -37,7 +37,11 @@ export async function env(options: EnvOptions): Promise<number> {
 }
 
 async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<string, string | null>>> {
-  const { url, region, key, directories, hasFoundAddress } = await calledPlatform(options, process.env, stderrLog());
+  const { url, region, key, directories, hasFoundAddress } = await resolveTargetPlatform(
+    options,
+    process.env,
+    stderrLog(),
+  );
   const { clients } = directories;
   if (!hasFoundAddress)
     process.stderr.write(

@@ -1,12 +1,12 @@
 import { createLogger, systemClock } from "@galatea/base";
 import { signRequestHeaders } from "@galatea/aws/signing";
-import { calledPlatform, type CalledPlatform } from "./called-platform.ts";
+import { resolveTargetPlatform, type TargetPlatform } from "./target-platform.ts";
 import { OwnerKeysError } from "@galatea/aws/owner-keys";
 import type { PlatformAddressOptions } from "../options/index.ts";
 import { dataDirectories, findRunningPlatform, PlatformChoice } from "../data-directory/index.ts";
 
 /** A call that the platform refused, or that got no response. The message is printed as it is. */
-export class PlatformRefusal extends Error {
+export class PlatformRequestError extends Error {
   /** The error code of the service; null if there was no response. */
   readonly code: string | null;
 
@@ -25,9 +25,9 @@ const targets = { sagemaker: "SageMaker", logs: "Logs_20140328" } as const;
 
 /** Calls a running platform, signed with the owner's key. */
 export class PlatformClient {
-  readonly platform: CalledPlatform;
+  readonly platform: TargetPlatform;
 
-  private constructor(platform: CalledPlatform) {
+  private constructor(platform: TargetPlatform) {
     this.platform = platform;
   }
 
@@ -38,11 +38,11 @@ export class PlatformClient {
     });
     if (place.host === null && place.port === null && findRunningPlatform(place, process.env) === null) {
       const { root } = dataDirectories(place.data, process.env);
-      throw new PlatformRefusal(
+      throw new PlatformRequestError(
         `no platform uses '${root}': start one with \`galatea up\`, or select one with --data or --port`,
       );
     }
-    return new PlatformClient(await calledPlatform(place, process.env, log));
+    return new PlatformClient(await resolveTargetPlatform(place, process.env, log));
   }
 
   /** Requests a path below /galatea/. Resolves with the response's JSON; rejects with PlatformRefusal. */
@@ -76,11 +76,11 @@ export class PlatformClient {
       reply = await fetch(url, { method, headers: signRequestHeaders(asked, key), body: body === "" ? null : body });
     } catch (cause) {
       const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
-      throw new PlatformRefusal(`no platform responds at ${url.origin}: ${why}`, { cause });
+      throw new PlatformRequestError(`no platform responds at ${url.origin}: ${why}`, { cause });
     }
     if (reply.ok) return reply;
     const { message, code } = errorOf(await reply.text());
-    throw new PlatformRefusal(message ?? `the platform responded with ${reply.status}`, { code });
+    throw new PlatformRequestError(message ?? `the platform responded with ${reply.status}`, { code });
   }
 }
 
@@ -121,7 +121,7 @@ export async function reporting(command: string, run: () => Promise<number>): Pr
   try {
     return await run();
   } catch (error) {
-    const isRefusal = [PlatformRefusal, OwnerKeysError, PlatformChoice].some((each) => error instanceof each);
+    const isRefusal = [PlatformRequestError, OwnerKeysError, PlatformChoice].some((each) => error instanceof each);
     if (!isRefusal) throw error;
     process.stderr.write(`galatea ${command}: ${(error as Error).message}\n`);
     return 1;

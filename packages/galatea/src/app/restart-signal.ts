@@ -34,7 +34,7 @@ export function takeListeningSocket(): number | null {
 }
 
 /** Replaces this process with the installed program (exec), with the same arguments and process id. */
-export function startAnew(listeningFd: number): never {
+export function replaceProcess(listeningFd: number): never {
   const [node, script, ...args] = process.argv;
   const env = { ...process.env, [socketVariable]: String(listeningFd) };
   // `execve` is optional in Node's types because Windows has none.

@@ -23,7 +23,7 @@ import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts
 import { requestMemory } from "./request-memory.ts";
 import { openAsStandby } from "./standby.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
-import { onRestart, startAnew, takeListeningSocket } from "./restart-signal.ts";
+import { onRestart, replaceProcess, takeListeningSocket } from "./restart-signal.ts";
 import { programWords } from "./shell-words.ts";
 import { startSummary } from "./start-summary.ts";
 import { serverVersion } from "./version.ts";
@@ -151,7 +151,7 @@ async function restartPlatform(platform: Platform, log: TritonLog): Promise<neve
   const listeningFd = platform.detach();
   await platform[Symbol.asyncDispose]();
   log.writeNow();
-  return startAnew(listeningFd);
+  return replaceProcess(listeningFd);
 }
 
 function sourceOf({ credentials }: UpOptions, directories: DataDirectories): KeySource {

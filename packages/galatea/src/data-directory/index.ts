@@ -10,5 +10,5 @@ export {
   platformDirectories,
   type DataDirectories,
 } from "./directories.ts";
-export { closeToOthers, platformUmask } from "./private-data.ts";
+export { restrictToOwner, platformUmask } from "./private-data.ts";
 export { announcePlatform, findRunningPlatform, PlatformChoice, type RunningPlatform } from "./running-platforms.ts";

@@ -17,7 +17,7 @@ const stickyBit = 0o1000;
  * reached through a closed directory. A root that also holds other programs' entries keeps its mode, because other users may need these; the
  * directories in it are closed.
  */
-export async function closeToOthers(directories: DataDirectories, log: Logger): Promise<void> {
+export async function restrictToOwner(directories: DataDirectories, log: Logger): Promise<void> {
   const { root, records, clients } = directories;
   const foreign = (await readdir(root)).find((name) => !rootEntries.test(name));
   const rootStats = await lstat(root);

@@ -90,9 +90,9 @@ function numeric<Default extends number | null>(
 ): Flag<number | (Default & null)> {
   const parse = (text: string, name: string) => {
     const value = words?.get(text.toLowerCase()) ?? Number(text);
-    if (text.trim() === "" || !isValid(value)) refuseValue(text, name, kind);
-    if (value < min) refuseValue(text, name, `at least ${min}`);
-    if (value > max) refuseValue(text, name, `at most ${max}`);
+    if (text.trim() === "" || !isValid(value)) rejectValue(text, name, kind);
+    if (value < min) rejectValue(text, name, `at least ${min}`);
+    if (value > max) rejectValue(text, name, `at most ${max}`);
     return value;
   };
   return singleFlag(row, "N", parse) as Flag<number | (Default & null)>;
@@ -122,7 +122,7 @@ export function choiceFlag<const Choice extends string, Default extends Choice |
   row: FlagRow<Default>,
 ): Flag<Choice | (Default & null)> {
   const parse = (text: string, name: string) =>
-    choices.find((each) => each === text) ?? refuseValue(text, name, `one of ${choices.join(", ")}`);
+    choices.find((each) => each === text) ?? rejectValue(text, name, `one of ${choices.join(", ")}`);
   return singleFlag(row, choices.join("|"), parse) as Flag<Choice | (Default & null)>;
 }
 
@@ -152,12 +152,12 @@ export function parsedListFlag<Value>(
 }
 
 /** A flag of Triton that has no effect here. `reason` is its help text. */
-export function inertFlag(reason: string, { read, ...flag }: Flag): Flag<undefined> {
+export function ignoredFlag(reason: string, { read, ...flag }: Flag): Flag<undefined> {
   return { ...flag, about: reason, effect: "none", read: (texts, name) => void read(texts, name) };
 }
 
 /** A flag of a Triton feature that is not implemented. Values other than `harmless`, which leave the feature off, are rejected with `reason`. */
-export function unbuiltFlag(
+export function unimplementedFlag(
   reason: string,
   { read, ...flag }: Flag,
   harmless: readonly unknown[],
@@ -173,6 +173,6 @@ export function unbuiltFlag(
   return { ...flag, ...feature, about: reason, effect: "not built", read: check as Flag<undefined>["read"] };
 }
 
-export function refuseValue(text: string, name: string, expected: string): never {
+export function rejectValue(text: string, name: string, expected: string): never {
   throw new UsageError(`Invalid option value. Got ${text} for --${name}, expected ${expected}`);
 }

@@ -4,7 +4,7 @@ import { parseFlags } from "./parse-flags.ts";
 import type { Flag } from "./flag.ts";
 import { serveFlags } from "./serve-flags.ts";
 import { serveOptions } from "./serve-options.ts";
-import { unbuiltFlags } from "./unbuilt-flags.ts";
+import { unimplementedFlags } from "./unimplemented-flags.ts";
 
 test("--log-verbose takes a level, and true and false in any case, as tritonserver's ParseIntBoolOption does", () => {
   const verbose = (text: string) => parseFlags([`--log-verbose=${text}`], serveFlags).options.logVerbose;
@@ -43,7 +43,7 @@ test("a flag of a feature that is not implemented is accepted with each value th
 });
 
 test("a flag of a feature that is not implemented is rejected with any other value; the error names flag and value", () => {
-  for (const [name, { placeholder }] of Object.entries(unbuiltFlags)) {
+  for (const [name, { placeholder }] of Object.entries(unimplementedFlags)) {
     const value = placeholder === "N" ? "7" : placeholder === "TEXT" ? "other" : "true";
     assert.throws(() => serve(`--${name}=${value}`), {
       name: "UsageError",

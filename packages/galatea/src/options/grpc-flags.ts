@@ -1,7 +1,7 @@
 import {
   booleanFlag,
   choiceFlag,
-  inertFlag,
+  ignoredFlag,
   integerFlag,
   parsedFlag,
   parsedListFlag,
@@ -34,9 +34,9 @@ export const grpcFlags = {
     },
     forwardPattern,
   ),
-  "grpc-infer-thread-count": inertFlag(oneLoop, integerFlag({ about: "" })),
-  "grpc-infer-allocation-pool-size": inertFlag(oneLoop, integerFlag({ about: "" })),
-  "grpc-max-response-pool-size": inertFlag(
+  "grpc-infer-thread-count": ignoredFlag(oneLoop, integerFlag({ about: "" })),
+  "grpc-infer-allocation-pool-size": ignoredFlag(oneLoop, integerFlag({ about: "" })),
+  "grpc-max-response-pool-size": ignoredFlag(
     "flow control bounds the responses that a client has not read yet",
     integerFlag({ about: "" }),
   ),
@@ -68,7 +68,7 @@ export const grpcFlags = {
     default: false,
     about: "also ping connections without calls, and allow clients to do so",
   }),
-  "grpc-http2-max-pings-without-data": inertFlag(
+  "grpc-http2-max-pings-without-data": ignoredFlag(
     "the server pings at its keepalive time only",
     integerFlag({ min: 0, about: "" }),
   ),

@@ -14,7 +14,7 @@ export { parseFlags, type OptionsOf, type Parsed } from "./parse-flags.ts";
 export {
   backupFlags,
   backupOptions,
-  calledPlatformFlags,
+  targetPlatformFlags,
   endpointOptions,
   envFlags,
   envOptions,

@@ -11,7 +11,7 @@ const ofPlatform = (about: string, otherwise: string | number): string =>
   `${about} (default: the running platform's, else ${otherwise})`;
 
 /** Flags that select the platform to call, and the region and credentials of calls. */
-export const calledPlatformFlags = {
+export const targetPlatformFlags = {
   host: parsedFlag(
     { about: ofPlatform("name or address that clients reach the platform by", platformDefaults.host) },
     parsedName,
@@ -29,10 +29,10 @@ export const calledPlatformFlags = {
 };
 
 /** The platform that a command calls. Null fields are taken from the running platform. */
-export type PlatformAddressOptions = OptionsOf<typeof calledPlatformFlags>;
+export type PlatformAddressOptions = OptionsOf<typeof targetPlatformFlags>;
 
 export const envFlags = {
-  ...calledPlatformFlags,
+  ...targetPlatformFlags,
   proxy: switchFlag(
     "also sets HTTPS_PROXY and AWS_CA_BUNDLE, which the sagemaker SDK's default_bucket() and get_execution_role() need: " +
       "the platform answers STS and passes everything else on, through the proxy that the shell had",
@@ -50,7 +50,7 @@ export function envOptions({ options }: Parsed<EnvOptions>): EnvOptions {
 export const eventsFlags = {
   follow: { ...switchFlag("also print new events, until the command is stopped"), short: "f" },
   after: integerFlag({ min: 0, default: 0, about: "only events after this cursor, which each event has" }),
-  ...calledPlatformFlags,
+  ...targetPlatformFlags,
 };
 
 export type EventsOptions = OptionsOf<typeof eventsFlags>;
@@ -72,7 +72,7 @@ export function endpointOptions({ options, positionals }: Parsed<PlatformAddress
 }
 
 /** Flags that select one of several platforms. */
-export const restartFlags = { data: calledPlatformFlags.data, port: calledPlatformFlags.port };
+export const restartFlags = { data: targetPlatformFlags.data, port: targetPlatformFlags.port };
 
 export type RestartOptions = OptionsOf<typeof restartFlags>;
 

@@ -4,7 +4,7 @@ import { sharedFlags } from "./shared-flags.ts";
 import {
   booleanFlag,
   choiceFlag,
-  inertFlag,
+  ignoredFlag,
   integerFlag,
   listFlag,
   numberFlag,
@@ -18,7 +18,7 @@ import {
 import { forwardPattern } from "./forward-pattern.ts";
 import { grpcFlags } from "./grpc-flags.ts";
 import { parseRestrictions } from "./restricted-apis.ts";
-import { unbuiltFlags } from "./unbuilt-flags.ts";
+import { unimplementedFlags } from "./unimplemented-flags.ts";
 
 const gpu = "no effect on GPUs yet";
 const oneLoop = "one event loop serves all connections; no thread count is needed";
@@ -38,17 +38,17 @@ const integer = integerFlag({ about: "" });
 
 /** tritonserver's flags without effect here (2.51 line). */
 const inertFlags = {
-  "http-thread-count": inertFlag(oneLoop, integerFlag({ min: 1, about: "" })),
-  "sagemaker-thread-count": inertFlag(oneLoop, integerFlag({ min: 1, about: "" })),
-  "pinned-memory-pool-byte-size": inertFlag(gpu, integer),
-  "cuda-memory-pool-byte-size": inertFlag(gpu, texts),
-  "min-supported-compute-capability": inertFlag(gpu, numberFlag({ about: "" })),
-  "buffer-manager-thread-count": inertFlag("tensors are views; nothing is gathered by threads", integer),
-  "repoagent-directory": inertFlag("a model with a repository agent is rejected", text),
-  "cache-directory": inertFlag("directory of cache libraries; enabling a cache is rejected", text),
-  "cuda-virtual-address-size": inertFlag(gpu, texts),
-  "model-load-gpu-limit": inertFlag(gpu, texts),
-  "enable-peer-access": inertFlag(gpu, booleanFlag({ about: "" })),
+  "http-thread-count": ignoredFlag(oneLoop, integerFlag({ min: 1, about: "" })),
+  "sagemaker-thread-count": ignoredFlag(oneLoop, integerFlag({ min: 1, about: "" })),
+  "pinned-memory-pool-byte-size": ignoredFlag(gpu, integer),
+  "cuda-memory-pool-byte-size": ignoredFlag(gpu, texts),
+  "min-supported-compute-capability": ignoredFlag(gpu, numberFlag({ about: "" })),
+  "buffer-manager-thread-count": ignoredFlag("tensors are views; nothing is gathered by threads", integer),
+  "repoagent-directory": ignoredFlag("a model with a repository agent is rejected", text),
+  "cache-directory": ignoredFlag("directory of cache libraries; enabling a cache is rejected", text),
+  "cuda-virtual-address-size": ignoredFlag(gpu, texts),
+  "model-load-gpu-limit": ignoredFlag(gpu, texts),
+  "enable-peer-access": ignoredFlag(gpu, booleanFlag({ about: "" })),
 };
 
 /** tritonserver's flags under their own names (2.51 line), and ours after them. */
@@ -131,7 +131,7 @@ export const serveFlags = {
   "log-format": choiceFlag(["default", "ISO8601"], { default: "default", about: "how times are written" }),
   "log-file": textFlag({ default: "", about: "append all log lines to this file" }),
   ...inertFlags,
-  ...unbuiltFlags,
+  ...unimplementedFlags,
   "sagemaker-socket": textFlag({ about: "serve the container contract on this Unix socket instead of a port" }),
   "container-kind": choiceFlag(containerKindNames, {
     default: "tritonserver",

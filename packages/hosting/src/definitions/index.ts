@@ -21,8 +21,8 @@ export type {
   ServerlessConfig,
   TrafficRouting,
   VariantPlan,
-} from "./records-of-hosting.ts";
-export { environmentVariableError } from "./refused-variables.ts";
+} from "./hosting-records.ts";
+export { environmentVariableError } from "./environment-variables.ts";
 export { isComponentVariant, placeholderModel } from "./shared-instances.ts";
 export { shadowModelError } from "./shadow-variants.ts";
 export { parseInvokableEndpoints, isInvokableEndpoint, parseObjectPrefixes } from "./model-permissions.ts";

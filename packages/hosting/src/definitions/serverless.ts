@@ -1,5 +1,5 @@
 import type { InstanceBudget } from "./instance-types.ts";
-import type { ModelRecord, ProductionVariant, ServerlessConfig } from "./records-of-hosting.ts";
+import type { ModelRecord, ProductionVariant, ServerlessConfig } from "./hosting-records.ts";
 
 /** The text that replaces the instance type of serverless variants in quota errors. */
 export const serverlessQuotaType = "serverless";

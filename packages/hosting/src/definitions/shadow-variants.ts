@@ -1,4 +1,4 @@
-import type { ModelRecord } from "./records-of-hosting.ts";
+import type { ModelRecord } from "./hosting-records.ts";
 
 /**
  * Returns the error text if an endpoint with this model cannot have shadow variants; null if it can. The exclusions are

@@ -1,5 +1,5 @@
 import type { Owner } from "./arns.ts";
-import type { ModelRecord, ProductionVariant } from "./records-of-hosting.ts";
+import type { ModelRecord, ProductionVariant } from "./hosting-records.ts";
 
 /** Returns whether a variant runs inference components: it has no model of its own. */
 export const isComponentVariant = ({ ModelName: name }: Pick<ProductionVariant, "ModelName">) => name === "";

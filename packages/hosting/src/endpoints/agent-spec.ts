@@ -8,7 +8,7 @@ import {
 } from "../instance-agent/index.ts";
 import { containerEnvironment, grantedAccess, type IssuedCredentials } from "../instances/index.ts";
 import { containerModels } from "./container-models.ts";
-import type { VariantInstanceOptions } from "./member-options.ts";
+import type { VariantInstanceOptions } from "./variant-instance-options.ts";
 import type { PlannedContainer } from "./planned-containers.ts";
 
 /** The data to start a container with: its plan, its specification, the credentials of its code, and the sink for its output lines. */

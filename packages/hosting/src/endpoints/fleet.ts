@@ -18,7 +18,7 @@ import {
 } from "../invocations/index.ts";
 import { VariantMetrics, type ContainerUsageMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
-import { VariantInstance } from "./fleet-member.ts";
+import { VariantInstance } from "./variant-instance.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";

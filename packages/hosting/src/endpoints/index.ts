@@ -36,11 +36,11 @@ export {
 export { detectStateChange, type StateChange } from "./state-change.ts";
 export { resizeSteps, stepsToGeneration } from "./change-steps.ts";
 export { deploymentConfigError, serverlessDeploymentError } from "./check-deployment.ts";
-export { VariantInstance } from "./fleet-member.ts";
+export { VariantInstance } from "./variant-instance.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { derivePlacementKey, type PlacementKey } from "./model-rank.ts";
 export { containerBaseBytes, planContainers } from "./planned-containers.ts";
-export { instanceFailureReason } from "./failure-sentence.ts";
+export { instanceFailureReason } from "./instance-failure-reason.ts";
 export { Fleet, type FleetDependencies } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";
 export { RunningEndpoint, type RunningEndpointDependencies } from "./running-endpoint.ts";

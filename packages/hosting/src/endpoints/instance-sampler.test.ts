@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "@galatea/base";
 import type { InstanceUsage } from "../instances/index.ts";
-import type { VariantInstance } from "./fleet-member.ts";
+import type { VariantInstance } from "./variant-instance.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
 
 const budget = { vcpuCount: 1, memoryBytes: 100 };

@@ -2,7 +2,7 @@ import type { Clock } from "@galatea/base";
 import type { InstanceBudget } from "../definitions/index.ts";
 import type { GpuUsage, InstanceUsage } from "../instances/index.ts";
 import type { InstanceMetric } from "../series/index.ts";
-import type { VariantInstance } from "./fleet-member.ts";
+import type { VariantInstance } from "./variant-instance.ts";
 
 interface CpuSample {
   readonly cpuNs: number;

@@ -1,6 +1,6 @@
 import { assert, delay, openDeadline, type Clock, type Logger, type TaskGroup } from "@galatea/base";
 import type { AgentContainer, ModelsView, ModelState } from "../instance-agent/index.ts";
-import { highestRanked, routeModelRequest, modelRoutingLimits, type RoutingCandidate } from "./model-placement.ts";
+import { highestRanked, routeModelRequest, modelRoutingLimits, type RoutingCandidate } from "./model-routing.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { modelsToPreload } from "./model-warming.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { highestRanked } from "./model-placement.ts";
+import { highestRanked } from "./model-routing.ts";
 import { derivePlacementKey } from "./model-rank.ts";
 import { modelsToPreload } from "./model-warming.ts";
 

@@ -1,5 +1,5 @@
 import type { ModelState } from "../instance-agent/index.ts";
-import { highestRanked } from "./model-placement.ts";
+import { highestRanked } from "./model-routing.ts";
 import type { PlacementKey } from "./model-rank.ts";
 
 /** An instance whose requests are about to be routed to other instances. */

@@ -15,7 +15,7 @@ import {
 } from "./endpoint-record.ts";
 import { peakFootprint, currentStep } from "./endpoint-state.ts";
 import { isComponentVariant } from "../definitions/index.ts";
-import { instanceFailureReason } from "./failure-sentence.ts";
+import { instanceFailureReason } from "./instance-failure-reason.ts";
 import { Fleet, type FleetIdentity, type FleetDependencies } from "./fleet.ts";
 import { OwnerLedger } from "../nodes/index.ts";
 import type { PlacementKey } from "./model-rank.ts";

@@ -10,7 +10,7 @@ import {
   type InvocationRequest,
 } from "../invocations/index.ts";
 import { groupsFootprint, emptyFootprint, type Footprint } from "./endpoint-record.ts";
-import { instanceFailureReason } from "./failure-sentence.ts";
+import { instanceFailureReason } from "./instance-failure-reason.ts";
 import { Fleet, type FleetIdentity, type FleetDependencies } from "./fleet.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 import {

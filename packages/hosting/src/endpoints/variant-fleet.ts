@@ -1,7 +1,7 @@
 import type { MissingIsolation } from "../instances/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
 import type { GroupSize } from "./endpoint-record.ts";
-import type { VariantInstance } from "./fleet-member.ts";
+import type { VariantInstance } from "./variant-instance.ts";
 
 /** The target size of a fleet. */
 export type FleetSize = Pick<GroupSize, "instanceCount" | "concurrency">;

@@ -1,5 +1,5 @@
 import { Transform, type Readable } from "node:stream";
-import type { MirrorLease } from "./mirror-account.ts";
+import type { MirrorLease } from "./mirror-memory.ts";
 
 /** Above the size of a buffered request or response; a stream of events may take minutes. */
 const bodyBytesMax = 8 * 2 ** 20;

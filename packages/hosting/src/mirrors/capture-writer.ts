@@ -12,7 +12,7 @@ import {
 import type { ObjectStore } from "../objects/index.ts";
 import { captureLine, type CapturedCall } from "./capture-record.ts";
 import type { CaptureSettings } from "./capture-settings.ts";
-import type { MirrorLease, EndpointMirrorMemory } from "./mirror-account.ts";
+import type { MirrorLease, EndpointMirrorMemory } from "./mirror-memory.ts";
 
 export interface CaptureLimits {
   /**

@@ -7,7 +7,7 @@ import { createLogger } from "@galatea/base";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import { MirroredCalls } from "./call-watch.ts";
+import { MirroredCalls } from "./mirrored-calls.ts";
 import { captureSettings } from "./capture-settings.ts";
 import { Mirrors, type MirroringLimits } from "./mirrors.ts";
 import { ShadowCalls } from "./shadow-calls.ts";

@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "@galatea/base";
 import type { ObjectStore } from "../objects/index.ts";
 import { CaptureWriter, captureLimits, type CaptureLimits } from "./capture-writer.ts";
-import { MirrorMemory, defaultMirrorLimits, type MirrorStatistics, type MirrorLimits } from "./mirror-account.ts";
+import { MirrorMemory, defaultMirrorLimits, type MirrorStatistics, type MirrorLimits } from "./mirror-memory.ts";
 
 export interface MirrorsOptions {
   /** The store of captured data. */

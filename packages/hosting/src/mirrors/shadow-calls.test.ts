@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ByteBudget, ByteLease, silentLogger, systemClock } from "@galatea/base";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { EndpointMirrorMemory } from "./mirror-account.ts";
+import type { EndpointMirrorMemory } from "./mirror-memory.ts";
 import { ShadowCalls } from "./shadow-calls.ts";
 
 const told = { contentType: null, customAttributes: null, variantName: "s", openedSession: null, closedSession: null };

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { TokenBucket, TaskGroup, delay, type Clock, type Logger } from "@galatea/base";
 import type { InvocationReply, InvocationRequest } from "../invocations/index.ts";
-import type { EndpointMirrorMemory } from "./mirror-account.ts";
+import type { EndpointMirrorMemory } from "./mirror-memory.ts";
 
 /** Sends a request to a shadow variant. */
 export type InvokeShadow = (request: InvocationRequest) => Promise<InvocationReply>;

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mebi, nextTick, World } from "./model-cache-fixture.ts";
+import { mebi, nextTick, ModelCacheFixture } from "./model-cache-fixture.ts";
 
 const never = new AbortController().signal;
 
 test("a cache takes over what an earlier process unpacked, within its disk limit, and unpacks only replaced models again", async () => {
   const names = ["a", "b", "c"];
-  const before = new World({});
+  const before = new ModelCacheFixture({});
   for (const name of names) {
     before.objects.set(name, { etag: `"${name}"`, bytes: 10 * mebi });
     using _lease = await before.cache.acquire(name, never);
   }
   await before.cache[Symbol.asyncDispose]();
 
-  const after = new World({ diskBytesMax: 25 * mebi }, before.trees.disk);
+  const after = new ModelCacheFixture({ diskBytesMax: 25 * mebi }, before.trees.disk);
   for (const [name, object] of before.objects) after.objects.set(name, object);
   after.objects.set("c", { etag: '"new"', bytes: 10 * mebi });
   await after.cache.adopt([]);
@@ -30,14 +30,14 @@ test("a cache takes over what an earlier process unpacked, within its disk limit
 });
 
 test("models that a running container has loaded count as loaded in a new cache, and models unknown to the cache are unloaded", async () => {
-  const before = new World({});
+  const before = new ModelCacheFixture({});
   for (const name of ["a", "b"]) {
     before.objects.set(name, { etag: `"${name}"`, bytes: 10 * mebi });
     using _lease = await before.cache.acquire(name, never);
   }
   await before.cache[Symbol.asyncDispose]();
 
-  const after = new World({ memoryBytesMax: 25 * mebi }, before.trees.disk);
+  const after = new ModelCacheFixture({ memoryBytesMax: 25 * mebi }, before.trees.disk);
   for (const [name, object] of before.objects) after.objects.set(name, object);
   after.objects.set("c", { etag: '"c"', bytes: 10 * mebi });
   for (const [id, model] of before.loaded) after.loaded.set(id, model);
@@ -59,11 +59,11 @@ test("models that a running container has loaded count as loaded in a new cache,
 });
 
 test("a cache with keepsModels off removes the models of an earlier process, and each model after its last request", async () => {
-  const before = new World({});
+  const before = new ModelCacheFixture({});
   before.objects.set("a", { etag: '"a"', bytes: 10 * mebi });
   using _lease = await before.cache.acquire("a", never);
   await before.cache[Symbol.asyncDispose]();
-  const after = new World({ keepsModels: false }, before.trees.disk);
+  const after = new ModelCacheFixture({ keepsModels: false }, before.trees.disk);
   after.objects.set("b", { etag: '"b"', bytes: 10 * mebi });
   await after.cache.adopt([]);
   const first = await after.cache.acquire("b", never);

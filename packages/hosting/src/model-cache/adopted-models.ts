@@ -1,4 +1,4 @@
-import { limitCost, type ModelCostSet, type LoadCostHistory } from "./charges.ts";
+import { limitCost, type ModelCostSet, type LoadCostHistory } from "./load-costs.ts";
 import type { DiskCache } from "./disk-cache.ts";
 import type { ListedModel } from "./model-container.ts";
 import type { ModelVersion } from "./model-version.ts";

@@ -1,6 +1,6 @@
 import { ArchiveError, type UnpackedArchive } from "../objects/index.ts";
 import { type Clock, type Logger, type TaskGroup, Semaphore } from "@galatea/base";
-import { ModelCostSet, chooseEvictions, type ModelCost } from "./charges.ts";
+import { ModelCostSet, chooseEvictions, type ModelCost } from "./load-costs.ts";
 import { ModelLoadError, ModelReplacedError } from "./model-container.ts";
 import type { UnpackedModels } from "./model-trees.ts";
 import { createModelVersion, type ModelVersion } from "./model-version.ts";

@@ -23,7 +23,7 @@ export interface StoredModel {
 }
 
 /** A model cache with a container and an object store in memory, whose calls take event loop ticks. */
-export class World {
+export class ModelCacheFixture {
   readonly objects = new Map<string, StoredModel>();
   readonly loaded = new Map<string, { target: string; bytes: number }>();
   readonly busy = new Map<string, number>();

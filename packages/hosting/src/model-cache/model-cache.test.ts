@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { ArchiveError } from "../objects/index.ts";
 import { modelTreesContract } from "../contracts/index.ts";
-import { mebi, nextTick, World, type StoredModel } from "./model-cache-fixture.ts";
+import { mebi, nextTick, ModelCacheFixture, type StoredModel } from "./model-cache-fixture.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
 import { NodeMemory } from "../nodes/index.ts";
 import { ModelLoadError, ModelMissingError, ModelNotReadyError } from "./model-container.ts";
@@ -38,7 +38,11 @@ test("property: any mixture of requests is served within the budgets, and no bus
       fc.integer({ min: 3, max: 8 }),
       fc.integer({ min: 1, max: 3 }),
       async (requests, sizes, budget, loadsMax) => {
-        const world = new World({ memoryBytesMax: budget * mebi, diskBytesMax: (budget + 14) * mebi, loadsMax });
+        const world = new ModelCacheFixture({
+          memoryBytesMax: budget * mebi,
+          diskBytesMax: (budget + 14) * mebi,
+          loadsMax,
+        });
         sizes.forEach((size, index) => world.put(`t${index}`, size * mebi));
         const running: Promise<unknown>[] = [];
         for (const { target, turns, gap } of requests) {
@@ -62,7 +66,7 @@ test("property: any mixture of requests is served within the budgets, and no bus
 });
 
 test("the least recently used idle model is unloaded first", async () => {
-  const world = new World({ memoryBytesMax: 3 * mebi });
+  const world = new ModelCacheFixture({ memoryBytesMax: 3 * mebi });
   for (const target of ["a", "b", "c", "d", "e"]) world.put(target);
   for (const target of ["a", "b", "c"]) await world.invoke(target);
   assert.equal(await world.invoke("a"), true);
@@ -76,7 +80,7 @@ test("the least recently used idle model is unloaded first", async () => {
 });
 
 test("a load that gets a 507 unloads another model and is retried; it fails when no other model is loaded", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.containerBytesMax = 2 * mebi;
   for (const target of ["a", "b", "c"]) world.put(target);
   world.put("huge", 3 * mebi);
@@ -89,7 +93,7 @@ test("a load that gets a 507 unloads another model and is retried; it fails when
 });
 
 test("a load waits until a busy model is idle, and its caller waits only up to the limit", async () => {
-  const world = new World({ memoryBytesMax: mebi, waitMsMax: 40 });
+  const world = new ModelCacheFixture({ memoryBytesMax: mebi, waitMsMax: 40 });
   world.put("a");
   world.put("b");
   const busy = await world.cache.acquire("a", never);
@@ -104,7 +108,7 @@ test("a load waits until a busy model is idle, and its caller waits only up to t
 });
 
 test("a cancelled caller gets its abort reason, and the load continues for the others", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.put("a");
   const held = Promise.withResolvers<void>();
   world.hold = held.promise;
@@ -120,7 +124,7 @@ test("a cancelled caller gets its abort reason, and the load continues for the o
 });
 
 test("a failed load fails all waiting callers, and the next request loads again", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.put("a");
   const object = world.objects.get("a") as StoredModel;
   object.refusal = { outcome: "refused", status: 400, message: "initialize raised" };
@@ -132,7 +136,7 @@ test("a failed load fails all waiting callers, and the next request loads again"
 });
 
 test("a replaced object is loaded at once, while running requests still use the old version", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.put("a/b c.tar.gz");
   const old = await world.cache.acquire("a/b c.tar.gz", never);
   world.put("a/b c.tar.gz", mebi, "2");
@@ -147,7 +151,7 @@ test("a replaced object is loaded at once, while running requests still use the 
 });
 
 test("an object that is replaced while its load is queued is loaded in its new version", async () => {
-  const world = new World({ loadsMax: 1 });
+  const world = new ModelCacheFixture({ loadsMax: 1 });
   for (const target of ["first", "waits"]) world.put(target);
   const { promise, resolve } = Promise.withResolvers<void>();
   world.hold = promise;
@@ -164,7 +168,7 @@ test("an object that is replaced while its load is queued is loaded in its new v
 });
 
 test("a deleted object is unloaded and removed, and is loaded again when it is put again", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.put("a");
   await world.invoke("a");
   world.objects.delete("a");
@@ -176,7 +180,7 @@ test("a deleted object is unloaded and removed, and is loaded again when it is p
 });
 
 test("the memory of a model whose unload fails is not reused until the unload succeeds", async () => {
-  const world = new World({ memoryBytesMax: 2 * mebi, unloadRetryMs: 1 });
+  const world = new ModelCacheFixture({ memoryBytesMax: 2 * mebi, unloadRetryMs: 1 });
   for (const target of ["a", "b", "c"]) world.put(target);
   await world.invoke("a");
   await world.invoke("b");
@@ -194,7 +198,7 @@ test("the memory of a model whose unload fails is not reused until the unload su
 });
 
 test("unloaded models stay on disk until the disk limit is reached; the error for a model larger than the disk says so", async () => {
-  const world = new World({ memoryBytesMax: mebi, diskBytesMax: 2.5 * mebi });
+  const world = new ModelCacheFixture({ memoryBytesMax: mebi, diskBytesMax: 2.5 * mebi });
   for (const target of ["a", "b", "c"]) world.put(target);
   world.put("huge", 3 * mebi);
   await world.invoke("a");
@@ -211,7 +215,7 @@ test("unloaded models stay on disk until the disk limit is reached; the error fo
 });
 
 test("after the container has died no memory is charged, and the next request loads the model again", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.put("a");
   await world.invoke("a");
   world.loaded.clear();
@@ -223,7 +227,7 @@ test("after the container has died no memory is charged, and the next request lo
 });
 
 test("a request that waits for a model gets 503 when the cache is disposed", async () => {
-  const world = new World({ loadsMax: 1 });
+  const world = new ModelCacheFixture({ loadsMax: 1 });
   world.put("first");
   world.put("second");
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -239,7 +243,7 @@ test("a request that waits for a model gets 503 when the cache is disposed", asy
 });
 
 test("a load that dies with its container is retried in the next one, and fails with 503 after a second death", async () => {
-  const world = new World({});
+  const world = new ModelCacheFixture({});
   world.objects.set("once", { etag: "1", bytes: mebi, deaths: 1 });
   using lease = await world.cache.acquire("once", never);
   assert.equal(world.loaded.get(lease.id)?.target, "once");
@@ -259,8 +263,8 @@ test("a load that dies with its container is retried in the next one, and fails 
 
 test("caches on one node together stay within its memory; each evicts what exceeds its guarantee, and a load that cannot fit gets 507", async () => {
   const nodeMemory = new NodeMemory({ bytesMax: 100 * mebi, reservedBytes: () => 30 * mebi });
-  const plain = new World({}, new MemoryDisk(), { nodeMemory });
-  const promised = new World({}, new MemoryDisk(), { nodeMemory, guaranteedBytes: 30 * mebi });
+  const plain = new ModelCacheFixture({}, new MemoryDisk(), { nodeMemory });
+  const promised = new ModelCacheFixture({}, new MemoryDisk(), { nodeMemory, guaranteedBytes: 30 * mebi });
   for (const world of [plain, promised]) {
     for (const name of ["a", "b", "c", "d"]) world.objects.set(name, { etag: "1", bytes: 20 * mebi });
     world.objects.set("huge", { etag: "1", bytes: 80 * mebi });

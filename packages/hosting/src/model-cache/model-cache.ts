@@ -2,7 +2,7 @@ import type { UnpackedArchive } from "../objects/index.ts";
 import { ChangeNotifier, openDeadline, rejectOnAbort, Semaphore, TaskGroup } from "@galatea/base";
 import type { ModelCacheLease, ModelCacheOptions } from "./model-cache-options.ts";
 import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
-import { ModelCostSet, costBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./charges.ts";
+import { ModelCostSet, costBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./load-costs.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemoryState, type ModelVersion as Version } from "./model-version.ts";
 import { findObject } from "./model-trees.ts";

@@ -12,7 +12,7 @@ import {
 } from "../objects/index.ts";
 import { parseS3Uri } from "../definitions/index.ts";
 import type { AdoptableTree, ModelArchive, UnpackedModels } from "../model-cache/index.ts";
-import { TreeDescriptions } from "./kept-trees.ts";
+import { TreeDescriptions } from "./tree-descriptions.ts";
 
 export interface DirectoryTreesOptions {
   /** `<ml root>/models`. Must exist before the first call; a model is unpacked to `<id>/model` below it. */

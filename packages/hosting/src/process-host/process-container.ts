@@ -2,8 +2,8 @@ import { rm } from "node:fs/promises";
 import type { ContainerEnd, HostedContainer, InstanceAddress, InstanceUsage } from "../instances/index.ts";
 import { killOrphans, type DetachedProcess } from "@galatea/base/processes";
 import type { ContainerProcess } from "./container-file.ts";
-import { readDiskUsage } from "./disk-share.ts";
-import { gpuUsageOf, type MachineGpu } from "./gpu-use.ts";
+import { readDiskUsage } from "./disk-usage.ts";
+import { gpuUsageOf, type MachineGpu } from "./gpu-usage.ts";
 import { readOomKillCount } from "./oom-kills.ts";
 import { readProcessCpuNs, readProcessTreeUsage } from "./process-usage.ts";
 

@@ -25,7 +25,7 @@ import {
   type ContainerProcess,
 } from "./container-file.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
-import { deleteAllUnlinkedContents, stopContainerProcess, AdoptableInstances } from "./left-instances.ts";
+import { deleteAllUnlinkedContents, stopContainerProcess, AdoptableInstances } from "./adoptable-instances.ts";
 import { downloadModelData } from "./model-data.ts";
 import { ProcessContainer, type MachineGpus } from "./process-container.ts";
 

@@ -11,7 +11,7 @@ import {
   type TransformJobRecord,
   type TransformProgress,
 } from "../transforms/index.ts";
-import { CoalescedWriter } from "./latest-write.ts";
+import { CoalescedWriter } from "./coalesced-writer.ts";
 import type { ReconciledKind, ActionContext, ActionOutcome } from "./reconciler.ts";
 
 export interface TransformActionsOptions {

@@ -14,5 +14,5 @@ export type {
 } from "./policy.ts";
 export type { ScalingRecord, TargetKey } from "./scaling-record.ts";
 export { Scaling, scalingLimits, type ScalableResources } from "./scaling.ts";
-export type { ResourceCapacity } from "./wanted-capacity.ts";
+export type { ResourceCapacity } from "./metric-capacity.ts";
 export { nextRunMs, ScheduleError } from "./schedule.ts";

@@ -7,7 +7,7 @@ import { policyAlarms, unfinishedAlarms } from "./policy-alarms.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 import { nextRunMs } from "./schedule.ts";
 import { scalingKey, type CapacityCorrection, type ScalingRecord, type TargetKey } from "./scaling-record.ts";
-import { stepCapacity, trackingCapacity, type MetricReadOptions, type ResourceCapacity } from "./wanted-capacity.ts";
+import { stepCapacity, trackingCapacity, type MetricReadOptions, type ResourceCapacity } from "./metric-capacity.ts";
 
 /** The resources whose capacity is scaled. */
 export interface ScalableResources {

@@ -4,7 +4,7 @@ import { InstanceFailure, ModelDataError } from "../instances/index.ts";
 import { listInputObjects, type InputObject } from "./input-objects.ts";
 import type { JobMemory } from "./job-memory.ts";
 import { ObjectProgress } from "./job-progress.ts";
-import { openJobMetrics, transformLogGroup, type TransformJobMetric } from "./job-signals.ts";
+import { openJobMetrics, transformLogGroup, type TransformJobMetric } from "./job-metrics.ts";
 import { transformObject, type ResponseSizes } from "./object-transform.ts";
 import { transformClientError, TransformError } from "./transform-error.ts";
 import { TransformInstance, textOf } from "./transform-instance.ts";

@@ -33,7 +33,7 @@ import {
   type InvocationTarget,
 } from "../invocations/index.ts";
 import { VariantMetrics } from "../series/index.ts";
-import { transformInstanceSeries, transformLogGroup } from "./job-signals.ts";
+import { transformInstanceSeries, transformLogGroup } from "./job-metrics.ts";
 import { readExecutionParameters } from "./execution-parameters.ts";
 import { isRetryable, transformRetryDelayMs } from "./retries.ts";
 import { transformClientError, TransformError } from "./transform-error.ts";

@@ -110,7 +110,7 @@ export class NodeCount {
   #count = 0;
 
   add(nodeCount: number, about: string): void {
-    if (!(nodeCount >= 1)) throw broken(about, `has ${nodeCount} nodes`);
+    if (!(nodeCount >= 1)) throw invalidForest(about, `has ${nodeCount} nodes`);
     this.#count += nodeCount;
     if (this.#count > nodesMax) throw new InferenceError("UNSUPPORTED", `the trees have more than ${nodesMax} nodes`);
   }
@@ -123,7 +123,7 @@ export class NodeCount {
 export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string): Int32Array {
   const { left, right, features } = tree;
   const nodeCount = left.length;
-  if (nodeCount === 0) throw broken(about, "has no nodes");
+  if (nodeCount === 0) throw invalidForest(about, "has no nodes");
   const order = new Int32Array(nodeCount);
   const seen = new Uint8Array(nodeCount);
   const waiting: number[] = [0];
@@ -131,15 +131,15 @@ export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string
   let count = 0;
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     const depth = depths.pop() as number;
-    if (node < 0 || node >= nodeCount) throw broken(about, `refers to node ${node}, which does not exist`);
-    if (seen[node] === 1) throw broken(about, `reaches node ${node} by two paths`);
+    if (node < 0 || node >= nodeCount) throw invalidForest(about, `refers to node ${node}, which does not exist`);
+    if (seen[node] === 1) throw invalidForest(about, `reaches node ${node} by two paths`);
     if (depth > depthMax) throw new InferenceError("UNSUPPORTED", `${about} is deeper than ${depthMax} nodes`);
     seen[node] = 1;
     order[count++] = node;
     if (left[node] === -1) continue;
     const feature = features[node] as number;
     if (feature < 0 || feature >= featureCount) {
-      throw broken(about, `uses feature ${feature} of ${featureCount}`);
+      throw invalidForest(about, `uses feature ${feature} of ${featureCount}`);
     }
     waiting.push(right[node] as number, left[node] as number);
     depths.push(depth + 1, depth + 1);
@@ -148,6 +148,6 @@ export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string
 }
 
 /** Returns the error of an inconsistent file. */
-export function broken(about: string, what: string): InferenceError {
+export function invalidForest(about: string, what: string): InferenceError {
   return new InferenceError("INVALID_ARG", `${about} ${what}`);
 }

@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import type { Backend, ModelSource } from "./backend.ts";
-import { backendRemedy } from "./unserved-backends.ts";
+import { backendRemedy } from "./unsupported-backends.ts";
 
 /**
  * Returns the backend with this name, otherwise the first one that also runs its models. Throws INVALID_ARG with Triton's text and a remedy

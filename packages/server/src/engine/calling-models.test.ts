@@ -11,7 +11,7 @@ import {
   type InferenceResponse,
   type Outcome,
 } from "../inference/index.ts";
-import { echoConfig, EngineBench, requestTo } from "./engine-fixtures.ts";
+import { echoConfig, EngineFixture, requestTo } from "./engine-fixtures.ts";
 
 const callsConfig = echoConfig.replace('backend: "echo"', 'backend: "calls"');
 
@@ -86,7 +86,7 @@ function callOf(modelName: string, request: InferenceRequest, caller: CallingExe
 }
 
 async function openBench() {
-  const bench = new EngineBench();
+  const bench = new EngineFixture();
   const calls = new CallingBackend();
   bench.backends.push(calls);
   bench.engine = bench.open(null);
@@ -99,7 +99,7 @@ const valuesOf = (response: InferenceResponse) => {
   releaseResponse(response);
   return values;
 };
-const source = (namespace: string, bench: EngineBench) => ({
+const source = (namespace: string, bench: EngineFixture) => ({
   namespace,
   repositoryDirectory: bench.directory,
   modelDirectoryName: "caller",

@@ -113,7 +113,7 @@ export class EchoBackend implements Backend {
 }
 
 /** An engine over models that are texts: configuration by name, and the version directories of those that have others than 1. */
-export class EngineBench implements AsyncDisposable {
+export class EngineFixture implements AsyncDisposable {
   readonly backend = new EchoBackend();
   /** Options of the engines that `open` creates afterwards. */
   readonly backends: Backend[] = [this.backend];

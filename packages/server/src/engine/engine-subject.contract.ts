@@ -12,12 +12,12 @@ import {
 } from "../inference/index.ts";
 import type { ModelConfig } from "../modelconfig/index.ts";
 import type { Arena, Tensor } from "../tensor/index.ts";
-import { EngineBench } from "./engine-fixtures.ts";
+import { EngineFixture } from "./engine-fixtures.ts";
 import { contractModels, type ContractModel, type ContractTensor, type EngineSubject } from "./engine.contract.ts";
 
 /** Opens a real engine for the contract tests of `Engine`. */
 export function openEngineSubject(): Promise<EngineSubject> {
-  const bench = new EngineBench();
+  const bench = new EngineFixture();
   const backend = new ContractBackend();
   bench.backends.push(backend);
   for (const [name, model] of Object.entries(contractModels)) bench.models[name] = configText(model);

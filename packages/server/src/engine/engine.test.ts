@@ -6,12 +6,12 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { systemClock, type InferenceError } from "@galatea/base";
 import { releaseResponse } from "../inference/index.ts";
-import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
+import { chainOf, echoConfig, EngineFixture, failing, requestTo } from "./engine-fixtures.ts";
 
-let bench: EngineBench;
+let bench: EngineFixture;
 
 beforeEach(() => {
-  bench = new EngineBench();
+  bench = new EngineFixture();
   Object.assign(bench.models, { echo: echoConfig, echo2: echoConfig, chain: chainOf(["echo", "echo2"]) });
 });
 

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { chainOf, echoConfig, EngineBench, failing, requestTo } from "./engine-fixtures.ts";
+import { chainOf, echoConfig, EngineFixture, failing, requestTo } from "./engine-fixtures.ts";
 import { outputLabels } from "./model-view.ts";
 
 const floats = echoConfig.replaceAll("INT32", "FP32");
-let bench: EngineBench;
+let bench: EngineFixture;
 
 beforeEach(() => {
-  bench = new EngineBench();
+  bench = new EngineFixture();
   Object.assign(bench.models, { echo: echoConfig, echo2: echoConfig, chain: chainOf(["echo", "echo2"]) });
   bench.models["outer"] = chainOf(["chain"]);
 });

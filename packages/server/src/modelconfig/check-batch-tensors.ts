@@ -1,5 +1,5 @@
 import { BatchInput_Kind, BatchOutput_Kind, DataType, type ModelConfigMessage } from "./message.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 /** Checks batch_input (tensors that the server creates for ragged batches) and batch_output (outputs that the server splits). */
 export function checkBatchTensors(message: ModelConfigMessage): void {

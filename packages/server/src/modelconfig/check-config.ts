@@ -8,7 +8,7 @@ import { checkDynamicBatching, checkSequenceBatching } from "./check-scheduling.
 import { checkTensors } from "./check-tensors.ts";
 import { InstanceKind, type ModelConfigMessage } from "./message.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 type Check = (message: ModelConfigMessage) => void;
 

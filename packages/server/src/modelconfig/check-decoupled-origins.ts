@@ -2,7 +2,7 @@ import { clone, create } from "@bufbuild/protobuf";
 import { toModelConfig } from "./from-message.ts";
 import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 /** Determines how often an ensemble tensor arrives: once for the request, or once for each response of this decoupled step. */
 type Origin = "request" | EnsembleStepConfig;

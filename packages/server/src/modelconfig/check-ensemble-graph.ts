@@ -1,5 +1,5 @@
 import type { EnsembleMessage, ModelConfigMessage } from "./message.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 /** Checks the graph of an ensemble: steps are complete, every tensor is written once and read, every output is reachable. */
 export function checkEnsembleGraph(message: ModelConfigMessage): void {

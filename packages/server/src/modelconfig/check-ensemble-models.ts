@@ -2,7 +2,7 @@ import type { Datatype } from "../tensor/index.ts";
 import { datatypes } from "../tensor/index.ts";
 import { checkDecoupledOrigins, withDecoupled } from "./check-decoupled-origins.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 interface TensorFact {
   readonly model: string;

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { ModelConfigMessage } from "./message.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 /**
  * Checks that a configuration names only files inside its repository (for a hosted archive: inside the archive). The server opens these

@@ -1,5 +1,5 @@
 import type { ModelConfigMessage } from "./message.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 /** Limits of numbers and lists in a configuration that cost memory or processes. Triton has no such limits. */
 export const configLimits = {

@@ -6,7 +6,7 @@ import {
   type QueuePolicyMessage,
   type SequenceBatchingMessage,
 } from "./message.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 export function checkDynamicBatching(message: ModelConfigMessage): void {
   const choice = message.schedulingChoice;

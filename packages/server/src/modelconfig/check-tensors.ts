@@ -1,5 +1,5 @@
 import { DataType, InputFormat, type InputMessage, type ModelConfigMessage, type OutputMessage } from "./message.ts";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 
 /** Checks the inputs and outputs of one model for missing fields and contradictions. */
 export function checkTensors(message: ModelConfigMessage): void {

@@ -1,7 +1,7 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { ModelConfigSchema, type ModelConfigMessage } from "./message.ts";
 import { InferenceError } from "@galatea/base";
-import { throwInvalidConfig } from "./refuse.ts";
+import { throwInvalidConfig } from "./invalid-config.ts";
 import { nearestName } from "./spelling.ts";
 import { configShape, type MessageShape, type ValueShape } from "./text-shape.ts";
 import { textLimits } from "./text-walk.ts";

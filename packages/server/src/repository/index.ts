@@ -17,7 +17,7 @@ export {
   versionFailedText,
 } from "./failure-texts.ts";
 export { composingModels, type FoundModel } from "./model-files.ts";
-export { checkRepositoryPath } from "./refused-repository.ts";
+export { checkRepositoryPath } from "./check-repository-path.ts";
 export {
   validateRepository,
   type BackendCheck,

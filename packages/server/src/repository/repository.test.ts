@@ -7,7 +7,7 @@ import { chooseArchiveModel, findArchiveModel } from "./archive-model.ts";
 import { dependencyOrder } from "./dependency-order.ts";
 import { DirectoryCatalog } from "./directory-catalog.ts";
 import { composingModels } from "./model-files.ts";
-import { checkRepositoryPath } from "./refused-repository.ts";
+import { checkRepositoryPath } from "./check-repository-path.ts";
 import { validateRepository, type BackendCheck } from "./validate-repository.ts";
 import { chooseVersions, parseVersionDirectory } from "./version-policy.ts";
 

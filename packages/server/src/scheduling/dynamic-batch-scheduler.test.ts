@@ -12,7 +12,7 @@ import {
   type CandidateQueue,
 } from "./batch-policy.ts";
 import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
-import { HandClock, HandInstance, dynamicModel, noPolicy, send, tensorOf, turn } from "./scheduling-fixtures.ts";
+import { ManualClock, StubInstance, dynamicModel, noPolicy, send, tensorOf, twoTicks } from "./scheduling-fixtures.ts";
 
 type Numbered = BatchCandidate & { readonly index: number };
 
@@ -89,13 +89,13 @@ test("a request's timeout applies if overriding is allowed, also when the policy
   assert.equal(queueDeadlineNs(policy(0, false), queuedNs, 1_050_000), never);
 });
 
-const options = (clock = new HandClock()) => ({ clock, queueLengthMax: 1000 });
+const options = (clock = new ManualClock()) => ({ clock, queueLengthMax: 1000 });
 
 test("requests that arrive while the instance executes become one batch", async () => {
-  const instance = new HandInstance();
+  const instance = new StubInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
   const sent = [send(scheduler, "a")];
-  await turn();
+  await twoTicks();
   sent.push(...["b", "c", "d", "e", "f"].map((id) => send(scheduler, id)));
   await instance.end();
   await instance.end();
@@ -108,23 +108,23 @@ test("requests that arrive while the instance executes become one batch", async 
 });
 
 test("requests that arrive in one event loop tick become one batch, also at an idle instance", async () => {
-  const instance = new HandInstance();
+  const instance = new StubInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
   for (const id of ["a", "b", "c"]) send(scheduler, id);
-  await turn();
+  await twoTicks();
   assert.deepEqual(instance.log, ["a b c"]);
 });
 
 test("an instance that takes two executions gets a second one only when that batch cannot grow", async () => {
-  const instance = new HandInstance("m_0_0", 2);
+  const instance = new StubInstance("m_0_0", 2);
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(3), options());
   send(scheduler, "a");
-  await turn();
+  await twoTicks();
   for (const id of ["b", "c"]) send(scheduler, id);
-  await turn();
+  await twoTicks();
   assert.deepEqual(instance.log, ["a"]);
   send(scheduler, "d");
-  await turn();
+  await twoTicks();
   assert.deepEqual(instance.log, ["a", "b c d"]);
 });
 
@@ -141,12 +141,12 @@ test("with priorities or a queue policy no batch is sent to a busy instance, wha
     },
   ];
   for (const policy of policies) {
-    const instance = new HandInstance("m_0_0", 8);
-    const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, policy), options(new HandClock()));
+    const instance = new StubInstance("m_0_0", 8);
+    const scheduler = createDynamicBatchScheduler([instance], dynamicModel(1, policy), options(new ManualClock()));
     const sent: ReturnType<typeof send>[] = [];
     for (const id of ["a", "b", "c"]) {
       sent.push(send(scheduler, id));
-      await turn();
+      await twoTicks();
     }
     assert.deepEqual(instance.log, ["a"], JSON.stringify(policy));
     for (const one of sent) one.controller.abort();
@@ -154,13 +154,13 @@ test("with priorities or a queue policy no batch is sent to a busy instance, wha
 });
 
 test("a queue limit of one admits one request in addition to the executing one", async () => {
-  const instance = new HandInstance("m_0_0", 8);
+  const instance = new StubInstance("m_0_0", 8);
   const bounded = dynamicModel(1, { defaultQueuePolicy: { ...noPolicy, queueLengthMax: 1 } });
   const scheduler = createDynamicBatchScheduler([instance], bounded, options());
   const sent: ReturnType<typeof send>[] = [];
   for (const id of ["a", "b", "c", "d"]) {
     sent.push(send(scheduler, id));
-    await turn();
+    await twoTicks();
   }
   const full = (id: string) => `UNAVAILABLE [request id: ${id}] Exceeds maximum queue size`;
   assert.deepEqual(
@@ -170,7 +170,7 @@ test("a queue limit of one admits one request in addition to the executing one",
 });
 
 test("the most urgent request is executed next, also when others came before it while the instance was busy", async () => {
-  const instance = new HandInstance("m_0_0", 8);
+  const instance = new StubInstance("m_0_0", 8);
   const levels = dynamicModel(1, { priorityLevels: 3, defaultPriorityLevel: 3 });
   const scheduler = createDynamicBatchScheduler([instance], levels, options());
   for (const [id, priority] of [
@@ -180,15 +180,15 @@ test("the most urgent request is executed next, also when others came before it 
     ["high", 1],
   ] as const) {
     send(scheduler, id, { priority });
-    await turn();
+    await twoTicks();
   }
   for (let count = 0; count < 4; count++) await instance.end();
   assert.deepEqual(instance.log, ["busy", "high", "middle", "low"]);
 });
 
 test("a request with a queue timeout is not sent to a busy instance, but times out in the queue", async () => {
-  const clock = new HandClock();
-  const instance = new HandInstance("m_0_0", 2);
+  const clock = new ManualClock();
+  const instance = new StubInstance("m_0_0", 2);
   const policy = { ...noPolicy, allowTimeoutOverride: true };
   const scheduler = createDynamicBatchScheduler(
     [instance],
@@ -203,8 +203,8 @@ test("a request with a queue timeout is not sent to a busy instance, but times o
 });
 
 test("a batch waits for the delay of its oldest request, counted from its arrival, and for no more", async () => {
-  const clock = new HandClock();
-  const instance = new HandInstance();
+  const clock = new ManualClock();
+  const instance = new StubInstance();
   const scheduler = createDynamicBatchScheduler(
     [instance],
     dynamicModel(8, { queueDelayMaxUs: 10_000 }),
@@ -229,10 +229,10 @@ test("requests share a batch only if their variable shapes and optional inputs a
     allowRaggedBatch: false,
   };
   const inputs = [input, { ...input, name: "mask", optional: true, allowRaggedBatch: true }];
-  const instance = new HandInstance();
+  const instance = new StubInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(8, {}, { inputs }), options());
   send(scheduler, "first");
-  await turn();
+  await twoTicks();
   for (const [id, length, withMask] of [
     ["a", 4, false],
     ["b", 4, false],
@@ -248,8 +248,8 @@ test("requests share a batch only if their variable shapes and optional inputs a
 });
 
 test("a timeout fires by timer while the only instance is busy, and DELAY puts the request behind the others", async () => {
-  const clock = new HandClock();
-  const instance = new HandInstance();
+  const clock = new ManualClock();
+  const instance = new StubInstance();
   const priorityQueuePolicy = new Map([
     [1, { ...noPolicy, allowTimeoutOverride: true }],
     [2, { ...noPolicy, timeoutAction: "DELAY" as const, defaultTimeoutUs: 5000 }],
@@ -273,7 +273,7 @@ test("a timeout fires by timer while the only instance is busy, and DELAY puts t
 });
 
 test("each priority level has its own limit, which counts only queued requests", async () => {
-  const instance = new HandInstance();
+  const instance = new StubInstance();
   const bounded = { ...noPolicy, queueLengthMax: 1 };
   const scheduler = createDynamicBatchScheduler(
     [instance],
@@ -281,7 +281,7 @@ test("each priority level has its own limit, which counts only queued requests",
     options(),
   );
   const sent = ["a", "b", "c"].map((id) => send(scheduler, id));
-  await turn();
+  await twoTicks();
   assert.deepEqual(
     sent.map(({ outcome }) => outcome),
     ["waiting", "waiting", "UNAVAILABLE [request id: c] Exceeds maximum queue size"],
@@ -289,17 +289,17 @@ test("each priority level has its own limit, which counts only queued requests",
 });
 
 test("with preserve_ordering responses leave in order of arrival across instances; a cancelled request blocks no other", async () => {
-  const [first, second, third] = [new HandInstance("0"), new HandInstance("1"), new HandInstance("2")];
+  const [first, second, third] = [new StubInstance("0"), new StubInstance("1"), new StubInstance("2")];
   const model = dynamicModel(1, { preserveOrdering: true });
   const scheduler = createDynamicBatchScheduler([first, second, third], model, options());
   const settled: string[] = [];
   const [a] = ["a", "b", "c"].map((id) => send(scheduler, id, { settled }));
-  await turn();
+  await twoTicks();
   await third.end();
   await second.end();
   assert.deepEqual(settled, []);
   a?.controller.abort();
-  await turn();
+  await twoTicks();
   assert.deepEqual(settled, ["a", "b", "c"]);
   assert.equal(a?.releaseCount, 0);
   await first.end();
@@ -307,30 +307,30 @@ test("with preserve_ordering responses leave in order of arrival across instance
 });
 
 test("an instance is notified of each cancelled request of its batch, not of queued or settled requests", async () => {
-  const instance = new HandInstance();
+  const instance = new StubInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(4), options());
   const a = send(scheduler, "a");
-  await turn();
+  await twoTicks();
   const [b, c, d] = ["b", "c", "d"].map((id) => send(scheduler, id));
   d?.controller.abort();
   await instance.end();
   a.controller.abort();
-  assert.deepEqual([instance.log, instance.left], [["a", "b c"], []]);
+  assert.deepEqual([instance.log, instance.cancelled], [["a", "b c"], []]);
   c?.controller.abort();
-  assert.deepEqual(instance.left, ["c"]);
+  assert.deepEqual(instance.cancelled, ["c"]);
   b?.controller.abort();
-  assert.deepEqual(instance.left, ["c", "b"]);
+  assert.deepEqual(instance.cancelled, ["c", "b"]);
   await instance.end();
   assert.deepEqual([b?.releaseCount, c?.releaseCount], [1, 1]);
 });
 
 test("a batch still waits for clients that return together after requests that failed at once", async () => {
-  const clock = new HandClock();
-  const instance = new HandInstance();
+  const clock = new ManualClock();
+  const instance = new StubInstance();
   const scheduler = createDynamicBatchScheduler([instance], dynamicModel(8), options(clock));
   const round = async (requestCount: number, outcome?: InferenceError): Promise<void> => {
     for (let index = 0; index < requestCount; index++) send(scheduler, "r");
-    await turn();
+    await twoTicks();
     if (outcome === undefined) await clock.move(2 + 0.5 * requestCount);
     await instance.end(outcome === undefined ? undefined : () => outcome);
     await clock.move(1);
@@ -339,7 +339,7 @@ test("a batch still waits for clients that return together after requests that f
   for (let count = 0; count < 100; count++) await round(4, new InferenceError("INTERNAL", "raised"));
   await round(4);
   send(scheduler, "first");
-  await turn();
+  await twoTicks();
   assert.deepEqual(instance.log.at(-1), "r r r r");
   for (let index = 0; index < 3; index++) send(scheduler, "later");
   await clock.move(10);
@@ -375,8 +375,8 @@ test("property: every request settles once and releases its inputs once; no batc
       config,
       fc.array(fc.oneof(sendMove, otherMove), { maxLength: 40 }),
       async (drawn, moves: Move[]) => {
-        const clock = new HandClock();
-        const instances = [new HandInstance("0", drawn.executionsMax), new HandInstance("1", drawn.executionsMax)];
+        const clock = new ManualClock();
+        const instances = [new StubInstance("0", drawn.executionsMax), new StubInstance("1", drawn.executionsMax)];
         const model = dynamicModel(4, {
           preferredBatchSizes: drawn.preferred,
           queueDelayMaxUs: drawn.delayUs,

@@ -13,9 +13,17 @@ import { releaseTensors } from "../tensor/index.ts";
 import { createEnsembleScheduler } from "./ensemble-scheduler.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { StepModels } from "./options.ts";
-import { CountedMemory, HandClock, ensembleModel, modelOf, responseOf, tensorOf, turn } from "./scheduling-fixtures.ts";
+import {
+  CountedMemory,
+  ManualClock,
+  ensembleModel,
+  modelOf,
+  responseOf,
+  tensorOf,
+  twoTicks,
+} from "./scheduling-fixtures.ts";
 
-export const options = { clock: new HandClock(), queueLengthMax: 100, modelVersion: "3" };
+export const options = { clock: new ManualClock(), queueLengthMax: 100, modelVersion: "3" };
 
 export function input(name: string, dims: readonly number[] = [-1]): InputConfig {
   return { name, datatype: "FP32", dims, backendDims: dims, optional: false, allowRaggedBatch: false };
@@ -38,17 +46,17 @@ export function steps(...texts: string[]): EnsembleStepConfig[] {
   });
 }
 
-export interface OpenStep {
+export interface RunningStep {
   readonly request: InferenceRequest;
   end(outputs?: readonly string[]): Promise<void>;
   fail(error: Error): Promise<void>;
 }
 
 /** A decoupled step that a test controls. */
-export interface OpenStream {
+export interface RunningStream {
   readonly request: InferenceRequest;
-  takenCount: number;
-  answer(isFinal?: boolean, outputs?: readonly string[]): Promise<void>;
+  acknowledgedCount: number;
+  respond(isFinal?: boolean, outputs?: readonly string[]): Promise<void>;
   error(error: InferenceError): Promise<void>;
   /** Sends the final flag without a response. */
   final(): Promise<void>;
@@ -59,28 +67,28 @@ export interface OpenStream {
 const stepTimes = { queuedNs: 100, startedNs: 110, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 };
 
 /** Steps that a test ends; each output has its own block, and inputs are released when the step ends. */
-export class HandSteps implements StepModels {
+export class StubSteps implements StepModels {
   /** Steps that continue after their request was cancelled, like an execution that cannot be stopped. */
   ignoresSignal = false;
   readonly memory = new CountedMemory();
   /** Steps by a unique key that starts with the step's name, because several requests may be at one step. */
-  readonly open = new Map<string, OpenStep>();
+  readonly open = new Map<string, RunningStep>();
   /** Controls of decoupled steps. */
-  readonly streams = new Map<string, OpenStream>();
+  readonly streams = new Map<string, RunningStream>();
   readonly log: string[] = [];
 
   infer(_step: number, request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse> {
     const { modelName } = request;
-    const key = this.#began(modelName);
+    const key = this.#start(modelName);
     const { promise, resolve, reject } = Promise.withResolvers<InferenceResponse>();
     let settled = false;
     const settle = (finish: () => void) => {
-      if (settled) return turn();
+      if (settled) return twoTicks();
       settled = true;
       this.open.delete(key);
       releaseTensors(request.inputs);
       finish();
-      return turn();
+      return twoTicks();
     };
     request.signal?.addEventListener("abort", () => {
       if (!this.ignoresSignal) void settle(() => reject(new InferenceError("CANCELLED", "")));
@@ -100,24 +108,24 @@ export class HandSteps implements StepModels {
 
   stream(_step: number, request: StreamedRequest, record: RequestRecord): Promise<void> {
     const { modelName } = request;
-    const key = this.#began(modelName);
+    const key = this.#start(modelName);
     const { promise, resolve } = Promise.withResolvers<void>();
     let isOver = false;
     const respond = (outcome: Outcome | null, isFinal: boolean, taken = () => {}) => {
       if (isOver) {
         if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
-        return turn();
+        return twoTicks();
       }
       isOver = isFinal;
       request.responseSink.respond(outcome, isFinal, taken);
-      return turn();
+      return twoTicks();
     };
     const release = () => {
-      if (!this.streams.delete(key)) return turn();
+      if (!this.streams.delete(key)) return twoTicks();
       releaseTensors(request.inputs);
       Object.assign(record, stepTimes);
       resolve();
-      return turn();
+      return twoTicks();
     };
     request.signal?.addEventListener("abort", () => {
       if (this.ignoresSignal) return;
@@ -125,11 +133,11 @@ export class HandSteps implements StepModels {
       void release();
     });
     const outputs = (names: readonly string[]) => names.map((name) => tensorOf(name, [1, 2], this.memory.block()));
-    const stream: OpenStream = {
+    const stream: RunningStream = {
       request,
-      takenCount: 0,
-      answer: (isFinal = false, names = request.requestedOutputs ?? []) =>
-        respond(responseOf(modelName, outputs(names)), isFinal, () => stream.takenCount++),
+      acknowledgedCount: 0,
+      respond: (isFinal = false, names = request.requestedOutputs ?? []) =>
+        respond(responseOf(modelName, outputs(names)), isFinal, () => stream.acknowledgedCount++),
       error: (error) => respond(error, true),
       final: () => respond(null, true),
       release,
@@ -138,17 +146,17 @@ export class HandSteps implements StepModels {
     return promise;
   }
 
-  #began(modelName: string): string {
+  #start(modelName: string): string {
     this.log.push(modelName);
     return `${modelName}#${this.log.length}`;
   }
 
-  streamOf(name: string): OpenStream {
+  streamOf(name: string): RunningStream {
     for (const [key, stream] of this.streams) if (key.startsWith(`${name}#`)) return stream;
     return assert.fail(`step ${name} does not stream; streaming: ${[...this.streams.keys()].join()}`);
   }
 
-  step(name: string): OpenStep {
+  step(name: string): RunningStep {
     for (const [key, step] of this.open) if (key.startsWith(`${name}#`)) return step;
     return assert.fail(`step ${name} does not run; running: ${[...this.open.keys()].join()}`);
   }
@@ -158,8 +166,8 @@ export class HandSteps implements StepModels {
 export function scheduled(
   graph: EnsembleStepConfig[],
   config: Partial<ModelConfig> & { inflightRequestsMax?: number },
-): { hand: HandSteps; scheduler: Scheduler } {
-  const hand = new HandSteps();
+): { hand: StubSteps; scheduler: Scheduler } {
+  const hand = new StubSteps();
   const models = graph.map((step) =>
     modelOf(step.modelName, {
       inputs: [...step.inputMap.keys()].map((name) => input(name)),

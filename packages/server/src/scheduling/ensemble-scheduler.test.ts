@@ -10,8 +10,8 @@ import { createDynamicBatchScheduler } from "./dynamic-batch-scheduler.ts";
 import { createEnsembleScheduler } from "./ensemble-scheduler.ts";
 import {
   cancelledOutcome,
-  HandClock,
-  HandInstance,
+  ManualClock,
+  StubInstance,
   dynamicModel,
   ensembleModel,
   inferOne,
@@ -20,7 +20,7 @@ import {
   requestOf,
   send,
   tensorOf,
-  turn,
+  twoTicks,
 } from "./scheduling-fixtures.ts";
 
 const diamond = () => steps("a: I>X,Y", "b: X>P", "c: Y>Q", "d: P,Q>O");
@@ -119,9 +119,9 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
 });
 
 test("the deadline of a request applies across the queues of all steps", async () => {
-  const clock = new HandClock();
+  const clock = new ManualClock();
   const policy = { ...noPolicy, defaultTimeoutUs: 10_000, allowTimeoutOverride: true };
-  const instances = [new HandInstance("a_0_0"), new HandInstance("b_0_0")];
+  const instances = [new StubInstance("a_0_0"), new StubInstance("b_0_0")];
   const model = dynamicModel(1, { defaultQueuePolicy: policy });
   const models = instances.map((instance) =>
     createDynamicBatchScheduler([instance], model, { clock, queueLengthMax: 9 }),
@@ -194,7 +194,7 @@ test("a cancelled request settles at once; its running steps are notified and th
   const sent = send(scheduler, "r", { inputs: [tensorOf("I", [1])] });
   await hand.step("a").end();
   sent.controller.abort();
-  await turn();
+  await twoTicks();
   assert.deepEqual([sent.outcome, sent.releaseCount, hand.log], [cancelledOutcome("r"), 1, ["a", "b"]]);
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
   await scheduler.close();
@@ -209,7 +209,7 @@ test("max_inflight_requests limits the requests at each step, in order; a cancel
   const sent = ["r1", "r2", "r3"].map((id) => send(scheduler, id, { inputs: [tensorOf("I", [1])] }));
   assert.deepEqual([hand.log.length, scheduler.pendingCount], [1, 2]);
   sent[1]?.controller.abort();
-  await turn();
+  await twoTicks();
   assert.deepEqual([sent[1]?.outcome, sent[1]?.releaseCount, scheduler.pendingCount], [cancelledOutcome("r2"), 1, 1]);
   await hand.step("a").end();
   assert.equal(hand.step("a").request.id, "r3");
@@ -342,10 +342,10 @@ test("property: over random graphs, failures and cancellations nothing is leaked
           else await step?.end();
         }
         const closed = scheduler.close();
-        await turn();
+        await twoTicks();
         while (hand.open.size > 0) await [...hand.open.values()][0]?.end();
         await closed;
-        await turn();
+        await twoTicks();
         for (const response of responses) releaseTensors(response.outputs);
         assert.deepEqual([settledCount, released, hand.memory.live, hand.memory.faults], [2, 2, 0, []]);
         assert.equal(scheduler.pendingCount, 0);

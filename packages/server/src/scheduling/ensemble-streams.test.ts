@@ -4,9 +4,9 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { InferenceError } from "@galatea/base";
 import { newRecord, releaseResponse, type InferenceRequest, type Outcome } from "../inference/index.ts";
-import { input, output, scheduled, steps, type HandSteps } from "./ensemble-fixtures.ts";
+import { input, output, scheduled, steps, type StubSteps } from "./ensemble-fixtures.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { cancelledOutcome, requestOf, tensorOf, turn } from "./scheduling-fixtures.ts";
+import { cancelledOutcome, requestOf, tensorOf, twoTicks } from "./scheduling-fixtures.ts";
 
 /** Responses that a client received, in order, and their acknowledgements. */
 class Reader {
@@ -19,7 +19,7 @@ class Reader {
   readonly record = newRecord(0, 1);
   readonly #names: (outcome: Outcome) => string;
 
-  constructor(scheduler: Scheduler, hand: HandSteps, more: Partial<InferenceRequest> = {}) {
+  constructor(scheduler: Scheduler, hand: StubSteps, more: Partial<InferenceRequest> = {}) {
     this.#names = (outcome) =>
       outcome instanceof InferenceError ? outcome.message : outcome.outputs.map(({ name }) => name).join() || "empty";
     const block = hand.memory.block();
@@ -45,7 +45,7 @@ class Reader {
 
   async takeAll(): Promise<void> {
     for (const taken of this.untaken.splice(0)) taken();
-    await turn();
+    await twoTicks();
   }
 }
 
@@ -55,8 +55,8 @@ test("later steps run once for each response, and the final response is sent whe
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const reader = new Reader(scheduler, hand);
   const many = hand.streamOf("M");
-  await many.answer();
-  await many.answer();
+  await many.respond();
+  await many.respond();
   assert.deepEqual(hand.log, ["M", "b", "b"]);
   await hand.step("b").end();
   await many.final();
@@ -73,7 +73,7 @@ test("a final flag without a response ends the ensemble's stream, before or afte
     const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
     const reader = new Reader(scheduler, hand);
     const many = hand.streamOf("M");
-    await many.answer();
+    await many.respond();
     if (isBefore) await many.final();
     await hand.step("b").end();
     if (!isBefore) await many.final();
@@ -91,7 +91,7 @@ test("a step may send no response, or set the final flag on its last response", 
   const [none, last] = [new Reader(scheduler, hand), new Reader(scheduler, hand)];
   const [first, second] = [...hand.streams.values()];
   await first?.final();
-  await second?.answer(true);
+  await second?.respond(true);
   await hand.step("b").end();
   assert.deepEqual([none.seen, last.seen], [["nothing, final"], ["O, final"]]);
   assert.deepEqual([none.outcome, last.outcome], ["waiting", "waiting"], "before the step's execution has returned");
@@ -104,7 +104,7 @@ test("the ensemble's times include all steps, also executions that return after 
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const reader = new Reader(scheduler, hand);
   const many = hand.streamOf("M");
-  await many.answer(true);
+  await many.respond(true);
   await hand.step("b").end();
   await many.release();
   assert.equal(reader.outcome, "over");
@@ -115,8 +115,8 @@ test("responses that derive from the same response are joined, in whatever order
   const graph = steps("M: I>X", "b: X>P", "c: X>Q", "d: P,Q>O");
   const { hand, scheduler } = scheduled(graph, one);
   const reader = new Reader(scheduler, hand);
-  await hand.streamOf("M").answer();
-  await hand.streamOf("M").answer();
+  await hand.streamOf("M").respond();
+  await hand.streamOf("M").respond();
   const running = (name: string) =>
     [...hand.open].filter(([key]) => key.startsWith(`${name}#`)).map(([, step]) => step);
   const [, lateB] = running("b");
@@ -135,19 +135,19 @@ test("a step's credit is returned when all responses that derive from its respon
   const reader = new Reader(scheduler, hand);
   reader.takesAtOnce = false;
   const first = hand.streamOf("M");
-  await first.answer();
+  await first.respond();
   const second = hand.streamOf("N");
-  await second.answer();
-  await second.answer(true);
+  await second.respond();
+  await second.respond(true);
   await second.release();
   await hand.step("c").end();
   await hand.step("c").end();
-  assert.deepEqual([reader.seen, first.takenCount, second.takenCount], [["O", "O"], 0, 0]);
+  assert.deepEqual([reader.seen, first.acknowledgedCount, second.acknowledgedCount], [["O", "O"], 0, 0]);
   reader.untaken.shift()?.();
-  await turn();
-  assert.deepEqual([first.takenCount, second.takenCount], [0, 1]);
+  await twoTicks();
+  assert.deepEqual([first.acknowledgedCount, second.acknowledgedCount], [0, 1]);
   await reader.takeAll();
-  assert.deepEqual([first.takenCount, second.takenCount], [1, 2]);
+  assert.deepEqual([first.acknowledgedCount, second.acknowledgedCount], [1, 2]);
 });
 
 test("a client that reads nothing is sent 16 responses, and each decoupled step produces at most 16 for each earlier response", async () => {
@@ -155,17 +155,17 @@ test("a client that reads nothing is sent 16 responses, and each decoupled step 
   const reader = new Reader(scheduler, hand);
   reader.takesAtOnce = false;
   const first = hand.streamOf("M");
-  for (let count = 0; count < 40; count++) await first.answer();
+  for (let count = 0; count < 40; count++) await first.respond();
   assert.equal([...hand.streams.keys()].filter((key) => key.startsWith("N#")).length, 16);
   for (let count = 0; count < 20; count++) {
-    await hand.streamOf("N").answer();
+    await hand.streamOf("N").respond();
     await hand.step("c").end();
   }
   assert.equal(reader.seen.length, 16);
   await reader.takeAll();
   assert.equal(reader.seen.length, 20);
   reader.controller.abort();
-  await turn();
+  await twoTicks();
   await reader.takeAll();
   assert.deepEqual([reader.outcome, hand.streams.size, hand.open.size], [cancelledOutcome("r"), 0, 0]);
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
@@ -173,22 +173,22 @@ test("a client that reads nothing is sent 16 responses, and each decoupled step 
 
 test("a failure ends the stream; running steps are notified, and their responses are released", async () => {
   for (const fail of [
-    (hand: HandSteps) => hand.step("b").fail(new InferenceError("INTERNAL", "no")),
-    (hand: HandSteps) => hand.streamOf("M").error(new InferenceError("INTERNAL", "no")),
+    (hand: StubSteps) => hand.step("b").fail(new InferenceError("INTERNAL", "no")),
+    (hand: StubSteps) => hand.streamOf("M").error(new InferenceError("INTERNAL", "no")),
   ]) {
     const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
     hand.ignoresSignal = true;
     const reader = new Reader(scheduler, hand);
     const many = hand.streamOf("M");
-    await many.answer();
-    await many.answer();
+    await many.respond();
+    await many.respond();
     await hand.step("b").end();
     await fail(hand);
     assert.deepEqual([reader.seen, reader.outcome], [["O"], "INTERNAL in ensemble 'e', no"]);
     assert.equal(many.request.signal?.aborted, true);
     let isClosed = false;
     void scheduler.close().then(() => (isClosed = true));
-    await many.answer();
+    await many.respond();
     for (const step of hand.open.values()) await step.end();
     assert.deepEqual([isClosed, reader.seen], [false, ["O"]], "an unload does not wait for a step that runs");
     await many.release();
@@ -200,7 +200,7 @@ test("an unload waits for the last response; when its timeout passes, the remain
   const { hand, scheduler } = scheduled(steps("M: I>X", "b: X>O"), one);
   const reader = new Reader(scheduler, hand);
   const many = hand.streamOf("M");
-  await many.answer();
+  await many.respond();
   let isClosed = false;
   void scheduler.close().then(() => (isClosed = true));
   await hand.step("b").end();
@@ -210,9 +210,9 @@ test("an unload waits for the last response; when its timeout passes, the remain
   assert.equal(isClosed, true);
   const late = scheduled(steps("M: I>X", "b: X>O"), one);
   const waiting = new Reader(late.scheduler, late.hand);
-  await late.hand.streamOf("M").answer();
+  await late.hand.streamOf("M").respond();
   late.scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
-  await turn();
+  await twoTicks();
   assert.deepEqual([waiting.outcome, late.hand.memory.live], ["UNAVAILABLE over", 0]);
 });
 
@@ -265,7 +265,7 @@ test("property: over failures, cancellations and clients of any speed nothing is
           else if (kind === "error") await stream?.error(new InferenceError("INTERNAL", "no"));
           else if (kind === "final") await stream?.final();
           else if (kind === "release") await stream?.final().then(() => stream.release());
-          else await stream?.answer(kind === "last");
+          else await stream?.respond(kind === "last");
         }
         const closed = scheduler.close();
         for (;;) {
@@ -277,7 +277,7 @@ test("property: over failures, cancellations and clients of any speed nothing is
           else break;
         }
         await closed;
-        await turn();
+        await twoTicks();
         for (const reader of readers) {
           await reader.takeAll();
           assert.deepEqual([reader.outcome === "waiting", reader.releaseCount], [false, 1]);

@@ -14,26 +14,26 @@ import {
   cancelledOutcome,
   CountedMemory,
   dynamicModel,
-  HandClock,
-  HandInstance,
+  ManualClock,
+  StubInstance,
   ManualSupervision,
   noPolicy,
   responseOf,
   send,
   tensorOf,
-  turn,
+  twoTicks,
   type Sent,
 } from "./scheduling-fixtures.ts";
 
-const options = () => ({ clock: new HandClock(), queueLengthMax: 1000 });
+const options = () => ({ clock: new ManualClock(), queueLengthMax: 1000 });
 
 /** An instance with a worker that a test ends and starts. */
 class Worker {
   readonly supervision = new ManualSupervision();
-  readonly instance: HandInstance;
+  readonly instance: StubInstance;
 
   constructor(name: string, executionsMax = 1) {
-    this.instance = new HandInstance(name, executionsMax);
+    this.instance = new StubInstance(name, executionsMax);
     this.instance.supervision = this.supervision;
   }
 
@@ -100,7 +100,7 @@ test("a request that is cancelled while it waits for a worker settles at once, i
   const sent = ["a", "b", "c", "d"].map((id) => send(scheduler, id));
   await worker.dies();
   for (const index of [1, 3]) sent[index]!.controller.abort();
-  await turn();
+  await twoTicks();
   assert.deepEqual(outcomes(sent), ["INTERNAL it died", cancelledOutcome("b"), "waiting", cancelledOutcome("d")]);
   await worker.supervision.becomes("up");
   await worker.instance.end();
@@ -119,7 +119,7 @@ test("closing waits for returned requests, and an abandoned scheduler fails them
     await worker.dies();
     let isClosed = false;
     const closing = scheduler.close().then(() => (isClosed = true));
-    await turn();
+    await twoTicks();
     assert.equal(isClosed, false);
     if (isAbandoned) scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
     else {
@@ -137,7 +137,7 @@ test("closing waits for returned requests, and an abandoned scheduler fails them
 
 test("a queue's timeout applies to returned requests: REJECT fails them in time, DELAY puts them after the others", async () => {
   for (const timeoutAction of ["REJECT", "DELAY"] as const) {
-    const clock = new HandClock();
+    const clock = new ManualClock();
     const worker = new Worker("m_0_0");
     const policy = { ...noPolicy, timeoutAction, defaultTimeoutUs: 5000 };
     const scheduler = createDynamicBatchScheduler([worker.instance], dynamicModel(1, { defaultQueuePolicy: policy }), {
@@ -145,7 +145,7 @@ test("a queue's timeout applies to returned requests: REJECT fails them in time,
       queueLengthMax: 1000,
     });
     const late = send(scheduler, "late");
-    await turn();
+    await twoTicks();
     await worker.supervision.becomes("restarting");
     await worker.instance.crash(new ExecutionNotStarted("restarted"));
     assert.deepEqual([late.record.startedNs, scheduler.pendingCount], [0, 1]);
@@ -168,7 +168,7 @@ test("returned requests are executed in order of arrival, after more urgent ones
   const instances = [first.instance, second.instance];
   const scheduler = createDynamicBatchScheduler(instances, levels, options());
   for (const id of ["a", "b", "c"]) send(scheduler, id);
-  await turn();
+  await twoTicks();
   for (const { supervision } of [first, second]) await supervision.becomes("restarting");
   for (const instance of instances.toReversed()) await instance.crash(new ExecutionNotStarted("restarted"));
   send(scheduler, "urgent", { priority: 1 });
@@ -251,7 +251,7 @@ for (const [kind, model] of Object.entries(models))
   test(`property: whenever workers end and restart, each request of the ${kind} scheduler settles once, and fails only with the worker that executed it`, async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (drawn) => {
-        const clock = new HandClock();
+        const clock = new ManualClock();
         const memory = new CountedMemory();
         const workers = [new Worker("m_0_0", 2), new Worker("m_0_1", 3)];
         const instances = workers.map(({ instance }) => instance);
@@ -286,7 +286,7 @@ for (const [kind, model] of Object.entries(models))
             await worker.dies();
           } else if (does === "fail" && state === "restarting") await worker.supervision.becomes("failed");
           else if (does === "up") await worker.supervision.becomes("up");
-          await turn();
+          await twoTicks();
         }
         for (const { supervision } of workers) await supervision.becomes("up" satisfies InstanceState);
         const closing = scheduler.close();

@@ -5,7 +5,7 @@ import { newRecord } from "../inference/index.ts";
 import type { QueuePolicy } from "../modelconfig/index.ts";
 import { PriorityQueue } from "./priority-queue.ts";
 import { QueuedRequest } from "./queued-request.ts";
-import { HandInstance, noPolicy, requestOf } from "./scheduling-fixtures.ts";
+import { StubInstance, noPolicy, requestOf } from "./scheduling-fixtures.ts";
 
 const owner = { requestAbandoned: () => {} };
 
@@ -75,7 +75,7 @@ test("property: requests leave by level, then by arrival, those with a passed de
           all.push({ queued, level: at, deadlineNs, rank: rank++, isDelayed: false, at: "waiting" });
         } else if (does === "take" && first !== undefined) {
           take(first, "taken");
-          first.queued.start(new HandInstance(), nowNs);
+          first.queued.start(new StubInstance(), nowNs);
         } else if (does === "putBack" && taken.length > 0) {
           const modelled = taken[at % taken.length]!;
           assert.equal(modelled.queued.putBack(), true);

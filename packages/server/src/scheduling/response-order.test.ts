@@ -12,13 +12,13 @@ import { ResponseOrder } from "./response-order.ts";
 import {
   CountedMemory,
   dynamicModel,
-  HandClock,
-  HandInstance,
+  ManualClock,
+  StubInstance,
   requestOf,
   responseOf,
   send,
   tensorOf,
-  turn,
+  twoTicks,
 } from "./scheduling-fixtures.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -28,65 +28,65 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const full = (id: string) => `UNAVAILABLE [request id: ${id}] Exceeds maximum queue size`;
 
 test("requests with responses still to come count towards the server's limit", async () => {
-  const schedulers: readonly ((instance: HandInstance, queueLengthMax: number) => Scheduler)[] = [
-    (instance, queueLengthMax) => createDirectScheduler([instance], { clock: new HandClock(), queueLengthMax }),
+  const schedulers: readonly ((instance: StubInstance, queueLengthMax: number) => Scheduler)[] = [
+    (instance, queueLengthMax) => createDirectScheduler([instance], { clock: new ManualClock(), queueLengthMax }),
     (instance, queueLengthMax) =>
-      createDynamicBatchScheduler([instance], dynamicModel(1), { clock: new HandClock(), queueLengthMax }),
+      createDynamicBatchScheduler([instance], dynamicModel(1), { clock: new ManualClock(), queueLengthMax }),
   ];
   for (const create of schedulers) {
-    const instance = new HandInstance();
+    const instance = new StubInstance();
     const scheduler = create(instance, 2);
     const ends = ["a", "b"].map(() => Promise.withResolvers<null>());
     for (const [place, id] of ["a", "b"].entries()) {
       send(scheduler, id);
-      await turn();
+      await twoTicks();
       await instance.release([ends[place]!.promise]);
     }
-    const [refused] = [send(scheduler, "c"), await turn()];
+    const [refused] = [send(scheduler, "c"), await twoTicks()];
     assert.equal(refused.outcome, full("c"));
     ends[1]?.resolve(null);
-    await turn();
+    await twoTicks();
     const accepted = send(scheduler, "d");
-    await turn();
+    await twoTicks();
     await instance.end();
     assert.equal(accepted.outcome, "d");
   }
 });
 
 test("responses that wait for an earlier one count towards the server's limit until they have left", async () => {
-  const [slow, quick] = [new HandInstance("m_0_0"), new HandInstance("m_0_1")];
+  const [slow, quick] = [new StubInstance("m_0_0"), new StubInstance("m_0_1")];
   const model = dynamicModel(1, { preserveOrdering: true });
-  const scheduler = createDynamicBatchScheduler([slow, quick], model, { clock: new HandClock(), queueLengthMax: 2 });
+  const scheduler = createDynamicBatchScheduler([slow, quick], model, { clock: new ManualClock(), queueLengthMax: 2 });
   const memory = new CountedMemory();
   const sent: ReturnType<typeof send>[] = [];
   for (const id of ["slow", "a", "b", "c"]) {
     sent.push(send(scheduler, id));
-    await turn();
+    await twoTicks();
     if (id !== "slow") await quick.end((name) => responseOf(name, [tensorOf("B", [1], memory.block())]));
   }
   const outcomes = () => sent.map(({ outcome }) => outcome);
   assert.deepEqual(outcomes(), ["waiting", "waiting", "waiting", full("c")]);
   sent[1]?.controller.abort();
-  await turn();
+  await twoTicks();
   assert.equal(memory.live, 1);
   sent.push(send(scheduler, "d"));
-  await turn();
+  await twoTicks();
   await quick.end();
   sent.push(send(scheduler, "e"));
   await slow.end();
   assert.deepEqual([outcomes()[2], outcomes()[4], outcomes()[5]], ["b", "d", full("e")]);
   const last = send(scheduler, "f");
-  await turn();
+  await twoTicks();
   await slow.end();
   assert.deepEqual([last.outcome, memory.faults], ["f", []]);
 });
 
 test("requests that are cancelled behind a slow one keep no memory", async () => {
-  const slow = new HandInstance();
+  const slow = new StubInstance();
   const model = dynamicModel(1, { preserveOrdering: true });
-  const scheduler = createDynamicBatchScheduler([slow], model, { clock: new HandClock(), queueLengthMax: 100 });
+  const scheduler = createDynamicBatchScheduler([slow], model, { clock: new ManualClock(), queueLengthMax: 100 });
   send(scheduler, "slow");
-  await turn();
+  await twoTicks();
   const requests = Array.from({ length: 200 }, (_, index) => {
     const controller = new AbortController();
     const request = requestOf(`r${index}`, { signal: controller.signal });
@@ -94,7 +94,7 @@ test("requests that are cancelled behind a slow one keep no memory", async () =>
     controller.abort();
     return new WeakRef<InferenceRequest>(request);
   });
-  await turn();
+  await twoTicks();
   collectGarbage();
   const keptCount = requests.filter((request) => request.deref() !== undefined).length;
   assert.ok(keptCount <= 64, `${keptCount} requests are kept`);
@@ -136,7 +136,7 @@ test("property: responses leave in order of arrival as soon as no earlier reques
           order.settle(request, responseOf(String(index)));
         }
       }
-      await turn();
+      await twoTicks();
       const first = states.indexOf("waiting");
       const ended = states.flatMap((state, index) => (state === "ended" ? [index] : []));
       const expected = ended.filter((index) => first === -1 || index < first);

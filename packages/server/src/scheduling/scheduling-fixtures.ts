@@ -19,7 +19,7 @@ import { BlockSegment, type Block, type Tensor } from "../tensor/index.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** A manual clock; timers fire in order when a test advances it. */
-export class HandClock implements Clock {
+export class ManualClock implements Clock {
   #nowNs = 1e9;
   #timers: { atNs: number; fire: () => void }[] = [];
 
@@ -51,15 +51,15 @@ export class HandClock implements Clock {
       this.#timers = this.#timers.filter((other) => other !== due);
       this.#nowNs = Math.max(this.#nowNs, due.atNs);
       due.fire();
-      await turn();
+      await twoTicks();
     }
     this.#nowNs = untilNs;
-    await turn();
+    await twoTicks();
   }
 }
 
 /** Waits for two event loop ticks, so that work which the first one schedules has run. */
-export async function turn(): Promise<void> {
+export async function twoTicks(): Promise<void> {
   for (let count = 0; count < 2; count++) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -109,18 +109,18 @@ export class ManualSupervision implements InstanceSupervision {
     this.#state = state;
     this.#change.resolve();
     this.#change = Promise.withResolvers<void>();
-    await turn();
+    await twoTicks();
   }
 }
 
 /** An instance whose executions a test ends. Batches are named by their requests' ids: "a b". */
-export class HandInstance implements Instance {
+export class StubInstance implements Instance {
   readonly name: string;
   readonly executionsMax: number;
   supervision: ManualSupervision | null = null;
   readonly log: string[] = [];
   /** Ids of requests that were cancelled after they were sent to the instance. */
-  readonly left: string[] = [];
+  readonly cancelled: string[] = [];
   readonly #open: { ids: readonly string[]; end: (execution: Execution) => void; fail: (error: Error) => void }[] = [];
 
   constructor(name = "m_0_0", executionsMax = 1) {
@@ -142,7 +142,7 @@ export class HandInstance implements Instance {
   }
 
   abandonRequest(request: InferenceRequest): void {
-    this.left.push(request.id);
+    this.cancelled.push(request.id);
   }
 
   /** Ends the oldest execution; every request gets a response named by its id unless `outcome` says otherwise. */
@@ -154,7 +154,7 @@ export class HandInstance implements Instance {
       computeInferNs: 2,
       computeOutputNs: 3,
     });
-    await turn();
+    await twoTicks();
   }
 
   /** Ends the oldest execution with these outcomes, each sent when its promise resolves. */
@@ -162,12 +162,12 @@ export class HandInstance implements Instance {
     const execution = this.#open.shift();
     const outcomes = ends.map((end) => new DeferredResponses(end));
     execution?.end({ outcomes, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 });
-    await turn();
+    await twoTicks();
   }
 
   async crash(error: Error): Promise<void> {
     this.#open.shift()?.fail(error);
-    await turn();
+    await twoTicks();
   }
 }
 

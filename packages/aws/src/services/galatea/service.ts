@@ -3,7 +3,7 @@ import { AwsError } from "@galatea/base";
 import { failureReason, hostingArn, type EndpointRecord, type Hosting } from "@galatea/hosting";
 import { decodeComponent, pathOf, queryValue } from "../../signing/index.ts";
 import {
-  answerError,
+  sendAwsError,
   anyResource,
   openedCall,
   verifiedRequest,
@@ -80,8 +80,8 @@ export function galateaService({ hosting }: GalateaDependencies) {
       const endpointName = decodeComponent(found.endpointName);
       return openedCall(operations[found.operation], { endpointName, url, request, response, context });
     },
-    answerError: (exchange, thrown) =>
-      answerError(
+    sendError: (exchange, thrown) =>
+      sendAwsError(
         {
           ...exchange,
           errors: { model: galateaModel, validationCodes },

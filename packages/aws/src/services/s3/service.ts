@@ -59,7 +59,7 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
       };
       return openedCall(findS3Operation(request), request);
     },
-    answerError: sendError,
+    sendError: sendError,
   } as const satisfies RawService;
 }
 

@@ -21,7 +21,11 @@ export function allowOrigin(
 }
 
 /** Answers a browser's preflight request. */
-export function answerPreflight(request: IncomingMessage, response: ServerResponse, isAllowed: boolean): Promise<void> {
+export function sendPreflightResponse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  isAllowed: boolean,
+): Promise<void> {
   if (!isAllowed)
     throw new AwsError("origin_not_allowed", "Pages of this origin are not allowed here.", { statusFallback: 403 });
   const asked = request.headers["access-control-request-headers"];

@@ -6,7 +6,7 @@ import type { RawExchange, RawOperationRow, RawService } from "../../wire/index.
 import type { RuntimeOptions } from "./invoke-endpoint.ts";
 import { listModels, retrieveModel } from "./openai-models.ts";
 import { forwardOpenAiCall, openOpenAiCall, type OpenAiCall } from "./openai-calls.ts";
-import { allowOrigin, answerPreflight } from "./openai-origins.ts";
+import { allowOrigin, sendPreflightResponse } from "./openai-origins.ts";
 import { openAiError } from "./openai-errors.ts";
 import { openAiModel, parseOpenAiPath, type OpenAiOperation } from "./openai-routes.ts";
 
@@ -56,7 +56,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
       const receivedNs = clock.monotonicNs();
       const isAllowed = allowOrigin(exchange.request, exchange.response, allowedOrigins);
       if (exchange.request.method === "OPTIONS") {
-        const answered = () => answerPreflight(exchange.request, exchange.response, isAllowed);
+        const answered = () => sendPreflightResponse(exchange.request, exchange.response, isAllowed);
         return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: answered };
       }
       const { isByToken, request } = await proven(exchange, options.requestBytesMax);
@@ -67,7 +67,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
       const opened = openedCall(operations[asked.operation], call);
       return isByToken ? { ...opened, additionalActions: ["sagemaker:CallWithBearerToken"] } : opened;
     },
-    answerError: answerOpenAiError,
+    sendError: answerOpenAiError,
   } as const satisfies RawService;
 }
 

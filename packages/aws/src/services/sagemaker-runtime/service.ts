@@ -3,7 +3,7 @@ import { hostingArn } from "@galatea/hosting";
 import runtime from "../../spec/gen/sagemaker-runtime.json" with { type: "json" };
 import type { SagemakerRuntimeOperations } from "../../spec/gen/sagemaker-runtime.ts";
 import { asServiceModel } from "../../spec/index.ts";
-import { answerError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
+import { sendAwsError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
 import { invokeEndpointAsync } from "./invoke-endpoint-async.ts";
 import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
 import { invokeWithStream } from "./invoke-with-stream.ts";
@@ -56,8 +56,8 @@ export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
       const { response, context } = exchange;
       return openedCall(operations[operation], { endpointName, request, response, context, receivedNs });
     },
-    answerError: (exchange, thrown) =>
-      answerError(
+    sendError: (exchange, thrown) =>
+      sendAwsError(
         { ...exchange, errors: { model, validationCodes }, protocol: "rest-json", operation: model.service },
         thrown,
       ),

@@ -16,7 +16,7 @@ import {
   unsupportedCaptureMembers,
   unsupportedConfigMembers,
   unsupportedVariantMembers,
-} from "./refused-members.ts";
+} from "./unsupported-members.ts";
 import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 
 const instanceTypeDefault = "ml.m5.xlarge";

@@ -14,7 +14,7 @@ import {
 import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import { rejectUnsupportedMembers, type CallContext } from "../../wire/index.ts";
 import { listQueryOf, listingToken } from "./listings.ts";
-import { unsupportedSpecMembers } from "./refused-members.ts";
+import { unsupportedSpecMembers } from "./unsupported-members.ts";
 import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 import { delayWaiter } from "./waiters.ts";
 

@@ -8,7 +8,7 @@ import {
 } from "@galatea/hosting";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { rejectUnsupportedMembers } from "../../wire/index.ts";
-import { unsupportedContainerMembers } from "./refused-members.ts";
+import { unsupportedContainerMembers } from "./unsupported-members.ts";
 
 type Container = SagemakerInputs["ContainerDefinition"];
 

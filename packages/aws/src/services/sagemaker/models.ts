@@ -1,7 +1,7 @@
 import type { Hosting } from "@galatea/hosting";
 import type { CallContext } from "../../wire/index.ts";
 import { checkedContainers } from "./model-containers.ts";
-import { unsupportedModelMembers } from "./refused-members.ts";
+import { unsupportedModelMembers } from "./unsupported-members.ts";
 import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 
 export function modelOperations(hosting: Hosting) {

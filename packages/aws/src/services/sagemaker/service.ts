@@ -7,7 +7,7 @@ import { endpointOperations } from "./endpoints.ts";
 import { inferenceComponentOperations } from "./inference-components.ts";
 import { listOperations } from "./listings.ts";
 import { modelOperations } from "./models.ts";
-import { unsupportedOperations } from "./refused-operations.ts";
+import { unsupportedOperations } from "./unsupported-operations.ts";
 import type { SageMakerRows } from "./rows.ts";
 import { tagOperations } from "./tags.ts";
 import { transformJobOperations } from "./transform-jobs.ts";

@@ -2,7 +2,7 @@ import { environmentVariableError, validationError, type Hosting, type Transform
 import type { SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import type { CallContext } from "../../wire/index.ts";
 import { rejectNeuronInstance } from "./neuron-instances.ts";
-import { unsupportedTransformMembers } from "./refused-members.ts";
+import { unsupportedTransformMembers } from "./unsupported-members.ts";
 import { resourceArnOf, type SageMakerRows } from "./rows.ts";
 import { delayWaiter } from "./waiters.ts";
 

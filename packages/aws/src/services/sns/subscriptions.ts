@@ -1,5 +1,5 @@
 import { invalidParameter, topicArnOf, type Subscription, type Topics } from "../../topics/index.ts";
-import { applySubscriptionAttributes, defaultSubscriptionTerms } from "./subscription-terms.ts";
+import { applySubscriptionAttributes, defaultSubscriptionSettings } from "./subscription-settings.ts";
 import { pageAfter, type PageQuery } from "../../wire/index.ts";
 import { topicPageQuery } from "./topic-listing.ts";
 import type { SnsRows } from "./rows.ts";
@@ -19,7 +19,7 @@ export function subscriptionOperations(topics: Topics) {
         const { TopicArn: topicArn, Endpoint: endpoint = "", Attributes: attributes = {} } = input;
         topics.topic(topicArn);
         const protocol = protocolOf(input.Protocol, endpoint);
-        const terms = applySubscriptionAttributes(defaultSubscriptionTerms, attributes, "Attributes Reason: ");
+        const terms = applySubscriptionAttributes(defaultSubscriptionSettings, attributes, "Attributes Reason: ");
         const made = await topics.subscribe({ topicArn, protocol, endpoint, ...terms, accountId });
         const isTold = made.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
         return { SubscriptionArn: isTold ? made.arn : pendingArn };

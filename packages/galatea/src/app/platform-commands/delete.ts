@@ -1,5 +1,5 @@
 import type { PlatformAddressOptions } from "../../options/index.ts";
-import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
+import { withPlatformClient, PlatformRequestError, type PlatformClient } from "../platform-client.ts";
 import type { Named } from "./flags.ts";
 import { kindOf, recordKinds } from "./listing.ts";
 
@@ -27,7 +27,7 @@ async function isDeleting(client: PlatformClient, name: string): Promise<boolean
     const path = `/galatea/endpoints/${encodeURIComponent(name)}?wait=${waitSeconds}`;
     return ((await client.request("GET", path)) as { readonly EndpointStatus: string }).EndpointStatus === "Deleting";
   } catch (error) {
-    if (error instanceof PlatformRefusal && error.code === "ValidationException") return false;
+    if (error instanceof PlatformRequestError && error.code === "ValidationException") return false;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import {
-  calledPlatformFlags,
+  targetPlatformFlags,
   integerFlag,
   parsedFlag,
   switchFlag,
@@ -17,7 +17,7 @@ export const statusFlags = {
     { about: "the HTTP address of a `galatea serve`, which is queried instead of a platform" },
     parsedUrl,
   ),
-  ...calledPlatformFlags,
+  ...targetPlatformFlags,
 };
 
 export type StatusOptions = OptionsOf<typeof statusFlags>;
@@ -25,7 +25,7 @@ export type StatusOptions = OptionsOf<typeof statusFlags>;
 export const listFlags = {
   models: switchFlag("list models instead of endpoints"),
   json,
-  ...calledPlatformFlags,
+  ...targetPlatformFlags,
 };
 
 export type ListingOptions = OptionsOf<typeof listFlags>;
@@ -39,12 +39,12 @@ export const logsFlags = {
     max: 10_000,
     about: "number of last lines to print first",
   }),
-  ...calledPlatformFlags,
+  ...targetPlatformFlags,
 };
 
 export type LogsOptions = OptionsOf<typeof logsFlags>;
 
-export const deleteFlags = calledPlatformFlags;
+export const deleteFlags = targetPlatformFlags;
 
 /** Options with the name that a command takes as its only argument. */
 export type Named<Options extends PlatformAddressOptions> = Options & { readonly name: string };

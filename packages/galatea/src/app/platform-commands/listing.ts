@@ -1,5 +1,5 @@
 import { didYouMean } from "../../options/index.ts";
-import { PlatformRefusal, type PlatformClient } from "../platform-client.ts";
+import { PlatformRequestError, type PlatformClient } from "../platform-client.ts";
 
 /** A kind of records of the platform, by the names that its operations have in SageMaker's API. */
 export interface Kind {
@@ -82,5 +82,5 @@ export async function kindOf(client: PlatformClient, name: string, among: readon
   if (found !== undefined) return found.kind;
   const names = all.flatMap(({ records }) => records.map((each) => each.name));
   const words = new Intl.ListFormat("en", { type: "disjunction" }).format(among.map(({ word }) => word));
-  throw new PlatformRefusal(`there is no ${words} '${name}'${didYouMean(name, names, "")}`);
+  throw new PlatformRequestError(`there is no ${words} '${name}'${didYouMean(name, names, "")}`);
 }

@@ -1,5 +1,5 @@
 import { readEvents } from "@galatea/aws/wire";
-import { withPlatformClient, PlatformRefusal, type PlatformClient } from "../platform-client.ts";
+import { withPlatformClient, PlatformRequestError, type PlatformClient } from "../platform-client.ts";
 import type { LogsOptions, Named } from "./flags.ts";
 import { kindOf, recordKinds, type Kind } from "./listing.ts";
 import { printableText } from "./table.ts";
@@ -65,12 +65,12 @@ async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOpti
   for (const { of } of sources) if ((await streamsOf(client, of(name))).length > 0) return of(name);
   const kinds = sources.map(({ kind }) => kind);
   const found = await kindOf(client, name, kinds);
-  if (!follow) throw new PlatformRefusal(`${found.word} '${name}' has written no lines yet`);
+  if (!follow) throw new PlatformRequestError(`${found.word} '${name}' has written no lines yet`);
   const source = sources[kinds.indexOf(found)]!.of(name);
   // StartLiveTail rejects a group that does not exist.
   const { logGroupName } = source;
   await client.call("logs", "CreateLogGroup", { logGroupName }).catch((error: unknown) => {
-    if (!(error instanceof PlatformRefusal && error.code === "ResourceAlreadyExistsException")) throw error;
+    if (!(error instanceof PlatformRequestError && error.code === "ResourceAlreadyExistsException")) throw error;
   });
   return source;
 }
@@ -88,7 +88,7 @@ async function streamsOf(client: PlatformClient, { logGroupName, logStreamNamePr
     );
     return logStreams.map(({ logStreamName }) => logStreamName);
   } catch (error) {
-    if (error instanceof PlatformRefusal && error.code === "ResourceNotFoundException") return [];
+    if (error instanceof PlatformRequestError && error.code === "ResourceNotFoundException") return [];
     throw error;
   }
 }
@@ -120,7 +120,7 @@ async function* updates({ body }: Response): AsyncGenerator<LiveUpdate> {
     for (const { headers, payload } of events) {
       const isException = headers[":message-type"] === "exception";
       if (isException)
-        throw new PlatformRefusal((JSON.parse(payload.toString()) as { readonly message: string }).message);
+        throw new PlatformRequestError((JSON.parse(payload.toString()) as { readonly message: string }).message);
       if (headers[":event-type"] === "sessionUpdate") yield JSON.parse(payload.toString()) as LiveUpdate;
     }
   }

@@ -1,5 +1,5 @@
 import { findRunningPlatform } from "../../data-directory/index.ts";
-import { withPlatformClient, PlatformRefusal, reporting, type PlatformClient } from "../platform-client.ts";
+import { withPlatformClient, PlatformRequestError, reporting, type PlatformClient } from "../platform-client.ts";
 import type { StatusOptions } from "./flags.ts";
 import { recordKinds, listed, type ListedRecord } from "./listing.ts";
 import { tableText } from "./table.ts";
@@ -95,9 +95,9 @@ async function requested(url: string, method: string): Promise<unknown> {
     response = await fetch(url, { method });
   } catch (cause) {
     const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
-    throw new PlatformRefusal(`no server responds at ${url}: ${why}`, { cause });
+    throw new PlatformRequestError(`no server responds at ${url}: ${why}`, { cause });
   }
   if (!response.ok)
-    throw new PlatformRefusal(`${url} responded with ${response.status}: it is not a \`galatea serve\``);
+    throw new PlatformRequestError(`${url} responded with ${response.status}: it is not a \`galatea serve\``);
   return await response.json();
 }

@@ -1,7 +1,7 @@
 import { makeDirectory, type Logger } from "@galatea/base";
 import { lockDirectory } from "@galatea/base/processes";
 import {
-  closeToOthers,
+  restrictToOwner,
   migrateDataFormat,
   platformDirectories,
   type DataDirectories,
@@ -25,5 +25,5 @@ export async function openDataDirectory(
   opening.use(lock);
   check?.();
   await migrateDataFormat(directories, { release: serverVersion });
-  await closeToOthers(directories, log);
+  await restrictToOwner(directories, log);
 }

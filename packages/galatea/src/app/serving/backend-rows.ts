@@ -10,7 +10,7 @@ import { runnerEnvironment } from "../passed-environment.ts";
 import type { BackendDependencies } from "./backend-dependencies.ts";
 import { lazyBackend } from "./lazy-backend.ts";
 import { findOnnxGpuLibrary } from "./onnx-gpus.ts";
-import { isPythonThere, madePython, openPythonBackend } from "./python.ts";
+import { isPythonInstalled, installedPython, openPythonBackend } from "./python.ts";
 
 /** Maximum number of threads for trees: more would wait for memory. */
 const treeThreadsMax = 32;
@@ -45,11 +45,11 @@ function pythonRow(parts: BackendDependencies): Backend {
   return lazyBackend({
     name: "python",
     open: (signal) => openPythonBackend({ ...parts, findRunner }, signal),
-    mayWarmUp: async () => options.pythonPackages.length > 0 || (await isPythonThere({ python, log, directories })),
+    mayWarmUp: async () => options.pythonPackages.length > 0 || (await isPythonInstalled({ python, log, directories })),
     runs: async (backend) => (await findRunner(backend)) !== null,
     check: async (source, config) => {
       const { checkPythonModel } = await import("@galatea/server/backends/python");
-      const parser = python ?? (await madePython(directories)) ?? "python3";
+      const parser = python ?? (await installedPython(directories)) ?? "python3";
       return await checkPythonModel({ source, config, python: parser, gpuCount: gpus.count });
     },
   });

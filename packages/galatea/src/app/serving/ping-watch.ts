@@ -44,7 +44,7 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
 }
 
 /** Makes a platform's server send itself SIGTERM when it gets no pings any more. Returns null for a server without `--end-without-pings-secs`. */
-export function endWithoutPings(graceSecs: number | null, log: Logger): PingWatch | null {
+export function exitWithoutPings(graceSecs: number | null, log: Logger): PingWatch | null {
   if (graceSecs === null) return null;
   const end = () => {
     log.warning(`no ping has arrived for ${graceSecs} s: the platform has ended`);

@@ -89,15 +89,15 @@ async function prepare({ log, directories }: PythonDependencies, wanted: Wanted,
 }
 
 /** Returns the interpreter of the product's own environment; null if it is not created yet. */
-export async function madePython({ root }: DataDirectories): Promise<string | null> {
+export async function installedPython({ root }: DataDirectories): Promise<string | null> {
   const { findPythonEnvironment } = await import("@galatea/server/backends/python");
   const own = { packages: ownPackages, pythons: knownPythons, wheelsOnly: false };
   return findPythonEnvironment({ ...own, dataDirectory: root });
 }
 
 /** Resolves with whether `findPython` has nothing to create. */
-export async function isPythonThere({ python, directories }: PythonDependencies): Promise<boolean> {
-  return python !== null || (await madePython(directories)) !== null;
+export async function isPythonInstalled({ python, directories }: PythonDependencies): Promise<boolean> {
+  return python !== null || (await installedPython(directories)) !== null;
 }
 
 export interface PythonBackendDependencies extends BackendDependencies {

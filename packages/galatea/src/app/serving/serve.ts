@@ -16,7 +16,7 @@ import { openGpus, type OpenedGpus } from "../gpus.ts";
 import { onHangUp } from "../hang-up-signal.ts";
 import { endWithNpx } from "../npx-parent.ts";
 import type { ServeOptions } from "../../options/index.ts";
-import { endWithoutPings } from "./ping-watch.ts";
+import { exitWithoutPings } from "./ping-watch.ts";
 import { createServerMetrics, type ServerMetrics } from "./server-metrics.ts";
 import { requestMemory } from "../request-memory.ts";
 import { openListeners } from "./serve-listeners.ts";
@@ -44,7 +44,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   logNotes(log, options, plan);
   using stop = stopSignal();
   await endWithNpx(process.env, process.ppid, systemClock);
-  using pings = endWithoutPings(options.endWithoutPingsSecs, log);
+  using pings = exitWithoutPings(options.endWithoutPingsSecs, log);
   const stopping = new AbortController();
   void stop.stopped.then((reason) => {
     log.info(`stopping: ${reason}`);

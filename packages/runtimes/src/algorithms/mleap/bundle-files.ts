@@ -42,7 +42,7 @@ export class BundleFolder {
   folder(name: string): BundleFolder {
     // oxlint-disable-next-line no-control-regex
     if (!/^[^/\\\u0000]{1,255}$/.test(name) || name === "." || name === "..") {
-      throw brokenBundle(`has a step with the name '${name.slice(0, 100)}'`);
+      throw invalidBundle(`has a step with the name '${name.slice(0, 100)}'`);
     }
     this.#count.nodes += 1;
     if (this.#count.nodes > nodesMax)
@@ -57,7 +57,7 @@ export class BundleFolder {
     const about = path.slice(this.#count.root.length + 1);
     try {
       const found = statSync(path);
-      if (!found.isFile()) throw brokenBundle(`has '${about}', which is not a file`);
+      if (!found.isFile()) throw invalidBundle(`has '${about}', which is not a file`);
       this.#count.bytes += found.size;
       if (found.size > fileBytesMax || this.#count.bytes > bundleBytesMax) {
         throw new InferenceError("UNSUPPORTED", `the bundle is too large at '${about}'`);
@@ -84,9 +84,9 @@ export class BundleFolder {
   model(): { readonly operator: string; readonly attributes: BundleAttributes } {
     const document = this.json("model.json");
     const operator = memberOf(document, "op");
-    if (typeof operator !== "string") throw brokenBundle(`has no operator in '${this.name}'`);
+    if (typeof operator !== "string") throw invalidBundle(`has no operator in '${this.name}'`);
     const members = memberOf(document, "attributes") ?? {};
-    if (typeof members !== "object" || members === null) throw brokenBundle(`has no attributes in '${this.name}'`);
+    if (typeof members !== "object" || members === null) throw invalidBundle(`has no attributes in '${this.name}'`);
     return {
       operator,
       attributes: new BundleAttributes(new Map(Object.entries(members)), `'${this.name}' of the bundle`),
@@ -101,13 +101,13 @@ export class BundleFolder {
 
   #sockets(shape: unknown, side: "inputs" | "outputs"): Map<string, string> {
     const listed = memberOf(shape, side);
-    if (!Array.isArray(listed)) throw brokenBundle(`has no ${side} in '${this.name}'`);
+    if (!Array.isArray(listed)) throw invalidBundle(`has no ${side} in '${this.name}'`);
     const sockets = new Map<string, string>();
     for (const socket of listed) {
       const port = memberOf(socket, "port");
       const column = memberOf(socket, "name");
       if (typeof port !== "string" || typeof column !== "string")
-        throw brokenBundle(`has malformed ${side} in '${this.name}'`);
+        throw invalidBundle(`has malformed ${side} in '${this.name}'`);
       sockets.set(port, column);
     }
     return sockets;
@@ -126,6 +126,6 @@ export interface StepShape {
   readonly outputs: ReadonlyMap<string, string>;
 }
 
-export function brokenBundle(what: string): InferenceError {
+export function invalidBundle(what: string): InferenceError {
   return new InferenceError("INVALID_ARG", `the bundle ${what}`);
 }

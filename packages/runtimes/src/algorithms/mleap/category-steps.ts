@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import type { BundleAttributes } from "./bundle-attributes.ts";
-import { brokenBundle } from "./bundle-files.ts";
+import { invalidBundle } from "./bundle-files.ts";
 import { columnStep, doubleStep, inputOf, type MakeStep, outputOf, type StepSource, vectorStep } from "./leap-step.ts";
 import {
   asDouble,
@@ -76,7 +76,7 @@ export const oneHotEncoder: MakeStep = (source) => {
   const sizes = isOld ? [attributes.integer("size")] : attributes.integers("category_sizes");
   const keep = handleInvalidOf(attributes, isOld && dropLast ? "keep" : "error") === "keep";
   const ports = portsOf(source);
-  if (ports.length !== sizes.length) throw brokenBundle(`encodes ${ports.length} columns with ${sizes.length} sizes`);
+  if (ports.length !== sizes.length) throw invalidBundle(`encodes ${ports.length} columns with ${sizes.length} sizes`);
   return (row) => {
     for (const [at, { input, output }] of ports.entries()) {
       const size = sizes[at] as number;
@@ -101,7 +101,7 @@ export const oneHotEncoder: MakeStep = (source) => {
 export const bucketizer: MakeStep = (source) => {
   const splits = source.attributes.doubles("splits");
   const last = splits.length - 1;
-  if (last < 1) throw brokenBundle(`has less than two splits in '${source.folder.name}'`);
+  if (last < 1) throw invalidBundle(`has less than two splits in '${source.folder.name}'`);
   // JSON has no infinities; MLeap writes null for them.
   if (Number.isNaN(splits[0])) splits[0] = -Infinity;
   if (Number.isNaN(splits[last])) splits[last] = Infinity;

@@ -1,4 +1,4 @@
-import { brokenBundle } from "./bundle-files.ts";
+import { invalidBundle } from "./bundle-files.ts";
 import { argmax, inputOf, type LeapStep, outputOf, sized, type StepSource } from "./leap-step.ts";
 import { asVector, doubleValue, vectorValue } from "./leap-values.ts";
 
@@ -43,7 +43,7 @@ export function thresholdsOf({ attributes, folder }: StepSource, classCount: num
   if (!attributes.has("thresholds")) return null;
   const thresholds = attributes.doubles("thresholds");
   if (thresholds.length !== classCount) {
-    throw brokenBundle(`has ${thresholds.length} thresholds for ${classCount} classes in '${folder.name}'`);
+    throw invalidBundle(`has ${thresholds.length} thresholds for ${classCount} classes in '${folder.name}'`);
   }
   return thresholds;
 }

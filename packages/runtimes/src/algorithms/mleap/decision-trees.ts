@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import { memberOf } from "./bundle-attributes.ts";
-import { brokenBundle, type BundleFolder } from "./bundle-files.ts";
+import { invalidBundle, type BundleFolder } from "./bundle-files.ts";
 import { LeapFailure } from "./leap-values.ts";
 
 const nodesMax = 2 ** 22;
@@ -32,7 +32,7 @@ export function readDecisionTree(folder: BundleFolder): DecisionTree {
     .split("\n")
     .filter((line) => line !== "");
   if (lines.length === 0 || lines.length > nodesMax)
-    throw brokenBundle(`has ${lines.length} nodes in '${folder.name}'`);
+    throw invalidBundle(`has ${lines.length} nodes in '${folder.name}'`);
   const about = folder.name;
   const nodeCount = lines.length;
   const features = new Int32Array(nodeCount).fill(-1);
@@ -54,16 +54,16 @@ export function readDecisionTree(folder: BundleFolder): DecisionTree {
       continue;
     }
     leafWidth = leafWidth === 0 ? read.values.length : leafWidth;
-    if (read.values.length !== leafWidth) throw brokenBundle(`has leaves of different sizes in '${about}'`);
+    if (read.values.length !== leafWidth) throw invalidBundle(`has leaves of different sizes in '${about}'`);
     leafAt[node] = leaves.length;
     for (const value of read.values) leaves.push(value);
     const parent = open.pop();
     if (parent === undefined) {
-      if (node !== nodeCount - 1) throw brokenBundle(`has nodes after the end of the tree in '${about}'`);
+      if (node !== nodeCount - 1) throw invalidBundle(`has nodes after the end of the tree in '${about}'`);
     } else right[parent] = node + 1;
   }
   // In a complete tree, each inner node has been opened and closed once.
-  if (open.length > 0 || right.includes(nodeCount)) throw brokenBundle(`has a tree in '${about}' that does not end`);
+  if (open.length > 0 || right.includes(nodeCount)) throw invalidBundle(`has a tree in '${about}' that does not end`);
   return { features, thresholds, right, categories, leafValues: Float64Array.from(leaves), leafAt, leafWidth };
 }
 
@@ -87,22 +87,22 @@ function parsedNode(line: string, about: string): ReadNode {
   }
   if (memberOf(node, "type") === "leaf") {
     const values = memberOf(node, "values");
-    if (!isNumbers(values) || values.length === 0) throw brokenBundle(`has a leaf without numbers in '${about}'`);
+    if (!isNumbers(values) || values.length === 0) throw invalidBundle(`has a leaf without numbers in '${about}'`);
     return { kind: "leaf", values };
   }
   const split = memberOf(node, "split");
   const feature = memberOf(split, "featureIndex") ?? 0;
   if (typeof feature !== "number" || !Number.isInteger(feature) || feature < 0) {
-    throw brokenBundle(`splits by an invalid feature in '${about}'`);
+    throw invalidBundle(`splits by an invalid feature in '${about}'`);
   }
   if (memberOf(split, "type") === "continuous") {
     const threshold = memberOf(split, "threshold") ?? 0;
-    if (typeof threshold !== "number") throw brokenBundle(`has a split without a threshold in '${about}'`);
+    if (typeof threshold !== "number") throw invalidBundle(`has a split without a threshold in '${about}'`);
     return { kind: "inner", feature, threshold, split: null };
   }
   const values = memberOf(split, "categories") ?? [];
   if (memberOf(split, "type") !== "categorical" || !isNumbers(values)) {
-    throw brokenBundle(`has a node that is neither leaf nor split in '${about}'`);
+    throw invalidBundle(`has a node that is neither leaf nor split in '${about}'`);
   }
   const isLeft = memberOf(split, "isLeft") === true;
   return { kind: "inner", feature, threshold: 0, split: { isLeft, values: new Set(values) } };

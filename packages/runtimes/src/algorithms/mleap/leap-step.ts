@@ -1,5 +1,5 @@
 import type { BundleAttributes } from "./bundle-attributes.ts";
-import { brokenBundle, type BundleFolder, type StepShape } from "./bundle-files.ts";
+import { invalidBundle, type BundleFolder, type StepShape } from "./bundle-files.ts";
 import {
   asDouble,
   asVector,
@@ -26,13 +26,13 @@ export type MakeStep = (source: StepSource) => LeapStep;
 /** Returns the column of a required port. */
 export function inputOf({ shape, folder }: StepSource, port: string): string {
   const column = shape.inputs.get(port);
-  if (column === undefined) throw brokenBundle(`has no input '${port}' in '${folder.name}'`);
+  if (column === undefined) throw invalidBundle(`has no input '${port}' in '${folder.name}'`);
   return column;
 }
 
 export function outputOf({ shape, folder }: StepSource, port: string): string {
   const column = shape.outputs.get(port);
-  if (column === undefined) throw brokenBundle(`has no output '${port}' in '${folder.name}'`);
+  if (column === undefined) throw invalidBundle(`has no output '${port}' in '${folder.name}'`);
   return column;
 }
 

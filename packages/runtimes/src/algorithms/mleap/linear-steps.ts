@@ -1,4 +1,4 @@
-import { brokenBundle } from "./bundle-files.ts";
+import { invalidBundle } from "./bundle-files.ts";
 import { classifierStep, highestClass, thresholdsOf } from "./classifier-step.ts";
 import { dot, inputOf, type LeapStep, type MakeStep, outputOf, sized, type StepSource } from "./leap-step.ts";
 import { asVector, doubleValue } from "./leap-values.ts";
@@ -48,7 +48,7 @@ function multinomialRegression(source: StepSource): LeapStep {
   const intercepts = attributes.vector("intercept_vector");
   const [classCount = 0, featureCount = 0] = dimensions;
   if (dimensions.length !== 2 || intercepts.length !== classCount || classCount === 0) {
-    throw brokenBundle(`has intercepts that do not fit its coefficients in '${source.folder.name}'`);
+    throw invalidBundle(`has intercepts that do not fit its coefficients in '${source.folder.name}'`);
   }
   const thresholds = thresholdsOf(source, classCount);
   const ofProbabilities = highestClass(thresholds);
@@ -83,7 +83,7 @@ export const kMeans: MakeStep = (source) => {
   const centres = attributes.tensors("cluster_centers").map(({ values }) => values);
   const size = attributes.integer("num_features", centres[0]?.length ?? 0);
   if (centres.length === 0 || centres.some(({ length }) => length !== size)) {
-    throw brokenBundle(`has centres that are not vectors of ${size} in '${source.folder.name}'`);
+    throw invalidBundle(`has centres that are not vectors of ${size} in '${source.folder.name}'`);
   }
   const features = inputOf(source, "features");
   const prediction = outputOf(source, "prediction");

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { brokenBundle } from "./bundle-files.ts";
+import { invalidBundle } from "./bundle-files.ts";
 import { javaPattern, javaSplit } from "./java-pattern.ts";
 import { columnStep, type LeapStep, type MakeStep, type StepSource } from "./leap-step.ts";
 import { asText, asTexts, textsValue, vectorValue } from "./leap-values.ts";
@@ -41,7 +41,7 @@ export const stopWordsRemover: MakeStep = (source) => {
 
 export const ngram: MakeStep = (source) => {
   const count = source.attributes.integer("n");
-  if (count < 1) throw brokenBundle(`has n-grams of ${count} words in '${source.folder.name}'`);
+  if (count < 1) throw invalidBundle(`has n-grams of ${count} words in '${source.folder.name}'`);
   return listStep(source, (words) =>
     Array.from({ length: Math.max(0, words.length - count + 1) }, (_, at) => words.slice(at, at + count).join(" ")),
   );

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { brokenBundle } from "./bundle-files.ts";
+import { invalidBundle } from "./bundle-files.ts";
 import { type Classifier, classifierStep, highestClass, shares, thresholdsOf } from "./classifier-step.ts";
 import { type DecisionTree, leafOf, readDecisionTree } from "./decision-trees.ts";
 import { dot, inputOf, type LeapStep, type MakeStep, outputOf, sized, type StepSource } from "./leap-step.ts";
@@ -15,12 +15,12 @@ function ensembleOf({ attributes, folder }: StepSource): TreeEnsemble {
   const trees = attributes.texts("trees").map((name) => {
     const tree = folder.folder(name);
     const { operator } = tree.model();
-    if (!operator.startsWith("decision_tree")) throw brokenBundle(`has a '${operator.slice(0, 100)}' among trees`);
+    if (!operator.startsWith("decision_tree")) throw invalidBundle(`has a '${operator.slice(0, 100)}' among trees`);
     return readDecisionTree(tree);
   });
   const weights = attributes.doubles("tree_weights");
   if (trees.length === 0 || trees.length !== weights.length) {
-    throw brokenBundle(`has ${trees.length} trees with ${weights.length} weights in '${folder.name}'`);
+    throw invalidBundle(`has ${trees.length} trees with ${weights.length} weights in '${folder.name}'`);
   }
   return { trees, weights };
 }
@@ -61,7 +61,7 @@ function weightedSum({ trees, weights }: TreeEnsemble, features: Float64Array): 
 function treeClassifier(source: StepSource, trees: readonly DecisionTree[]): Omit<Classifier, "raw"> {
   const classCount = source.attributes.integer("num_classes");
   if (classCount < 1 || trees.some(({ leafWidth }) => leafWidth !== classCount)) {
-    throw brokenBundle(`has leaves without values for ${classCount} classes in '${source.folder.name}'`);
+    throw invalidBundle(`has leaves without values for ${classCount} classes in '${source.folder.name}'`);
   }
   const thresholds = thresholdsOf(source, classCount);
   const ofProbabilities = highestClass(thresholds);

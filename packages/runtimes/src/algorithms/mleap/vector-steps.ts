@@ -1,4 +1,4 @@
-import { brokenBundle } from "./bundle-files.ts";
+import { invalidBundle } from "./bundle-files.ts";
 import { columnStep, doubleStep, inputOf, type MakeStep, outputOf, sized, vectorStep } from "./leap-step.ts";
 import { asDouble, asDoubleOrNull, asVector, doubleValue, LeapFailure, vectorValue } from "./leap-values.ts";
 
@@ -47,8 +47,8 @@ export const standardScaler: MakeStep = (source) => {
   const mean = attributes.has("mean") ? attributes.vector("mean") : null;
   const std = attributes.has("std") ? attributes.vector("std") : null;
   const size = (std ?? mean)?.length;
-  if (size === undefined) throw brokenBundle(`scales neither by mean nor by deviation in '${source.folder.name}'`);
-  if (mean !== null && mean.length !== size) throw brokenBundle(`has ${mean.length} means and ${size} deviations`);
+  if (size === undefined) throw invalidBundle(`scales neither by mean nor by deviation in '${source.folder.name}'`);
+  if (mean !== null && mean.length !== size) throw invalidBundle(`has ${mean.length} means and ${size} deviations`);
   return vectorStep(source, size, (values) =>
     values.map((value, at) => {
       const shifted = mean === null ? value : value - (mean[at] as number);
@@ -94,7 +94,7 @@ export const idf: MakeStep = (source) => {
 
 export const normalizer: MakeStep = (source) => {
   const power = source.attributes.double("p_norm");
-  if (!(power >= 1)) throw brokenBundle(`has a norm of ${power} in '${source.folder.name}'`);
+  if (!(power >= 1)) throw invalidBundle(`has a norm of ${power} in '${source.folder.name}'`);
   return vectorStep(source, source.attributes.integer("input_size", 0), (values) => {
     const norm = normOf(values, power);
     return norm === 0 ? values : values.map((value) => value / norm);
@@ -112,7 +112,7 @@ function normOf(values: Float64Array, power: number): number {
 export const pca: MakeStep = (source) => {
   const { dimensions, values: components } = source.attributes.tensor("principal_components");
   const [size = 0, count = 0] = dimensions;
-  if (dimensions.length !== 2) throw brokenBundle(`has no matrix in '${source.folder.name}'`);
+  if (dimensions.length !== 2) throw invalidBundle(`has no matrix in '${source.folder.name}'`);
   return vectorStep(source, size, (values) =>
     Float64Array.from({ length: count }, (_, component) => {
       let sum = 0;

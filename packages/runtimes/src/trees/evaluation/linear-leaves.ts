@@ -1,4 +1,4 @@
-import { broken, type Forest, type LinearLeaves, type Tree } from "../forest.ts";
+import { invalidForest, type Forest, type LinearLeaves, type Tree } from "../forest.ts";
 import type { ValueColumns } from "./value-columns.ts";
 import { columnBytes, linearLeaf, linearTerm } from "./walk-module.ts";
 
@@ -26,7 +26,7 @@ export function linearSteps({ linear, left }: Tree): number {
 export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: string): void {
   for (const feature of linear?.features ?? []) {
     if (feature >= 0 && feature < featureCount) continue;
-    throw broken(about, `uses feature ${feature} of ${featureCount} at a leaf`);
+    throw invalidForest(about, `uses feature ${feature} of ${featureCount} at a leaf`);
   }
 }
 

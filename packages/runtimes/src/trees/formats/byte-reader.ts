@@ -1,4 +1,4 @@
-import { broken } from "../forest.ts";
+import { invalidForest } from "../forest.ts";
 
 /** Reads a binary file sequentially. Allocates nothing for bytes that the file does not contain. */
 export class ByteReader {
@@ -20,7 +20,7 @@ export class ByteReader {
   /** Skips the next bytes and returns their offset. */
   take(byteLength: number): number {
     if (byteLength > this.left)
-      throw broken(
+      throw invalidForest(
         "the file",
         `ends at byte ${this.bytes.byteLength}, ${byteLength} bytes were expected at ${this.at}`,
       );
@@ -32,7 +32,7 @@ export class ByteReader {
   /** Skips `count` elements and returns their offset. */
   takeElements(count: number, elementBytes: number): number {
     if (!(count * elementBytes <= this.left)) {
-      throw broken(
+      throw invalidForest(
         "the file",
         `ends at ${this.bytes.byteLength}, ${count} elements of ${elementBytes} bytes were expected at ${this.at}`,
       );

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { broken } from "../forest.ts";
+import { invalidForest } from "../forest.ts";
 
 /**
  * A document of XGBoost, from JSON or UBJSON: lists of numbers (and of booleans, as 0 and 1) are one array of doubles; an empty list is
@@ -91,7 +91,7 @@ export class Members {
   readonly #members: ReadonlyMap<string, Value>;
 
   constructor(value: Value | undefined, path: string) {
-    if (!(value instanceof Map)) throw broken(path === "" ? "the document" : path, "is not an object");
+    if (!(value instanceof Map)) throw invalidForest(path === "" ? "the document" : path, "is not an object");
     this.#members = value;
     this.path = path;
   }
@@ -111,13 +111,13 @@ export class Members {
   /** Returns the results of the elements of this list. */
   taken(name: string): readonly unknown[] {
     const value = this.#members.get(name);
-    if (!(value instanceof TakenList)) throw broken(this.#at(name), "is not a list of objects");
+    if (!(value instanceof TakenList)) throw invalidForest(this.#at(name), "is not a list of objects");
     return value.items;
   }
 
   text(name: string): string {
     const value = this.#members.get(name);
-    if (typeof value !== "string") throw broken(this.#at(name), "is not a string");
+    if (typeof value !== "string") throw invalidForest(this.#at(name), "is not a string");
     return value;
   }
 
@@ -126,13 +126,14 @@ export class Members {
     const value = this.#members.get(name);
     if (value === undefined && otherwise !== null) return otherwise;
     const number = typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
-    if (typeof number !== "number" || !Number.isInteger(number)) throw broken(this.#at(name), "is not an integer");
+    if (typeof number !== "number" || !Number.isInteger(number))
+      throw invalidForest(this.#at(name), "is not an integer");
     return number;
   }
 
   numbers(name: string): Float64Array {
     const value = this.#members.get(name);
-    if (!(value instanceof Float64Array)) throw broken(this.#at(name), "is not a list of numbers");
+    if (!(value instanceof Float64Array)) throw invalidForest(this.#at(name), "is not a list of numbers");
     return value;
   }
 

@@ -1,6 +1,6 @@
 import { unreachable } from "@galatea/base";
 import { JsonScanner, JsonSyntaxError, readJsonString } from "@galatea/server/tensor";
-import { broken } from "../forest.ts";
+import { invalidForest } from "../forest.ts";
 import { NumberList, type TakenElements, TakenList, type Value, ValueCount } from "./document.ts";
 
 /** Reads JSON, with the NaN and Infinity that XGBoost writes. Throws when it is invalid, or nested too deep. */
@@ -8,7 +8,7 @@ export function readJsonDocument(bytes: Uint8Array, taking: TakenElements): Valu
   try {
     return new JsonReading(bytes, taking).document();
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw broken("the file", `is not JSON: ${error.message}`);
+    if (error instanceof JsonSyntaxError) throw invalidForest("the file", `is not JSON: ${error.message}`);
     throw error;
   }
 }
@@ -82,7 +82,7 @@ class JsonReading {
       scanner.at = start;
       const name = readJsonString(scanner);
       scanner.at = behind;
-      if (members.has(name)) throw broken("the file", `has '${name}' twice in one object, at ${start}`);
+      if (members.has(name)) throw invalidForest("the file", `has '${name}' twice in one object, at ${start}`);
       members.set(name, this.#member(name));
     } while (scanner.more(0x7d));
     return members;
@@ -117,7 +117,8 @@ class JsonReading {
       return values;
     }
     do {
-      if (!this.#isAtNumber()) throw broken("the file", `has something else in a list of numbers, at ${scanner.at}`);
+      if (!this.#isAtNumber())
+        throw invalidForest("the file", `has something else in a list of numbers, at ${scanner.at}`);
       const value = scanner.kind() === "number" ? this.#number() : this.#value();
       this.#count.addNumbers(1);
       this.#numbers.push(Number(value));

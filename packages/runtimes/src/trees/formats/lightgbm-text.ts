@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { broken, featuresMax, type Forest, NodeCount, outputsMax, type Transform, treesMax } from "../forest.ts";
+import { invalidForest, featuresMax, type Forest, NodeCount, outputsMax, type Transform, treesMax } from "../forest.ts";
 import { readLightgbmTree } from "./lightgbm-tree.ts";
 import { TextLines } from "./text-lines.ts";
 
@@ -16,9 +16,9 @@ export function readLightgbmText(bytes: Uint8Array, { explains = false }: { read
     );
   }
   if (lines.name !== "end of trees")
-    throw broken("the file", "ends before its trees do: it has no line 'end of trees'");
+    throw invalidForest("the file", "ends before its trees do: it has no line 'end of trees'");
   if (trees.length % head.outputCount !== 0)
-    throw broken("the file", `has ${trees.length} trees for ${head.outputCount} classes`);
+    throw invalidForest("the file", `has ${trees.length} trees for ${head.outputCount} classes`);
   if (head.averages) {
     const share = head.outputCount / Math.max(1, trees.length);
     for (const { leafWeights, linear } of trees)
@@ -46,7 +46,7 @@ interface Head {
 /** Reads everything before the first tree. */
 function readHead(lines: TextLines): Head {
   if (!lines.next() || !lines.is("tree"))
-    throw broken("the file", "is not a LightGBM model: its first line is not 'tree'");
+    throw invalidForest("the file", "is not a LightGBM model: its first line is not 'tree'");
   let objective = "custom";
   let averages = false;
   let featureCount = 0;
@@ -57,7 +57,7 @@ function readHead(lines: TextLines): Head {
     else if (lines.name === "max_feature_idx") featureCount = lines.integer(0, featuresMax - 1) + 1;
     else if (lines.name === "num_tree_per_iteration") outputCount = lines.integer(1, outputsMax);
   }
-  if (featureCount === 0) throw broken("the file", "has no max_feature_idx");
+  if (featureCount === 0) throw invalidForest("the file", "has no max_feature_idx");
   return { featureCount, outputCount, averages, transform: transformOf(objective) };
 }
 
@@ -67,7 +67,7 @@ function transformOf(objective: string): Transform {
   const parameter = (key: string): number => {
     const text = parameters.find((each) => each.startsWith(`${key}:`))?.slice(key.length + 1) ?? "";
     const value = text === "" ? Number.NaN : Number(text);
-    if (!(value > 0 && Number.isFinite(value))) throw broken(`objective '${name}'`, `has no ${key}`);
+    if (!(value > 0 && Number.isFinite(value))) throw invalidForest(`objective '${name}'`, `has no ${key}`);
     return value;
   };
   switch (name) {

@@ -1,5 +1,5 @@
 import { ceilToFloat32, floorToFloat32, nextUp } from "../float32.ts";
-import { broken, type LinearLeaves, newTree, type NodeCount, nodesMax, type Tree } from "../forest.ts";
+import { invalidForest, type LinearLeaves, newTree, type NodeCount, nodesMax, type Tree } from "../forest.ts";
 import { type Branches, categoryBounds, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { TextLines } from "./text-lines.ts";
 
@@ -34,7 +34,7 @@ export function readLightgbmTree(lines: TextLines, { index, target, nodes, expla
   const splitCount = leafCount - 1;
   const column = (name: string): Float64Array => {
     const values = columns.get(name);
-    if (values === undefined) throw broken(about, `has no ${name}`);
+    if (values === undefined) throw invalidForest(about, `has no ${name}`);
     return values;
   };
   nodes.add(leafCount + splitCount, about);
@@ -53,7 +53,7 @@ export function readLightgbmTree(lines: TextLines, { index, target, nodes, expla
     const [whenTrue, whenFalse] = [child(left[node] as number), child(right[node] as number)];
     const feature = features[node] as number;
     if (![whenTrue, whenFalse, feature].every(Number.isInteger))
-      throw broken(about, `has no children or no feature at split ${node}`);
+      throw invalidForest(about, `has no children or no feature at split ${node}`);
     const branches = { feature, whenTrue, whenFalse };
     const threshold = thresholds[node] as number;
     const type = types[node] as number;
@@ -76,11 +76,11 @@ function readColumns(lines: TextLines, about: string): Written {
     else {
       const count = columnLength(name, { leafCount, categoryCount, columns });
       if (count === null || count === 0) continue;
-      if (columns.has(name)) throw broken(about, `has ${name} twice`);
+      if (columns.has(name)) throw invalidForest(about, `has ${name} twice`);
       columns.set(name, lines.numbers(count));
     }
   }
-  if (leafCount === 0) throw broken(about, "has no num_leaves");
+  if (leafCount === 0) throw invalidForest(about, "has no num_leaves");
   return { leafCount, isLinear, columns };
 }
 
@@ -90,14 +90,17 @@ function readLinear(
   { leafCount, about }: { readonly leafCount: number; readonly about: string },
 ): LinearLeaves {
   const [written, counts] = [columns.get("leaf_const"), columns.get("num_features")];
-  if (written === undefined || counts === undefined) throw broken(about, "has no leaf_const or no num_features");
+  if (written === undefined || counts === undefined) throw invalidForest(about, "has no leaf_const or no num_features");
   const splitCount = leafCount - 1;
   const termCount = sumOfCounts(counts);
   const features = columns.get("leaf_features") ?? new Float64Array(0);
   const coefficients = columns.get("leaf_coeff") ?? new Float64Array(0);
   if (features.length !== termCount || coefficients.length !== termCount)
-    throw broken(about, `has ${features.length} features and ${coefficients.length} coefficients for its leaves`);
-  if (features.some((feature) => (feature | 0) !== feature)) throw broken(about, "has invalid leaf_features");
+    throw invalidForest(
+      about,
+      `has ${features.length} features and ${coefficients.length} coefficients for its leaves`,
+    );
+  if (features.some((feature) => (feature | 0) !== feature)) throw invalidForest(about, "has invalid leaf_features");
   const constants = new Float64Array(leafCount + splitCount);
   constants.set(written, splitCount);
   const begins = new Int32Array(leafCount + splitCount + 1);
@@ -158,7 +161,8 @@ type NumberSplit = Omit<Branches, "missingTrue"> & {
 function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...branches }: NumberSplit): void {
   const isDefaultLeft = (type & defaultLeftBit) !== 0;
   const missing = missingKinds[(type >> 2) & 3];
-  if (missing === undefined || Number.isNaN(threshold)) throw broken(about, `has split ${node} of an unknown kind`);
+  if (missing === undefined || Number.isNaN(threshold))
+    throw invalidForest(about, `has split ${node} of an unknown kind`);
   const zeroIsLeft = 0 <= threshold;
   if (missing !== "zero" || isDefaultLeft === zeroIsLeft) {
     const missingTrue = missing === "none" ? zeroIsLeft : isDefaultLeft;
@@ -205,7 +209,8 @@ class CategorySets {
     this.#words = columns.get("cat_threshold") ?? new Float64Array(0);
     this.#about = about;
     for (const [place, begin] of this.#bounds.entries()) {
-      if (!(begin >= (this.#bounds[place - 1] ?? 0))) throw broken(about, "has cat_boundaries that do not ascend");
+      if (!(begin >= (this.#bounds[place - 1] ?? 0)))
+        throw invalidForest(about, "has cat_boundaries that do not ascend");
     }
   }
 
@@ -213,7 +218,7 @@ class CategorySets {
     const [begin, end] = [this.#bounds[set], this.#bounds[set + 1]];
     const isThere = begin !== undefined && end !== undefined && end <= this.#words.length;
     // Each set belongs to one split: shared sets could make a small file take long to read.
-    if (!isThere || this.#read.has(set)) throw broken(this.#about, `has no categories for split ${node}`);
+    if (!isThere || this.#read.has(set)) throw invalidForest(this.#about, `has no categories for split ${node}`);
     this.#read.add(set);
     const about = `split ${node} of ${this.#about}`;
     return categoryBounds(membersOf(this.#words.subarray(begin, end), about), { about, zeroReachesDown: true });
@@ -223,7 +228,7 @@ class CategorySets {
 function* membersOf(words: Float64Array, about: string): Iterable<number> {
   for (const [place, word] of words.entries()) {
     if (!(Number.isInteger(word) && word >= 0 && word < 2 ** 32))
-      throw broken(about, "has categories that are not a bit set");
+      throw invalidForest(about, "has categories that are not a bit set");
     for (let bit = 0; bit < 32; bit += 1) if (((word >>> bit) & 1) === 1) yield 32 * place + bit;
   }
 }

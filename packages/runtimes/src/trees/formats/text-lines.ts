@@ -1,4 +1,4 @@
-import { broken } from "../forest.ts";
+import { invalidForest } from "../forest.ts";
 
 const lineFeed = 10;
 const space = 32;
@@ -41,7 +41,7 @@ export class TextLines {
   }
 
   text(): string {
-    if (this.#endAt - this.#valueAt > textBytesMax) throw broken(`the value of '${this.name}'`, "is too long");
+    if (this.#endAt - this.#valueAt > textBytesMax) throw invalidForest(`the value of '${this.name}'`, "is too long");
     return latin1(this.#bytes, this.#valueAt, this.#endAt).trim();
   }
 
@@ -49,7 +49,7 @@ export class TextLines {
     const text = this.text();
     const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= least && value <= most))
-      throw broken(`the value of '${this.name}'`, `is '${text.slice(0, 40)}', not from ${least} to ${most}`);
+      throw invalidForest(`the value of '${this.name}'`, `is '${text.slice(0, 40)}', not from ${least} to ${most}`);
     return value;
   }
 
@@ -66,7 +66,7 @@ export class TextLines {
       if (at === start) throw this.#miscounted(count);
       const text = latin1(this.#bytes, start, Math.min(at, start + numberBytesMax));
       const value = numberOf(text);
-      if (value === null) throw broken(`the value of '${this.name}'`, `has '${text}', which is not a number`);
+      if (value === null) throw invalidForest(`the value of '${this.name}'`, `has '${text}', which is not a number`);
       values[index] = value;
     }
     while (at < this.#endAt && this.#bytes[at] === space) at += 1;
@@ -75,7 +75,7 @@ export class TextLines {
   }
 
   #miscounted(count: number): Error {
-    return broken(`the value of '${this.name}'`, `does not have ${count} numbers`);
+    return invalidForest(`the value of '${this.name}'`, `does not have ${count} numbers`);
   }
 }
 

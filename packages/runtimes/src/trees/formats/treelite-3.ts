@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import {
-  broken,
+  invalidForest,
   featuresMax,
   type Forest,
   newTree,
@@ -56,7 +56,7 @@ export function readTreelite3(from: ByteReader, { explains }: { readonly explain
     skipExtras(from);
     skipExtras(from);
   }
-  if (from.left > 0) throw broken("the file", `continues after its last tree, at ${from.at}`);
+  if (from.left > 0) throw invalidForest("the file", `continues after its last tree, at ${from.at}`);
   if (head.averages) averageTreelite(trees, outputCount);
   return {
     precision: "float64",
@@ -71,9 +71,9 @@ export function readTreelite3(from: ByteReader, { explains }: { readonly explain
 function readHead(from: ByteReader): Head {
   const number = treeliteNumbers[from.uint8()];
   if (number === undefined || treeliteNumbers[from.uint8()] !== number)
-    throw broken("the file", "has thresholds and leaves of an unknown type");
+    throw invalidForest("the file", "has thresholds and leaves of an unknown type");
   const treeCount = from.uint64();
-  if (treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
+  if (treeCount > treesMax) throw invalidForest("the file", `has ${treeCount} trees`);
   const featureCount = from.int32();
   const [taskCode, averages] = [from.uint8(), from.uint8() === 1];
   const task = tasks[taskCode];
@@ -86,7 +86,7 @@ function readHead(from: ByteReader): Head {
   const outputCount = task === "numbers" ? 1 : classCount;
   const isPlausible = featureCount >= 1 && featureCount <= featuresMax && outputCount >= 1 && outputCount <= outputsMax;
   if (!isPlausible || vectorLength !== (task === "vectors" ? classCount : 1))
-    throw broken(
+    throw invalidForest(
       "the file",
       `has ${featureCount} features, ${classCount} classes and leaves of ${vectorLength} numbers`,
     );
@@ -96,7 +96,7 @@ function readHead(from: ByteReader): Head {
 /** Version 3.9 writes none. */
 function skipExtras(from: ByteReader): void {
   const count = from.int32();
-  if (count !== 0) throw broken("the file", `has ${count} optional fields, at ${from.at - 4}`);
+  if (count !== 0) throw invalidForest("the file", `has ${count} optional fields, at ${from.at - 4}`);
 }
 
 interface TreeReading {
@@ -113,7 +113,7 @@ function readTree(from: ByteReader, { index, head, target, nodes, explains }: Tr
   const nodeCount = from.int32();
   nodes.add(nodeCount, about);
   from.uint8();
-  if (from.uint64() !== nodeCount) throw broken(about, "does not have the declared number of nodes");
+  if (from.uint64() !== nodeCount) throw invalidForest(about, "does not have the declared number of nodes");
   const nodeBytes = head.number === "float32" ? 48 : 56;
   const nodesAt = from.takeElements(nodeCount, nodeBytes);
   const columns = new TreeliteColumns(from, about);
@@ -210,7 +210,7 @@ function splitNode(tree: Tree, node: number, { written, categories, about }: Spl
     return splitBySteps(tree, node, { feature, whenTrue, whenFalse, missingTrue: isRight !== isDefaultLeft, bounds });
   }
   const comparison = treeliteComparisons[written.comparison] ?? null;
-  if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of an unknown kind`);
+  if (comparison === null || Number.isNaN(threshold)) throw invalidForest(about, `has node ${node} of an unknown kind`);
   splitByThreshold(tree, node, {
     feature,
     whenTrue: left,

@@ -1,6 +1,6 @@
 import { InferenceError } from "@galatea/base";
 import {
-  broken,
+  invalidForest,
   featuresMax,
   type Forest,
   NodeCount,
@@ -36,9 +36,9 @@ function readTreelite4(from: ByteReader, { explains }: { readonly explains: bool
   const thresholds = treeliteNumbers[from.uint8()];
   const leaves = treeliteNumbers[from.uint8()];
   if (thresholds === undefined || leaves !== thresholds)
-    throw broken("the file", "has thresholds and leaves of an unknown type");
+    throw invalidForest("the file", "has thresholds and leaves of an unknown type");
   const treeCount = from.uint64();
-  if (treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
+  if (treeCount > treesMax) throw invalidForest("the file", `has ${treeCount} trees`);
   const head = readHead(from, treeCount);
   skipOptionalFields(from);
   const trees: Tree[] = [];
@@ -59,7 +59,7 @@ function readTreelite4(from: ByteReader, { explains }: { readonly explains: bool
     skipOptionalFields(from);
     skipOptionalFields(from);
   }
-  if (from.left > 0) throw broken("the file", `continues after its last tree, at ${from.at}`);
+  if (from.left > 0) throw invalidForest("the file", `continues after its last tree, at ${from.at}`);
   const { featureCount, outputCount, baseScores, transform } = head;
   if (head.averages) averageTreelite(trees, outputCount);
   return { precision: "float64", featureCount, outputCount, trees, baseScores, transform };
@@ -93,7 +93,7 @@ function readHead(from: ByteReader, treeCount: number): Head {
   const outputCount = targetCount * classCount;
   const isPlausible = featureCount >= 1 && featureCount <= featuresMax && targetCount >= 1 && classCount >= 1;
   if (!isPlausible || targetCount !== classCounts.length || leafShape.length !== 2 || outputCount > outputsMax) {
-    throw broken("the file", `has ${featureCount} features, ${targetCount} targets and ${classCount} classes`);
+    throw invalidForest("the file", `has ${featureCount} features, ${targetCount} targets and ${classCount} classes`);
   }
   if (targetCount > 1 && classCounts.some((count) => count > 1)) {
     throw new InferenceError(
@@ -102,7 +102,7 @@ function readHead(from: ByteReader, treeCount: number): Head {
     );
   }
   if (targets.length !== treeCount || classes.length !== treeCount || baseScores.length !== outputCount) {
-    throw broken("the file", "has lists of targets, classes and base scores of different lengths");
+    throw invalidForest("the file", "has lists of targets, classes and base scores of different lengths");
   }
   return { featureCount, averages, targetCount, classCount, outputCount, targets, classes, transform, baseScores };
 }
@@ -121,14 +121,14 @@ function readIntegers(from: ByteReader): readonly number[] {
 
 function readText(from: ByteReader, byteLengthMax: number): string {
   const byteLength = readCount(from, 1);
-  if (byteLength > byteLengthMax) throw broken("the file", `has a name of ${byteLength} bytes`);
+  if (byteLength > byteLengthMax) throw invalidForest("the file", `has a name of ${byteLength} bytes`);
   return from.text(byteLength);
 }
 
 /** Skips fields of later versions, each with its name and size. */
 function skipOptionalFields(from: ByteReader): void {
   const count = from.int32();
-  if (count < 0) throw broken("the file", `has ${count} optional fields, at ${from.at - 4}`);
+  if (count < 0) throw invalidForest("the file", `has ${count} optional fields, at ${from.at - 4}`);
   for (let index = 0; index < count; index += 1) {
     from.take(readCount(from, 1));
     const elementBytes = from.uint64();
@@ -146,8 +146,9 @@ function roleOf(
 ): number | "every" {
   const [place, count] = classCount > 1 ? [outputClass, classCount] : [target, targetCount];
   const other = classCount > 1 ? target : outputClass;
-  if (other !== 0 && other !== -1) throw broken(`tree ${index}`, `is of class ${outputClass} and target ${target}`);
+  if (other !== 0 && other !== -1)
+    throw invalidForest(`tree ${index}`, `is of class ${outputClass} and target ${target}`);
   if (place === -1) return "every";
-  if (place < 0 || place >= count) throw broken(`tree ${index}`, `adds to output ${place} of ${count}`);
+  if (place < 0 || place >= count) throw invalidForest(`tree ${index}`, `adds to output ${place} of ${count}`);
   return place;
 }

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
+import { invalidForest, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
 import { categoryBounds, type Comparison, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { ByteReader } from "./byte-reader.ts";
 
@@ -69,7 +69,7 @@ export class TreeliteColumns {
   takeFor(nodeCount: number, kind: ElementKind): TreeliteColumn {
     const column = this.take(kind);
     if (column.count !== nodeCount)
-      throw broken(this.#about, `has ${column.count} elements in a column for ${nodeCount} nodes`);
+      throw invalidForest(this.#about, `has ${column.count} elements in a column for ${nodeCount} nodes`);
     return column;
   }
 }
@@ -132,7 +132,8 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
     }
     const comparison = treeliteComparisons[operators.at(node)] ?? null;
     const threshold = thresholds.at(node);
-    if (comparison === null || Number.isNaN(threshold)) throw broken(about, `has node ${node} of an unknown kind`);
+    if (comparison === null || Number.isNaN(threshold))
+      throw invalidForest(about, `has node ${node} of an unknown kind`);
     const branches = { feature, whenTrue: left.at(node), whenFalse: right.at(node), missingTrue: isDefaultLeft };
     splitByThreshold(tree, node, { ...branches, comparison, threshold });
   }
@@ -192,10 +193,11 @@ export class TreeliteLists {
 
   of(node: number): Float64Array {
     const [begin, end] = [this.#begins.at(node), this.#ends.at(node)];
-    if (!(begin <= end && end <= this.#values.count)) throw broken(this.#about, `has a missing list at node ${node}`);
+    if (!(begin <= end && end <= this.#values.count))
+      throw invalidForest(this.#about, `has a missing list at node ${node}`);
     // Each element belongs to one node: shared elements could make a small file take long to read.
     this.#readCount += end - begin;
-    if (this.#readCount > this.#values.count) throw broken(this.#about, `has the list of node ${node} twice`);
+    if (this.#readCount > this.#values.count) throw invalidForest(this.#about, `has the list of node ${node} twice`);
     return Float64Array.from({ length: end - begin }, (_, place) => this.#values.at(begin + place));
   }
 
@@ -207,7 +209,7 @@ export class TreeliteLists {
   exactly(count: number, node: number): Float64Array {
     const values = this.of(node);
     if (values.length !== count)
-      throw broken(this.#about, `has ${values.length} numbers at leaf ${node} for ${count} outputs`);
+      throw invalidForest(this.#about, `has ${values.length} numbers at leaf ${node} for ${count} outputs`);
     return values;
   }
 }

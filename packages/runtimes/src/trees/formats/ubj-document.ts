@@ -1,4 +1,4 @@
-import { broken } from "../forest.ts";
+import { invalidForest } from "../forest.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { NumberList, type TakenElements, TakenList, type Value, ValueCount } from "./document.ts";
 
@@ -39,7 +39,7 @@ class UbjReading {
     const value = this.#value(this.#marker());
     while (this.#from.left > 0) {
       if (this.#from.uint8() !== noOperation)
-        throw broken("the file", `continues after its document, at ${this.#from.at - 1}`);
+        throw invalidForest("the file", `continues after its document, at ${this.#from.at - 1}`);
     }
     return value;
   }
@@ -70,7 +70,7 @@ class UbjReading {
       case "{":
         return this.#nested(() => this.#object());
       default:
-        throw broken(
+        throw invalidForest(
           "the file",
           `is not Universal Binary JSON: no value begins with byte ${marker.charCodeAt(0)}, at ${this.#from.at - 1}`,
         );
@@ -79,7 +79,7 @@ class UbjReading {
 
   #nested<Read extends Value>(read: () => Read): Read {
     this.#depth += 1;
-    if (this.#depth > depthMax) throw broken("the file", `is nested more than ${depthMax} deep`);
+    if (this.#depth > depthMax) throw invalidForest("the file", `is nested more than ${depthMax} deep`);
     const value = read();
     this.#depth -= 1;
     return value;
@@ -89,7 +89,8 @@ class UbjReading {
     const marker = this.#marker();
     const kind = integers.includes(marker) ? numberKinds[marker] : undefined;
     const length = kind?.read(this.#from) ?? -1;
-    if (!Number.isSafeInteger(length) || length < 0) throw broken("the file", `has no length at ${this.#from.at}`);
+    if (!Number.isSafeInteger(length) || length < 0)
+      throw invalidForest("the file", `has no length at ${this.#from.at}`);
     return length;
   }
 
@@ -102,7 +103,7 @@ class UbjReading {
     let type: string | null = null;
     if (this.#nextIs("$")) type = String.fromCharCode(this.#from.uint8());
     if (this.#nextIs("#")) return { type, count: this.#length() };
-    if (type !== null) throw broken("the file", `has a container with a type and no count, at ${this.#from.at}`);
+    if (type !== null) throw invalidForest("the file", `has a container with a type and no count, at ${this.#from.at}`);
     return { type, count: null };
   }
 
@@ -127,7 +128,7 @@ class UbjReading {
       }
       if (!isNumber) values.push(value);
       if (values.length > 0 && numbers.count > 0) {
-        throw broken("the file", `has numbers and other things in one list, at ${this.#from.at}`);
+        throw invalidForest("the file", `has numbers and other things in one list, at ${this.#from.at}`);
       }
     }
     return values.length > 0 ? values : numbers.end();
@@ -138,7 +139,7 @@ class UbjReading {
     if (kind === undefined) {
       // Each element takes at least a byte; otherwise a small file could declare any number of them.
       if (type !== "S" && type !== "[" && type !== "{")
-        throw broken("the file", `has a list of '${type}', at ${this.#from.at}`);
+        throw invalidForest("the file", `has a list of '${type}', at ${this.#from.at}`);
       const values: Value[] = [];
       for (let index = 0; index < count; index += 1) values.push(this.#value(type));
       return values;
@@ -157,7 +158,7 @@ class UbjReading {
     const members = new Map<string, Value>();
     for (let index = 0; count === null ? !this.#nextIs("}") : index < count; index += 1) {
       const name = this.#text();
-      if (members.has(name)) throw broken("the file", `has '${name}' twice in one object, at ${this.#from.at}`);
+      if (members.has(name)) throw invalidForest("the file", `has '${name}' twice in one object, at ${this.#from.at}`);
       members.set(name, this.#member(name, type ?? this.#marker()));
     }
     return members;

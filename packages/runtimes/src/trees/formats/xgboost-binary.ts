@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { broken, featuresMax, newTree, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { invalidForest, featuresMax, newTree, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
 import { splitBelow } from "../splits.ts";
 import { ByteReader } from "./byte-reader.ts";
 import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
@@ -45,7 +45,7 @@ export function readXgboostBinary(
   if (booster !== "gbtree" && booster !== "dart") throw noTrees(booster);
   const treeCount = from.int32();
   from.take(156);
-  if (treeCount < 0 || treeCount > treesMax) throw broken("the file", `has ${treeCount} trees`);
+  if (treeCount < 0 || treeCount > treesMax) throw invalidForest("the file", `has ${treeCount} trees`);
   const trees: Tree[] = [];
   const nodes = new NodeCount();
   for (let index = 0; index < treeCount; index += 1)
@@ -93,12 +93,12 @@ function readHead(from: ByteReader) {
     outputCount > outputsMax ||
     (classCount > 1 && targetCount > 1)
   ) {
-    throw broken(
+    throw invalidForest(
       "the file",
       `is not an XGBoost model: it has ${featureCount} features, ${classCount} classes and ${targetCount} targets`,
     );
   }
-  if (!Number.isFinite(baseScore)) throw broken("the file", "has a base score that is not a number");
+  if (!Number.isFinite(baseScore)) throw invalidForest("the file", "has a base score that is not a number");
   return {
     baseScore,
     featureCount,
@@ -113,7 +113,7 @@ function readHead(from: ByteReader) {
 function readName(from: ByteReader): string {
   const byteLength = from.uint64();
   if (byteLength > nameBytesMax)
-    throw broken("the file", `is not an XGBoost model: it has a name of ${byteLength} bytes`);
+    throw invalidForest("the file", `is not an XGBoost model: it has a name of ${byteLength} bytes`);
   return from.text(byteLength);
 }
 
@@ -169,7 +169,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
 }
 
 function readWeights(from: ByteReader, treeCount: number): Float32Array {
-  if (from.uint64() !== treeCount) throw broken("the file", "does not have one weight per tree");
+  if (from.uint64() !== treeCount) throw invalidForest("the file", "does not have one weight per tree");
   return Float32Array.from({ length: treeCount }, () => from.float32());
 }
 
@@ -186,6 +186,7 @@ interface Role {
 }
 
 function withTarget(tree: Tree, { index, target, weight, outputCount }: Role): Tree {
-  if (target < 0 || target >= outputCount) throw broken(`tree ${index}`, `adds to output ${target} of ${outputCount}`);
+  if (target < 0 || target >= outputCount)
+    throw invalidForest(`tree ${index}`, `adds to output ${target} of ${outputCount}`);
   return { ...tree, target, leafWeights: tree.leafWeights.map((value) => Math.fround(Math.fround(value) * weight)) };
 }

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
-import { broken, featuresMax, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
+import { invalidForest, featuresMax, NodeCount, outputsMax, type Tree, treesMax } from "../forest.ts";
 import { Members, type TakenElements, type Value } from "./document.ts";
-import { plantXgboostTree, readXgboostTree, type WrittenTree, xgboostTreeExtras } from "./xgboost-tree.ts";
+import { buildXgboostTree, readXgboostTree, type SerializedTree, xgboostTreeExtras } from "./xgboost-tree.ts";
 import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
@@ -35,8 +35,10 @@ export function readXgboostDocument(read: (taking: TakenElements) => Value, opti
   const featureCount = parameters.integer("num_feature");
   const classCount = Math.max(1, parameters.integer("num_class", 0));
   const targetCount = Math.max(1, parameters.integer("num_target", 1));
-  if (featureCount < 1 || featureCount > featuresMax) throw broken(parameters.path, `has ${featureCount} features`);
-  if (classCount > 1 && targetCount > 1) throw broken(parameters.path, "has several classes and several targets");
+  if (featureCount < 1 || featureCount > featuresMax)
+    throw invalidForest(parameters.path, `has ${featureCount} features`);
+  if (classCount > 1 && targetCount > 1)
+    throw invalidForest(parameters.path, "has several classes and several targets");
   const outputCount = Math.max(classCount, targetCount);
   if (outputCount > outputsMax)
     throw new InferenceError("UNSUPPORTED", `the model has more than ${outputsMax} outputs`);
@@ -63,7 +65,7 @@ function takenTrees(options: XgboostOptions): TakenElements {
   return {
     list: "trees",
     passedOver: new Set([...xgboostTreeExtras].filter((name) => name !== "sum_hessian" || options.explains !== true)),
-    take: (element, index): WrittenTree => {
+    take: (element, index): SerializedTree => {
       if (index >= treesMax) throw new InferenceError("UNSUPPORTED", `the model has more than ${treesMax} trees`);
       const checkNames = (members: Members, known: readonly string[]) => checkFields(members, known, options);
       const explains = options.explains === true;
@@ -81,7 +83,7 @@ function readBaseScores(parameters: Members, outputCount: number): readonly numb
       : [typeof value === "number" ? String(value) : ""];
   const scores = texts.map((text) => (text.trim() === "" ? Number.NaN : Math.fround(Number(text))));
   if (scores.some((score) => !Number.isFinite(score)) || (scores.length !== 1 && scores.length !== outputCount)) {
-    throw broken(`${parameters.path}.base_score`, `is not a number, or one for each of ${outputCount} outputs`);
+    throw invalidForest(`${parameters.path}.base_score`, `is not a number, or one for each of ${outputCount} outputs`);
   }
   return Array.from({ length: outputCount }, (_, output) => scores[scores.length === 1 ? 0 : output] as number);
 }
@@ -96,14 +98,17 @@ function readTrees(booster: Members, { outputCount, options }: BoosterOptions): 
   if (name !== "gbtree" && name !== "dart") throw noTrees(name);
   const model = (name === "dart" ? booster.object("gbtree") : booster).object("model");
   checkFields(model, knownFields.trees, options);
-  const written = model.taken("trees") as readonly WrittenTree[];
+  const written = model.taken("trees") as readonly SerializedTree[];
   const targets = model.numbers("tree_info");
   const weights = name === "dart" ? booster.numbers("weight_drop") : new Float64Array(written.length).fill(1);
   if (targets.length !== written.length || weights.length !== written.length) {
-    throw broken(model.path, `has ${written.length} trees, ${targets.length} in tree_info, ${weights.length} weights`);
+    throw invalidForest(
+      model.path,
+      `has ${written.length} trees, ${targets.length} in tree_info, ${weights.length} weights`,
+    );
   }
   return written.map((tree, index) =>
-    plantXgboostTree(tree, {
+    buildXgboostTree(tree, {
       outputCount,
       target: targets[index] as number,
       weight: weights[index] as number,

@@ -1,5 +1,5 @@
 import { InferenceError } from "@galatea/base";
-import { broken, type Forest, type Precision, type Transform } from "../forest.ts";
+import { invalidForest, type Forest, type Precision, type Transform } from "../forest.ts";
 
 /**
  * A model of XGBoost's booster gblinear: each output is its base score plus a bias and a weighted sum of the present features,
@@ -25,7 +25,7 @@ export type XgboostModel =
 export function linearBooster(linear: LinearBooster, path: string): XgboostModel {
   const { featureCount, outputCount, weights } = linear;
   if (weights.length !== (featureCount + 1) * outputCount)
-    throw broken(path, `has ${weights.length} weights for ${featureCount} features and ${outputCount} outputs`);
+    throw invalidForest(path, `has ${weights.length} weights for ${featureCount} features and ${outputCount} outputs`);
   return { kind: "linear", linear };
 }
 

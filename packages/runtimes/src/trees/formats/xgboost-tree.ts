@@ -1,9 +1,9 @@
-import { broken, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
+import { invalidForest, newTree, newVectorTree, type NodeCount, type Tree } from "../forest.ts";
 import { categoryBounds, splitBelow, splitBySteps } from "../splits.ts";
 import type { Members } from "./document.ts";
 
 /** A tree as its own part of the document declares it; `plantXgboostTree` adds the data of later parts. */
-export interface WrittenTree {
+export interface SerializedTree {
   readonly tree: Tree;
   /** Numbers of each leaf. */
   readonly vectorLength: number;
@@ -55,7 +55,7 @@ const categorical = 1;
 /** XGBoost's marker for no category. */
 const categoriesEnd = 2 ** 24;
 
-export function readXgboostTree(written: Members, options: XgboostTreeOptions): WrittenTree {
+export function readXgboostTree(written: Members, options: XgboostTreeOptions): SerializedTree {
   options.checkNames(written, knownFields.tree);
   const parameters = written.object("tree_param");
   options.checkNames(parameters, knownFields.parameters);
@@ -90,14 +90,14 @@ export interface XgboostTreePosition {
 }
 
 /** Completes the tree, which the caller must not use any more. */
-export function plantXgboostTree(
-  { tree, vectorLength, path }: WrittenTree,
+export function buildXgboostTree(
+  { tree, vectorLength, path }: SerializedTree,
   { outputCount, target, weight }: XgboostTreePosition,
 ): Tree {
   if (vectorLength !== 1 && vectorLength !== outputCount)
-    throw broken(path, `has leaves of ${vectorLength} numbers for ${outputCount} outputs`);
+    throw invalidForest(path, `has leaves of ${vectorLength} numbers for ${outputCount} outputs`);
   if (vectorLength === 1 && !(Number.isInteger(target) && target >= 0 && target < outputCount))
-    throw broken(path, `adds to output ${target} of ${outputCount}`);
+    throw invalidForest(path, `adds to output ${target} of ${outputCount}`);
   const { leafWeights } = tree;
   const factor = Math.fround(weight);
   for (const place of leafWeights.keys())
@@ -117,7 +117,7 @@ interface Columns {
 function columnOf(written: Members, name: string, count: number): Float64Array {
   const values = written.numbers(name);
   if (values.length !== count)
-    throw broken(`${written.path}.${name}`, `has ${values.length} numbers for ${count} nodes`);
+    throw invalidForest(`${written.path}.${name}`, `has ${values.length} numbers for ${count} nodes`);
   return values;
 }
 
@@ -139,7 +139,7 @@ function readLeafVectors(
     if (left[node] !== -1) continue;
     const place = byLeaf ? (right[node] as number) : node;
     // Each vector belongs to one leaf: shared ones could make a small file a large model.
-    if (taken[place] !== 0) throw broken(written.path, `has a leaf ${node} without weights of its own`);
+    if (taken[place] !== 0) throw invalidForest(written.path, `has a leaf ${node} without weights of its own`);
     taken[place] = 1;
     tree.right[node] = place * vectorLength;
   }
@@ -155,7 +155,7 @@ function readSplits(tree: Tree, columns: Columns, written: Members): void {
     const feature = columns.features[node] as number;
     // Values other than integers become 0 in an array of integers.
     if (!Number.isInteger(left) || !Number.isInteger(right) || !Number.isInteger(feature)) {
-      throw broken(written.path, `has no children or no feature at node ${node}`);
+      throw invalidForest(written.path, `has no children or no feature at node ${node}`);
     }
     const isDefaultLeft = columns.defaultLeft[node] === 1;
     if (columns.types?.[node] === categorical) {
@@ -185,14 +185,14 @@ class NodeCategories {
     this.#counts = list("categories_sizes");
     this.#categories = list("categories");
     if (this.#begins.length !== nodes.length || this.#counts.length !== nodes.length) {
-      throw broken(written.path, "has lists of categories of different lengths");
+      throw invalidForest(written.path, "has lists of categories of different lengths");
     }
     for (const [place, node] of nodes.entries()) this.#places.set(node, place);
   }
 
   boundsOf(node: number): Float32Array {
     const place = this.#places.get(node);
-    if (place === undefined) throw broken(this.#written.path, `has no categories for node ${node}`);
+    if (place === undefined) throw invalidForest(this.#written.path, `has no categories for node ${node}`);
     const begin = this.#begins[place] as number;
     const count = this.#counts[place] as number;
     // Each category belongs to one node: shared ones could make a small file take long to read.
@@ -205,11 +205,11 @@ class NodeCategories {
         this.#readCount <= this.#categories.length
       )
     ) {
-      throw broken(this.#written.path, `has no categories for node ${node}`);
+      throw invalidForest(this.#written.path, `has no categories for node ${node}`);
     }
     const categories = this.#categories.slice(begin, begin + count).sort();
     if (categories.some((category) => !(Number.isInteger(category) && category >= 0 && category < categoriesEnd))) {
-      throw broken(this.#written.path, `has an invalid category at node ${node}`);
+      throw invalidForest(this.#written.path, `has an invalid category at node ${node}`);
     }
     return categoryBounds(categories, { about: `node ${node} of ${this.#written.path}`, zeroReachesDown: false });
   }

@@ -7,7 +7,7 @@ import { joinBytesElements, splitBytesElements, type Tensor } from "../../tensor
 import { type OnnxModel, writeOnnxFile } from "../../onnx-file/index.ts";
 import { InferenceError } from "@galatea/base";
 import type { LoadedModel, ModelSource } from "../backend.ts";
-import { bytes, floats, numbers, openWorkshop, request, type Workshop } from "./onnxruntime-fixtures.ts";
+import { bytes, floats, numbers, openOnnxFixture, request, type OnnxFixture } from "./onnxruntime-fixtures.ts";
 
 function operator(name: string, inputs: readonly string[], outputs: readonly string[]) {
   return { operator: name, domain: "", inputs, outputs, attributes: {} };
@@ -55,10 +55,10 @@ function outputsOf(outcomes: readonly Released[]): Record<string, number[]>[] {
   );
 }
 
-let shop: Workshop;
+let shop: OnnxFixture;
 
 before(async () => {
-  shop = await openWorkshop();
+  shop = await openOnnxFixture();
 });
 
 after(() => shop[Symbol.asyncDispose]());

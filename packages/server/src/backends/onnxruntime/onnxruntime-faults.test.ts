@@ -20,9 +20,9 @@ import {
   negates,
   failureOf,
   isUnderWay,
-  theRunner,
+  onlyRunner,
   open,
-} from "../../../../../conformance/faults/onnx-workshop.ts";
+} from "../../../../../conformance/faults/onnx-fixture.ts";
 
 test("a run that crashes its process fails with the model's name and the signal, and later runs of all models succeed", async () => {
   await using shop = await open();
@@ -85,21 +85,21 @@ test("a run over its time limit is terminated, and its process continues", async
   await using shop = await open({ deadlineMs, clock });
   await using good = await load(shop, "good", harmless);
   await using loops = await load(shop, "loops", endless);
-  const pid = await theRunner();
+  const pid = await onlyRunner();
   const late = run(loops, negation());
   await eventually(() => clock.pendingTimerCount > 0);
   await isUnderWay(pid);
   clock.fireTimers();
   assert.equal(failureOf(await late), "INTERNAL: the run of model 'loops' did not end within 50000 ms and was ended");
   await negates(good);
-  assert.equal(await theRunner(), pid);
+  assert.equal(await onlyRunner(), pid);
 });
 
 test("a load sent to a process that was just killed is not blamed, and succeeds in the next process", async () => {
   await using shop = await open();
   await using good = await load(shop, "good", harmless);
   for (let round = 0; round < 5; round += 1) {
-    const pid = await theRunner();
+    const pid = await onlyRunner();
     const source = await write(shop, `later${round}`, { ...harmless, graphName: `later ${round}` });
     // Before this process can have noticed.
     process.kill(pid, "SIGKILL");

@@ -18,7 +18,7 @@ import {
 export const libraryPath = onnxRuntimeLibrary();
 
 /** A repository in a fresh folder, an arena, and the backend over them. */
-export interface Workshop extends AsyncDisposable {
+export interface OnnxFixture extends AsyncDisposable {
   readonly directory: string;
   readonly arena: Arena;
   readonly backend: Backend;
@@ -30,7 +30,7 @@ export interface Workshop extends AsyncDisposable {
   load(source: ModelSource, text: string, inArena?: Arena): Promise<LoadedModel>;
 }
 
-export async function openWorkshop(options: Partial<OnnxRuntimeBackendOptions> = {}): Promise<Workshop> {
+export async function openOnnxFixture(options: Partial<OnnxRuntimeBackendOptions> = {}): Promise<OnnxFixture> {
   const directory = await mkdtemp(join(tmpdir(), "onnxruntime-backend-"));
   const arena = createArena({ capacityBytes: 64 * 2 ** 20 });
   const logged: string[] = [];

@@ -10,11 +10,11 @@ import { rejectEmbeddedEngines } from "./embedded-engines.ts";
 import { GpuMemory } from "./gpu-memory.ts";
 import { noGpus, type OnnxGpus } from "./gpus.ts";
 import { isGpuLost } from "./lost-device.ts";
-import { floats, libraryPath, numbers, openWorkshop, request, type Workshop } from "./onnxruntime-fixtures.ts";
+import { floats, libraryPath, numbers, openOnnxFixture, request, type OnnxFixture } from "./onnxruntime-fixtures.ts";
 import { providersOnGpu } from "./provider-options.ts";
 
 /** negative = -x, FP32 [n]. */
-async function writeNegative(shop: Workshop, name: string): Promise<ModelSource> {
+async function writeNegative(shop: OnnxFixture, name: string): Promise<ModelSource> {
   const source = await shop.source(name);
   await writeOnnxFile(join(source.versionDirectory, "model.onnx"), {
     graphName: name,
@@ -72,7 +72,7 @@ const parameter = (key: string, value: string) => `parameters { key: "${key}" va
 
 test("each GPU of a group has its own session and instances, and so has the CPU", async () => {
   const gpus = twin();
-  await using shop = await openWorkshop({ gpus });
+  await using shop = await openOnnxFixture({ gpus });
   const source = await writeNegative(shop, "placed");
   const groups = "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 1, 0 ] }, { count: 1 kind: KIND_CPU } ]";
   await using model = await shop.load(source, groups);
@@ -92,7 +92,7 @@ test("each GPU of a group has its own session and instances, and so has the CPU"
 });
 
 test("models are placed on the machine's GPUs by default, and a missing GPU is named in the error", async () => {
-  await using shop = await openWorkshop({ gpus: twin() });
+  await using shop = await openOnnxFixture({ gpus: twin() });
   const source = await writeNegative(shop, "free");
   await using model = await shop.load(source, "");
   assert.equal(model.instances.length, 2, "one on each GPU");
@@ -107,7 +107,7 @@ test("GPU memory is charged to the oldest model with a session there, and a load
   let reads = 0;
   // Before the load and after it.
   const bytesOf = () => Promise.resolve(new Map(reads++ === 0 ? [] : [["gpu 1", 700] as const]));
-  await using shop = await openWorkshop({ gpus: { ...gpus, bytesOf } });
+  await using shop = await openOnnxFixture({ gpus: { ...gpus, bytesOf } });
   const text = "instance_group { count: 1 kind: KIND_GPU gpus: [ 1 ] }";
   const [first, second] = [await writeNegative(shop, "first"), await writeNegative(shop, "second")];
   const expected = await shop.backend.estimateBytes(first, shop.config("first", text));
@@ -126,7 +126,7 @@ test("GPU memory is charged to the oldest model with a session there, and a load
 });
 
 test("without a GPU a model with a GPU accelerator fails, and KIND_AUTO and KIND_GPU alone run on the CPU", async () => {
-  await using shop = await openWorkshop();
+  await using shop = await openOnnxFixture();
   const source = await writeNegative(shop, "insistent");
   await assert.rejects(shop.load(source, accelerated('{ name: "tensorrt" }')), {
     code: "INVALID_ARG",
@@ -149,7 +149,7 @@ test("without the set-up for GPUs the load fails with what to do, and the next l
     isMade
       ? Promise.resolve({ libraryPath, processEnv: {} })
       : Promise.reject(new InferenceError("UNAVAILABLE", "set it up"));
-  await using shop = await openWorkshop({ gpus: twin({ findLibrary }) });
+  await using shop = await openOnnxFixture({ gpus: twin({ findLibrary }) });
   const source = await writeNegative(shop, "early");
   await assert.rejects(shop.load(source, ""), { code: "UNAVAILABLE", message: "set it up" });
   isMade = true;
@@ -158,7 +158,7 @@ test("without the set-up for GPUs the load fails with what to do, and the next l
 });
 
 test("a provider that cannot be opened fails only the load, with the loader's reason and what is needed", async () => {
-  await using shop = await openWorkshop({ gpus: twin({ providersOn: providersOnGpu }) });
+  await using shop = await openOnnxFixture({ gpus: twin({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "driverless");
   const refusal = (provider: string, needs: RegExp) => (error: InferenceError) => {
     assert.equal(error.code, "UNAVAILABLE");
@@ -177,7 +177,7 @@ test("a provider that cannot be opened fails only the load, with the loader's re
 });
 
 test("parameters of accelerators and of the model reach the providers by the library's names, TensorRT first", async () => {
-  await using shop = await openWorkshop();
+  await using shop = await openOnnxFixture();
   const { name, message, parameters, ...rest } = shop.config(
     "tuned",
     `parameters { key: "cudnn_conv_algo_search" value { string_value: "1" } }
@@ -250,7 +250,7 @@ const refusals: readonly (readonly [accelerator: string, message: RegExp])[] = [
 ];
 
 test("parameters that no provider has, and paths outside the model, are rejected by name", async () => {
-  await using shop = await openWorkshop({ gpus: twin({ providersOn: providersOnGpu }) });
+  await using shop = await openOnnxFixture({ gpus: twin({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "refused");
   await mkdir(join(shop.directory, "elsewhere"));
   await symlink(join(shop.directory, "elsewhere"), join(source.modelDirectory, "link"));
@@ -260,7 +260,7 @@ test("parameters that no provider has, and paths outside the model, are rejected
 });
 
 test("engines are not cached where tenants share a process, because an archive could contain one and engines are code", async () => {
-  await using shop = await openWorkshop({ gpus: twin({ keepsEngines: false, providersOn: providersOnGpu }) });
+  await using shop = await openOnnxFixture({ gpus: twin({ keepsEngines: false, providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "tenant");
   const text = accelerated(`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "engines")} }`);
   await assert.rejects(shop.load(source, text), {
@@ -271,7 +271,7 @@ test("engines are not cached where tenants share a process, because an archive c
 
 test("a graph with embedded engines is rejected where tenants share a process, at any position in its file", async () => {
   const tensorRt = [{ name: "tensorrt", options: [] }] as const;
-  await using shop = await openWorkshop({ gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
+  await using shop = await openOnnxFixture({ gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
   const source = await shop.source("engines");
   const file = join(source.versionDirectory, "model.onnx");
   const chunk = 2 ** 20;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { InferenceError } from "@galatea/base";
-import { ask, echo, floats, floatsOf, model, only, openFixture, pidOf, request } from "./python-fixture.ts";
+import { infer, echo, floats, floatsOf, model, only, openFixture, pidOf, request } from "./python-fixture.ts";
 import type { PythonFixture } from "./python-fixture.ts";
 
 let fixture: PythonFixture;
@@ -76,7 +76,7 @@ test("a worker releases the memory of a large batch", async () => {
   const body = `kilobytes = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))
 return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([kilobytes], np.float32))]) for _ in requests]`;
   await using loaded = await fixture.load("thrifty", model(body));
-  const kilobytes = async () => floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!)[0]!;
+  const kilobytes = async () => floatsOf((await infer(loaded, [floats("IN", [1])])).outputs[0]!)[0]!;
   const before = await kilobytes();
   const values = Array.from({ length: 1024 }, () => 1);
   const batch = Array.from({ length: 12_000 }, () => request([floats("IN", values)]));
@@ -97,7 +97,7 @@ for (const [what, body, told] of cases) {
       assert.ok(outcome instanceof InferenceError, "it has failed");
       assert.match(outcome.message, told);
     }
-    assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
+    assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
     assert.equal(pidOf(loaded), pid);
     assert.equal(fixture.arena.usedBytes, 0);
   });
@@ -117,6 +117,6 @@ test("response parameters that cannot be sent are rejected with Triton's errors"
       "refused",
       model(`return [pb_utils.InferenceResponse([], parameters=${given})]`),
     );
-    await assert.rejects(ask(loaded, [floats("IN", [1])]), { code: "INTERNAL", message: told });
+    await assert.rejects(infer(loaded, [floats("IN", [1])]), { code: "INTERNAL", message: told });
   }
 });

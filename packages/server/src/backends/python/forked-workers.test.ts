@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { ask, floats, floatsOf, header, only, openFixture, pidOf, type PythonFixture } from "./python-fixture.ts";
+import { infer, floats, floatsOf, header, only, openFixture, pidOf, type PythonFixture } from "./python-fixture.ts";
 
 let fixture: PythonFixture;
 
@@ -24,7 +24,7 @@ class TritonPythonModel:
 
 async function said(name: string, text: string): Promise<number[]> {
   await using loaded = await fixture.load(name, text);
-  return floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!);
+  return floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!);
 }
 
 test("a worker's one thread is the main thread of its process", async () => {
@@ -63,7 +63,7 @@ test("the zygote's warm-up is visible neither to a model nor in the process list
     "len([cls for cls in object.__subclasses__() if cls.__name__ == 'TritonPythonModel'])",
   ];
   await using loaded = await fixture.load("apart", saying(facts));
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0, 0, 0, 1]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0, 0, 0, 1]);
   assert.ok(existsSync(join(fixture.directory, "apart/1/__pycache__")));
   const lines = commandLinesBeside(pidOf(loaded));
   assert.ok(lines.some((line) => line.includes("galatea_zygote.py\0")));

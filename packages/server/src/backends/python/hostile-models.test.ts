@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { InferenceError, systemClock, type Clock } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import {
-  ask,
+  infer,
   echo,
   floats,
   floatsOf,
@@ -89,7 +89,7 @@ for (const [what, frame] of frames) {
     assert.match((outcomes[0] as InferenceError).message, malformed);
     const finalizes = await fixture.load("hostile_finalize", hostileModel("finalize", frame));
     await finalizes[Symbol.asyncDispose]();
-    assert.deepEqual(floatsOf((await ask(neighbour, [floats("IN", [1, 2])])).outputs[0]!), [1, 2]);
+    assert.deepEqual(floatsOf((await infer(neighbour, [floats("IN", [1, 2])])).outputs[0]!), [1, 2]);
     await until(() => fixture.arena.usedBytes === 0);
   });
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { ask, floats, floatsOf, model, openFixture, pythonEnv, until } from "./python-fixture.ts";
+import { infer, floats, floatsOf, model, openFixture, pythonEnv, until } from "./python-fixture.ts";
 import { isPreImportAllowed } from "./pre-imports.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
@@ -29,26 +29,26 @@ test("a model's variables reach a library that another model imported before, in
   const zones = "__import__('zoneinfo').TZPATH";
   await using plain = await fixture.load("plain", saying(zones, "import zoneinfo\n"), config);
   await using other = await fixture.load("blind", saying("1", "import decimal, uuid\n"), config);
-  await ask(other, one());
+  await infer(other, one());
   // From here on workers come from a zygote that knows what those two imported, as far as it may.
   await until(() => fixture.log.filter((line) => line.includes("zygote ready")).length >= 2);
   for (let round = 0; round < 3; round++) {
     const source = saying(zones, 'import os\nos.environ["PYTHONTZPATH"] = "/somewhere"\nimport zoneinfo\n');
     await using setting = await fixture.load(`setting_${round}`, source, config);
-    assert.equal(text((await ask(setting, one())).outputs[0]!), "('/somewhere',)");
+    assert.equal(text((await infer(setting, one())).outputs[0]!), "('/somewhere',)");
   }
-  assert.notEqual(text((await ask(plain, one())).outputs[0]!), "('/somewhere',)");
+  assert.notEqual(text((await infer(plain, one())).outputs[0]!), "('/somewhere',)");
 });
 
 test("modules listed by the operator are preloaded once a model has imported them", async () => {
   await using fixture = await openFixture({ preImports: ["zoneinfo"] });
   const zones = "__import__('zoneinfo').TZPATH";
   await using plain = await fixture.load("plain", saying(zones, "import zoneinfo\n"), config);
-  const here = text((await ask(plain, one())).outputs[0]!);
+  const here = text((await infer(plain, one())).outputs[0]!);
   const isAhead = async (round: number) => {
     const source = saying("AHEAD", 'import sys\nAHEAD = "zoneinfo" in sys.modules\n');
     await using loaded = await fixture.load(`asking_${round}`, source, config);
-    return text((await ask(loaded, one())).outputs[0]!) === "True";
+    return text((await infer(loaded, one())).outputs[0]!) === "True";
   };
   let round = 0;
   const deadline = AbortSignal.timeout(testTimeoutMs);
@@ -61,11 +61,11 @@ test("thread variables and TOKENIZERS_PARALLELISM have the operator's exported v
     "[__import__('os').environ.get(n) for n in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMEXPR_NUM_THREADS', 'TOKENIZERS_PARALLELISM')]";
   await using absent = await openFixture();
   await using first = await absent.load("told", saying(told), config);
-  assert.equal(text((await ask(first, one())).outputs[0]!), "[None, None, None, None, None]");
+  assert.equal(text((await infer(first, one())).outputs[0]!), "[None, None, None, None, None]");
   const exported = { ...pythonEnv, OMP_NUM_THREADS: "3", TOKENIZERS_PARALLELISM: "true" };
   await using given = await openFixture({ pythonEnv: exported });
   await using second = await given.load("told", saying(told), config);
-  assert.equal(text((await ask(second, one())).outputs[0]!), "['3', None, None, None, 'true']");
+  assert.equal(text((await infer(second, one())).outputs[0]!), "['3', None, None, None, 'true']");
 });
 
 /** Threads of the worker after a product that is worth dividing. */
@@ -74,13 +74,13 @@ const threads = "(lambda a: (a @ a, len(__import__('os').listdir('/proc/self/tas
 test("numpy has one thread, or the number set by the operator's or the model's variables", async () => {
   await using plain = await openFixture();
   await using alone = await plain.load("alone", saying(threads), config);
-  assert.equal(text((await ask(alone, one())).outputs[0]!), "1");
+  assert.equal(text((await infer(alone, one())).outputs[0]!), "1");
   const source = saying(threads, 'import os\nos.environ["OPENBLAS_NUM_THREADS"] = "3"\n');
   await using own = await plain.load("own", source, config);
-  assert.equal(text((await ask(own, one())).outputs[0]!), "3");
+  assert.equal(text((await infer(own, one())).outputs[0]!), "3");
   await using given = await openFixture({ pythonEnv: { ...pythonEnv, OMP_NUM_THREADS: "2" } });
   await using second = await given.load("given", saying(threads), config);
-  assert.equal(text((await ask(second, one())).outputs[0]!), "2");
+  assert.equal(text((await infer(second, one())).outputs[0]!), "2");
 });
 
 test("modules preloaded by default read no environment variable at import", async () => {
@@ -110,12 +110,12 @@ print(" ".join(seen))`;
 test("a zygote with numpy and learned modules forks with one thread", async () => {
   await using fixture = await openFixture();
   await using first = await fixture.load("learns", saying("1", "import decimal, uuid, tempfile, logging\n"), config);
-  assert.deepEqual(text((await ask(first, one())).outputs[0]!), "1");
+  assert.deepEqual(text((await infer(first, one())).outputs[0]!), "1");
   await until(() => fixture.log.some((line) => /zygote ready: .* 1 thread\(s\)/.test(line)));
   assert.ok(!fixture.log.some((line) => /starts threads/.test(line)));
   await using second = await fixture.load(
     "echoes",
     model('return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.ones(2, np.float32))]) for r in requests]'),
   );
-  assert.deepEqual(floatsOf((await ask(second, one())).outputs[0]!), [1, 1]);
+  assert.deepEqual(floatsOf((await infer(second, one())).outputs[0]!), [1, 1]);
 });

@@ -6,7 +6,7 @@ import type { ResponseSink } from "../../inference/index.ts";
 import type { LoadedModel } from "../backend.ts";
 import { CustomMetricFamilies } from "@galatea/base/metrics";
 import type { Arena } from "../../tensor/index.ts";
-import { ask, floats, floatsOf, header, oneInOneOut, only, openFixture, request, until } from "./python-fixture.ts";
+import { infer, floats, floatsOf, header, oneInOneOut, only, openFixture, request, until } from "./python-fixture.ts";
 
 const limits = { linesMax: 100, textLengthMax: 10_000, writersMax: 100, bytesMax: 1e6, boundsMax: 10 };
 const all = new CustomMetricFamilies((name) => name.startsWith("nv_"));
@@ -33,7 +33,7 @@ class TritonPythonModel:
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([out], np.float32))])]
 `;
 const asked = async (loaded: LoadedModel, value = 1) =>
-  floatsOf((await ask(loaded, [floats("IN", [value])])).outputs[0]!)[0];
+  floatsOf((await infer(loaded, [floats("IN", [value])])).outputs[0]!)[0];
 const family = (name: string, kind = "COUNTER") => `self.f = MF(name="${name}", description="d", kind=MF.${kind})`;
 const metric = (name: string, kind = "COUNTER") => `${family(name, kind)}\nself.m = self.f.Metric(labels={"a": "b"})`;
 const twoInstances = oneInOneOut("TYPE_FP32", "instance_group [{ count: 2 kind: KIND_CPU }]");

@@ -6,7 +6,7 @@ import { releaseResponse, type InferenceResponse } from "../../inference/index.t
 import type { Tensor } from "../../tensor/index.ts";
 import type { LoadedModel } from "../backend.ts";
 import {
-  ask,
+  infer,
   echo,
   floats,
   floatsOf,
@@ -50,7 +50,7 @@ test("a model that writes to its input changes it for no other reader", async ()
   const input = inArena(fixture.arena, ones());
   input.block!.retain(); // As an ensemble does whose other step reads it.
   for (let round = 0; round < 2; round++)
-    assert.deepEqual(floatsOf((await ask(loaded, [input])).outputs[0]!), [count], `round ${round}`);
+    assert.deepEqual(floatsOf((await infer(loaded, [input])).outputs[0]!), [count], `round ${round}`);
   assert.deepEqual(values([input]), [[1]]);
   input.block!.release();
   input.block!.release();
@@ -60,7 +60,7 @@ test("a model that writes to its input changes it for no other reader", async ()
 test("a model that is the only reader of its input writes to it in place", async () => {
   await using loaded = await fixture.load("alone", spoils);
   const input = inArena(fixture.arena, ones());
-  await ask(loaded, [input]);
+  await infer(loaded, [input]);
   assert.notDeepEqual(values([input]), [[1]]);
   input.block!.release();
 });
@@ -88,7 +88,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", b)])]`;
   await using loaded = await fixture.load("pair", model(body), config);
   const input = inArena(fixture.arena, ones());
   input.block!.retain();
-  const response = await ask(loaded, [
+  const response = await infer(loaded, [
     { ...input, name: "A" },
     { ...input, name: "B" },
   ]);
@@ -108,7 +108,7 @@ test("parts of one block are reference-counted separately: the only reader of a 
   const first = half(0);
   const second = half(whole.byteLength / 2);
   whole.release();
-  await ask(loaded, [first]);
+  await infer(loaded, [first]);
   assert.notDeepEqual(values([first]), [[1]], "written where it lies");
   assert.deepEqual(values([second]), [[1]]);
   first.block!.release();
@@ -131,11 +131,11 @@ for (const [what, kept] of [
   test(`a response does not change when the model writes to a kept input: ${what}`, async () => {
     await using loaded = await fixture.load("keeps", keepsWhat(kept));
     const input = inArena(fixture.arena, ones());
-    const response = await ask(loaded, [input]);
+    const response = await infer(loaded, [input]);
     assert.notEqual(response.outputs[0]!.block, input.block);
     input.block!.release();
     const next = inArena(fixture.arena, ones());
-    releaseResponse(await ask(loaded, [next]));
+    releaseResponse(await infer(loaded, [next]));
     next.block!.release();
     assert.deepEqual(values(response.outputs), [[1]]);
     releaseResponse(response);
@@ -161,10 +161,10 @@ threading.Thread(target=spoil, args=(x,), daemon=True).start()
 return [answer]`;
   await using loaded = await fixture.load("threaded", model(body));
   const input = inArena(fixture.arena, ones());
-  const response = await ask(loaded, [input]);
+  const response = await infer(loaded, [input]);
   input.block!.release();
   const answered = values(response.outputs);
-  await ask(loaded, [floats("IN", [1])]);
+  await infer(loaded, [floats("IN", [1])]);
   assert.deepEqual(values(response.outputs), answered);
   releaseResponse(response);
 });
@@ -177,9 +177,9 @@ answer = pb_utils.InferenceResponse([t])
 return [answer]`;
   await using loaded = await fixture.load("unread", model(body));
   const input = inArena(fixture.arena, ones());
-  const alone = await ask(loaded, [input]);
+  const alone = await infer(loaded, [input]);
   assert.equal(alone.outputs[0]!.block, input.block);
-  const shared = await ask(loaded, [input]);
+  const shared = await infer(loaded, [input]);
   assert.equal(shared.outputs[0]!.block, input.block);
   for (const response of [alone, shared]) releaseResponse(response);
   input.block!.release();
@@ -209,7 +209,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", t.to_dlpa
     const data = new Uint8Array(40_000).fill(1);
     const input = inArena(fixture.arena, tensor("IN", datatype, [datatype === "FP32" ? 10_000 : 20_000], data));
     input.block!.retain();
-    const response = await ask(loaded, [input]);
+    const response = await infer(loaded, [input]);
     assert.ok(response.outputs[0]!.data.every((byte) => byte === 0));
     assert.ok(input.data.every((byte) => byte === 1));
     releaseResponse(response);
@@ -238,7 +238,7 @@ return answers`;
   const input = inArena(fixture.arena, tensor("IN", "BYTES", [2000], data));
   input.block!.retain();
   for (let round = 0; round < 2; round++) {
-    const response = await ask(loaded, [input]);
+    const response = await infer(loaded, [input]);
     assert.equal(Buffer.from(response.outputs[0]!.data).subarray(4).toString(), "(1, b'abc')");
   }
   assert.ok(data.equals(input.data));
@@ -260,12 +260,12 @@ test("an output that cannot be copied from a kept input fails the request, and a
       }
     }
   }
-  const failing = ask(loaded, [input]);
+  const failing = infer(loaded, [input]);
   await assert.rejects(failing, /shared memory arena is full/);
   for (const block of rest) block.release();
   input.block!.release();
   const next = inArena(fixture.arena, floats("IN", [1, 2]));
-  assert.deepEqual(floatsOf((await ask(loaded, [next])).outputs[0]!), [1, 2]);
+  assert.deepEqual(floatsOf((await infer(loaded, [next])).outputs[0]!), [1, 2]);
   next.block!.release();
   await until(() => fixture.arena.usedBytes === 0);
 });
@@ -273,7 +273,7 @@ test("an output that cannot be copied from a kept input fails the request, and a
 test("an echo of an input with one reader returns the input's memory", async () => {
   await using loaded = await fixture.load("echo", model(echo));
   const input = inArena(fixture.arena, ones());
-  const response = await ask(loaded, [input]);
+  const response = await infer(loaded, [input]);
   assert.equal(response.outputs[0]!.block, input.block);
   releaseResponse(response);
   input.block!.release();
@@ -297,7 +297,7 @@ test("inputs that do not fit the arena fail their batch, and reserve no memory",
       assert.match(outcome.message, /shared memory arena is full/);
     }
     assert.equal(fixture.arena.usedBytes, usedBytes);
-    assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
+    assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
   } finally {
     filling.release();
   }

@@ -6,7 +6,7 @@ import { datatypes, type Datatype } from "../../tensor/index.ts";
 import {
   addSubConfig,
   addSubModel,
-  ask,
+  infer,
   echo,
   floats,
   floatsOf,
@@ -63,7 +63,7 @@ const throughCapsule = `return [pb_utils.InferenceResponse([pb_utils.Tensor.from
 test("from_dlpack accepts capsules and exporting objects, once each, and nothing else", async () => {
   await using capsules = await fixture.load("capsules", model(throughCapsule));
   const input = inArena(fixture.arena, floats("IN", [1, 2.5, -3]));
-  const response = await ask(capsules, [input]);
+  const response = await infer(capsules, [input]);
   assert.deepEqual(floatsOf(response.outputs[0]!), [1, 2.5, -3]);
   releaseResponse(response);
   input.block!.release();
@@ -85,7 +85,7 @@ except pb_utils.TritonModelException as error:
 assert told == ["Tensor.from_dlpack: expe"] * 2 + ["DLPack tensor is not con", "DLPack does not have sup"], told
 return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", numbers)]) for r in requests]`;
   await using refusing = await fixture.load("refusing", model(body));
-  assert.deepEqual(floatsOf((await ask(refusing, [floats("IN", [0])])).outputs[0]!), [0, 1, 2]);
+  assert.deepEqual(floatsOf((await infer(refusing, [floats("IN", [0])])).outputs[0]!), [0, 1, 2]);
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
@@ -109,7 +109,7 @@ test("every datatype and shape round-trips, inline and in the arena", async () =
           : Buffer.concat(
               Array.from({ length: count }, (_, i) => Buffer.from([i % 3, 0, 0, 0, 0xff, 0x00].slice(0, 4 + (i % 3)))),
             );
-      const response = await ask(loaded, [tensor("IN", datatype, shape, data)]);
+      const response = await infer(loaded, [tensor("IN", datatype, shape, data)]);
       const [output] = response.outputs;
       assert.deepEqual([output!.datatype, output!.shape], [datatype, shape]);
       assert.ok(Buffer.from(data).equals(output!.data), `${datatype} ${shape.join("x")}`);
@@ -125,9 +125,9 @@ test("an output that is the input is passed by reference, and a new array is cop
   const values = Array.from({ length: 100_000 }, (_, index) => index % 1000);
   for (let round = 0; round < 3; round++) {
     const input = inArena(fixture.arena, floats("IN", values));
-    const same = await ask(identity, [input]);
+    const same = await infer(identity, [input]);
     assert.equal(same.outputs[0]!.block, input.block);
-    const other = await ask(doubled, [input]);
+    const other = await infer(doubled, [input]);
     input.block!.release();
     assert.notEqual(other.outputs[0]!.block, input.block);
     assert.deepEqual(floatsOf(other.outputs[0]!).slice(0, 3), [1998, 1996, 1994]);
@@ -213,7 +213,7 @@ test("a request shows its id, parameters, sequence and timeout; pb_utils logs to
 test("async execute is awaited", async () => {
   const source = `${header}import asyncio\nclass TritonPythonModel:\n    async def execute(self, requests):\n        await asyncio.sleep(0)\n        ${echo}\n`;
   await using loaded = await fixture.load("async_model", source);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1, 2])])).outputs[0]!), [1, 2]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [1, 2])])).outputs[0]!), [1, 2]);
 });
 
 const failures: readonly [name: string, body: string, code: string, message: RegExp | string][] = [
@@ -304,7 +304,7 @@ for (const [name, body, code, message] of failures) {
   test(`the error of a model that fails with '${name}' is Triton's, and the process survives`, async () => {
     await using loaded = await fixture.load(name, model(body));
     const pid = pidOf(loaded);
-    await assert.rejects(ask(loaded, [floats("IN", [1])]), { code, message });
+    await assert.rejects(infer(loaded, [floats("IN", [1])]), { code, message });
     assert.equal(pidOf(loaded), pid);
   });
 }
@@ -326,7 +326,7 @@ const memoryErrors: readonly [what: string, raised: string, reason: string | nul
 for (const [what, raised, reason] of memoryErrors) {
   test(`only an exception's type decides whether it means out of memory: ${what}`, async () => {
     await using loaded = await fixture.load("memory_error", model(raised));
-    await assert.rejects(ask(loaded, [floats("IN", [1])]), { code: "INTERNAL", reason });
+    await assert.rejects(infer(loaded, [floats("IN", [1])]), { code: "INTERNAL", reason });
     const source = `${header}class TritonPythonModel:
     def initialize(self, args):
         ${raised}
@@ -342,7 +342,7 @@ test("the log is written at the levels that Logger names", async () => {
     "levels",
     model(["log = pb_utils.Logger.log", 'log("plain")', ...lines, echo].join("\n")),
   );
-  await ask(loaded, [floats("IN", [1])]);
+  await infer(loaded, [floats("IN", [1])]);
   const written = ["info: plain", "info: at INFO", "warning: at WARNING", "error: at ERROR", "verbose: at VERBOSE"];
   await until(() => written.every((line) => fixture.log.includes(line)));
 });
@@ -357,7 +357,7 @@ ${echo}`,
     "    def count(self, family: pb_utils.MetricFamily) -> pb_utils.InferenceResponseSender: pass\n",
   );
   await using loaded = await fixture.load("looks", source);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
 });
 
 test("megabytes of output are limited in the log and block nothing", async () => {
@@ -366,7 +366,7 @@ test("megabytes of output are limited in the log and block nothing", async () =>
     model(`print("x" * 5_000_000)\nprint("line\\n" * 1_000_000)\n${echo}`),
   );
   const linesBefore = fixture.log.length;
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
   await until(() => fixture.log.slice(linesBefore).some((line) => /^printed: \.\.\. \d+ lines .* omitted/.test(line)));
   assert.ok(fixture.log.length - linesBefore < 100_000);
 });
@@ -425,7 +425,7 @@ test("a model configured for a GPU sees KIND_CPU without one, and the log has a 
   const group = "instance_group [{ kind: KIND_GPU count: 1 }]";
   const source = model(echo, "    def initialize(self, args): print('kind', args['model_instance_kind'])\n");
   await using loaded = await fixture.load("eager", source, oneInOneOut("TYPE_FP32", group));
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
   await until(() => fixture.log.includes("printed: kind CPU"));
   assert.ok(
     fixture.log.includes(

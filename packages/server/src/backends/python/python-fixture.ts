@@ -228,7 +228,7 @@ export async function executed(instance: Instance, batch: readonly InferenceRequ
   }
 }
 
-export async function ask(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
+export async function infer(loaded: LoadedModel, inputs: Tensor[]): Promise<InferenceResponse> {
   const { outcomes } = await executed(only(loaded), [request(inputs)]);
   const [first] = outcomes;
   const outcome = first instanceof DeferredResponses ? await first.ended : first;

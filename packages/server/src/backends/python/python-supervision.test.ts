@@ -6,7 +6,7 @@ import type { InferenceError } from "@galatea/base";
 import { releaseResponse, type InferenceResponse } from "../../inference/index.ts";
 import { readProcessStart } from "@galatea/base/processes";
 import {
-  ask,
+  infer,
   echo,
   executed,
   floats,
@@ -37,7 +37,7 @@ if value == 3:
     os.kill(os.getpid(), 9)
 ${echo}`;
   await using loaded = await fixture.load("crashes", model(body));
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
   const large = Array.from({ length: 8192 }, (_, index) => index + 5);
   const values = [[6], [3], [7], large];
   const executions = values.map((value) => executed(only(loaded), [request([floats("IN", value)])]));
@@ -55,13 +55,13 @@ ${echo}`;
     fixture.health.slice(-2).map(({ ok }) => ok),
     [false, true],
   );
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
-  await assert.rejects(ask(loaded, [floats("IN", [1])]), {
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [5])])).outputs[0]!), [5]);
+  await assert.rejects(infer(loaded, [floats("IN", [1])]), {
     message: "Stub process 'crashes_0' is not healthy. (exit code 3)",
   });
   // The second failure in a row waits, and so does what comes meanwhile.
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
-  await assert.rejects(ask(loaded, [floats("IN", [2])]), {
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
+  await assert.rejects(infer(loaded, [floats("IN", [2])]), {
     message: /\(signal SIGSEGV; last output:\n.*Segmentation fault/s,
   });
   assert.equal(fixture.arena.usedBytes, 0);
@@ -137,7 +137,7 @@ test("a hanging worker is reported with its Python stack, and terminated only if
   const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
   await using killing = await openFixture({ hangReportMs: 30, hangKillMs: 2000 });
   await using loaded = await killing.load("hangs", model(body));
-  await assert.rejects(ask(loaded, [floats("IN", [1])]), {
+  await assert.rejects(infer(loaded, [floats("IN", [1])]), {
     message:
       /^Stub process 'hangs_0' is not healthy\. \(signal SIGKILL, ended because of: an execution took more than 2000 ms; last output:.*model\.py", line 6 in execute/s,
   });
@@ -162,7 +162,7 @@ test("an execution over its call's limit prints its stack and terminates its wor
   assert.ok(
     own.log.some((line) => /warning: executing for \d+\.\d s; the Python stack of the worker follows/.test(line)),
   );
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
   assert.equal(own.arena.usedBytes, 0);
 });
 
@@ -170,7 +170,7 @@ test("an execution sent to a dead worker runs in its successor, whether the deat
   const body = `import subprocess\nsubprocess.Popen(["sleep", "60"], start_new_session=True)\n${echo}`;
   await using own = await openFixture();
   await using loaded = await own.load("outlived", model(body));
-  const answer = async (value: number) => floatsOf((await ask(loaded, [floats("IN", [value])])).outputs[0]!);
+  const answer = async (value: number) => floatsOf((await infer(loaded, [floats("IN", [value])])).outputs[0]!);
   assert.deepEqual(await answer(1), [1]);
   const first = pidOf(loaded);
   process.kill(first, "SIGKILL");
@@ -207,10 +207,10 @@ test("a killed zygote ends no worker, and the next load uses a new one", async (
   const zygotePid = await zygoteOf(pidOf(loaded));
   process.kill(zygotePid, "SIGKILL");
   await until(() => readProcessStart(zygotePid) === null);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
   process.kill(pidOf(loaded), "SIGKILL");
   await until(() => own.health.at(-1)?.ok === true);
-  assert.deepEqual(floatsOf((await ask(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
+  assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
 });
 
 test("a zygote killed while it forks a worker is replaced, and the new one forks the worker", async () => {
@@ -224,7 +224,7 @@ test("a zygote killed while it forks a worker is replaced, and the new one forks
   await until(() => readdirSync("/proc/self/fd").length >= before + 3);
   process.kill(zygotePid, "SIGKILL");
   await using second = await loading;
-  assert.deepEqual(floatsOf((await ask(second, [floats("IN", [2])])).outputs[0]!), [2]);
+  assert.deepEqual(floatsOf((await infer(second, [floats("IN", [2])])).outputs[0]!), [2]);
 });
 
 test("a list of processes shows a worker's model, by its whole path and by the process's name", async () => {

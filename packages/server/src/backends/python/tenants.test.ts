@@ -11,7 +11,7 @@ import { createArena } from "../../tensor/index.ts";
 import { noNamespaceMetrics } from "../no-namespace-metrics.ts";
 import { noBlsClient } from "../no-bls-client.ts";
 import type { TenantOptions } from "./confinement-plan.ts";
-import { ask, floats, header, oneInOneOut, openFixture, pidOf, until, type PythonFixture } from "./python-fixture.ts";
+import { infer, floats, header, oneInOneOut, openFixture, pidOf, until, type PythonFixture } from "./python-fixture.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const place = mkdtempSync(join(tmpdir(), "galatea-tenants-"));
@@ -55,7 +55,7 @@ async function load(fixture: PythonFixture, expression: string, config = textCon
 }
 
 async function textOf(loaded: Awaited<ReturnType<typeof load>>): Promise<string> {
-  const { outputs } = await ask(loaded, [floats("IN", [1])]);
+  const { outputs } = await infer(loaded, [floats("IN", [1])]);
   return Buffer.from(outputs[0]!.data).subarray(4).toString();
 }
 

@@ -8,7 +8,7 @@ import { printConfigJson } from "../../modelconfig/index.ts";
 import type { InferenceResponse } from "../../inference/index.ts";
 import type { LoadedModel } from "../backend.ts";
 import {
-  ask,
+  infer,
   floats,
   floatsOf,
   openFixture,
@@ -130,11 +130,11 @@ test("a batch runs with the best optimization profile, and gets Triton's error i
   );
   const used = async (count: number) => {
     const values = Array.from({ length: count }, () => [1, 2]);
-    return answers(await ask(loaded, [rows("A", values), rows("B", values)]))["PROFILE"]![0];
+    return answers(await infer(loaded, [rows("A", values), rows("B", values)]))["PROFILE"]![0];
   };
   assert.deepEqual([await used(1), await used(2), await used(3), await used(8)], [0, 0, 1, 1]);
   const many = Array.from({ length: 9 }, () => [1, 2]);
-  await assert.rejects(ask(loaded, [rows("A", many), rows("B", many)]), {
+  await assert.rejects(infer(loaded, [rows("A", many), rows("B", many)]), {
     message:
       "request specifies invalid shape for input 'A' for profiles_0_0. Error details: model expected the shape of dimension 0 to be " +
       "between 1 and 2 but received 9",
@@ -168,7 +168,7 @@ test("an output whose shape depends on values has its actual shape", async () =>
       [3, 4, 5, 6, 7],
     ],
   ] as const)
-    assert.deepEqual(answers(await ask(loaded, [floats("A", given)])), { KEPT: kept });
+    assert.deepEqual(answers(await infer(loaded, [floats("A", given)])), { KEPT: kept });
 });
 
 test("shape tensors decide an output's shape, and requests with different values run separately", async () => {
@@ -205,7 +205,7 @@ test("shape tensors decide an output's shape, and requests with different values
       ["SHAPE", 1, 1],
     ]),
   );
-  await assert.rejects(ask(loaded, [rows("A", [[1, 2]]), like(9)]), {
+  await assert.rejects(infer(loaded, [rows("A", [[1, 2]]), like(9)]), {
     message:
       "request specifies invalid shape values for input 'LIKE' for shaped_0. Error details: model expected the shape of dimension 1 " +
       "to be between 1 and 8 but received 9",
@@ -232,7 +232,7 @@ test("all datatypes round-trip, including those that numpy lacks", async () => {
       plan,
       `input { name: "A" ${dims} } output { name: "B" ${dims} }`,
     );
-    const { outputs } = await ask(loaded, [tensor("A", datatype, [2], Uint8Array.from(bytes))]);
+    const { outputs } = await infer(loaded, [tensor("A", datatype, [2], Uint8Array.from(bytes))]);
     assert.deepEqual([outputs[0]!.datatype, [...outputs[0]!.data]], [datatype, bytes], datatype);
   }
 });
@@ -344,7 +344,7 @@ test("a failed run fails its request with the reason, and the next one succeeds"
     'input { name: "A" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "B" data_type: TYPE_FP32 dims: [ -1 ] }',
   );
   for (let i = 0; i < 2; i += 1)
-    await assert.rejects(ask(loaded, [floats("A", [1])]), { message: "unable to enqueue for inference fails_0" });
+    await assert.rejects(infer(loaded, [floats("A", [1])]), { message: "unable to enqueue for inference fails_0" });
 });
 
 test("without TensorRT's package the load fails with that reason", async () => {

@@ -1,0 +1,66 @@
+import { isIPv6 } from "node:net";
+import type { Logger } from "@galatea/base";
+import {
+  credentialsPath,
+  dataDirectories,
+  type DataDirectories,
+  findRunningPlatform,
+  type RunningPlatform,
+} from "../data-directory/index.ts";
+import { platformDefaults, type PlatformAddressOptions } from "../options/index.ts";
+import { findKeySource, OwnerKeysError, readOwnerKeys, type RootKey } from "@galatea/aws/owner-keys";
+
+/** The complete address and credentials of the platform that a command calls. */
+export interface TargetPlatform {
+  readonly url: string;
+  readonly region: string;
+  /** Allows everything on the platform. */
+  readonly key: RootKey;
+  readonly directories: DataDirectories;
+  /** False if neither a flag nor a running platform gives the address: it is then the default of `galatea up`. */
+  readonly hasFoundAddress: boolean;
+}
+
+/**
+ * Completes the flags from the running platform, else with the defaults of `galatea up`. Throws PlatformChoice if
+ * several platforms run and no flag selects one, and OwnerKeysError if the key cannot be read.
+ */
+export async function resolveTargetPlatform(
+  place: PlatformAddressOptions,
+  env: Readonly<Record<string, string | undefined>>,
+  log: Logger,
+): Promise<TargetPlatform> {
+  const running = findRunningPlatform(place, env);
+  const directories = dataDirectories(running?.dataDirectory ?? place.data, env);
+  const host = place.host ?? running?.host ?? platformDefaults.host;
+  const port = place.port ?? running?.port ?? platformDefaults.port;
+  return {
+    url: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    region: place.region ?? running?.region ?? platformDefaults.region,
+    key: await keyOf(running, place, { env, log, generatedPath: credentialsPath(directories) }),
+    directories,
+    hasFoundAddress: running !== null || place.host !== null || place.port !== null,
+  };
+}
+
+interface KeySearch {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  readonly generatedPath: string;
+}
+
+async function keyOf(
+  running: RunningPlatform | null,
+  { credentials }: PlatformAddressOptions,
+  { env, log, generatedPath }: KeySearch,
+): Promise<RootKey> {
+  const given = findKeySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
+  if (running !== null && running.credentialsPath === null && given.from === "data directory") {
+    throw new OwnerKeysError(
+      `the platform at port ${running.port} gets its keys from its environment variables: set GALATEA_ACCESS_KEY_ID and ` +
+        "GALATEA_SECRET_ACCESS_KEY here as well, or name a file of them with --credentials",
+    );
+  }
+  const [key] = await readOwnerKeys(given, log);
+  return key;
+}

@@ -1,0 +1,268 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { ModelCopyState } from "../instance-agent/index.ts";
+import {
+  modelCopiesMax,
+  highestRanked,
+  routeModelRequest,
+  modelRoutingLimits,
+  busyThreshold,
+  type RoutingCandidate,
+} from "./model-routing.ts";
+import { derivePlacementKey } from "./model-rank.ts";
+
+const key = derivePlacementKey("an endpoint");
+
+interface Candidate extends RoutingCandidate {
+  inFlightCount: number;
+  readonly copy: ModelCopyState;
+  readonly isBusyWith: boolean;
+  readonly hasRoom: boolean;
+}
+
+type Candidates = [Candidate, ...Candidate[]];
+
+const empty = (ordinal: number): Candidate => ({
+  ordinal,
+  inFlightCount: 0,
+  copy: "absent",
+  isBusyWith: true,
+  hasRoom: true,
+});
+const candidatesOf = (count: number) => Array.from({ length: count }, (_, ordinal) => empty(ordinal)) as Candidates;
+const place = (candidates: readonly Candidate[], target: string) =>
+  routeModelRequest(
+    candidates as Candidates,
+    {
+      target,
+      key,
+      copyOn: ({ copy }) => copy,
+      isBusyWith: ({ isBusyWith }) => isBusyWith,
+      hasRoomOn: ({ hasRoom }) => hasRoom,
+    },
+    modelRoutingLimits,
+  );
+const targets = Array.from({ length: 4000 }, (_, index) => `tenants/${index}.tar.gz`);
+
+const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 }).chain((ordinals) =>
+  fc.tuple(
+    ...ordinals.map((ordinal) =>
+      fc.record({
+        ordinal: fc.constant(ordinal),
+        inFlightCount: fc.nat(60),
+        copy: fc.constantFrom<ModelCopyState>("loaded", "coming", "absent"),
+        isBusyWith: fc.boolean(),
+        hasRoom: fc.boolean(),
+      }),
+    ),
+  ),
+) as unknown as fc.Arbitrary<Candidates>;
+
+test("adding an instance moves only its share of the models, and all of them to the new instance", () => {
+  for (const count of [2, 3, 4, 9, 33]) {
+    const candidates = candidatesOf(count);
+    const moved = targets.filter((target) => {
+      const before = place(candidates.slice(0, -1), target).serve;
+      const after = place(candidates, target).serve;
+      // A model that moves must move to the new instance.
+      if (before !== after) assert.equal(after, candidates.at(-1));
+      return before !== after;
+    });
+    const share = moved.length / targets.length;
+    assert.ok(Math.abs(share - 1 / count) < 0.25 / count + 0.01, `${share} of the models moved to one of ${count}`);
+  }
+});
+
+test("models are spread evenly over the instances, whatever their names are", () => {
+  for (const names of [
+    targets,
+    targets.map((_, index) => String(index)),
+    targets.map((_, index) => "m".repeat(index)),
+  ]) {
+    const held = new Map<number, number>();
+    for (const target of names) {
+      const { ordinal } = place(candidatesOf(5), target).serve;
+      held.set(ordinal, (held.get(ordinal) ?? 0) + 1);
+    }
+    for (const count of held.values()) assert.ok(count > 650 && count < 950, [...held.values()].join(" "));
+  }
+});
+
+test("property: an instance over its busy threshold gets a request only if no free instance has the model or may load it", () => {
+  fc.assert(
+    fc.property(anyCandidates, fc.string(), (candidates, target) => {
+      const { serve, bring } = place(candidates, target);
+      const bound = busyThreshold(
+        candidates.reduce((sum, { inFlightCount }) => sum + inFlightCount, 0),
+        candidates.length,
+        modelRoutingLimits,
+      );
+      const having = candidates.filter(({ copy }) => copy !== "absent");
+      const loaded = candidates.filter(({ copy }) => copy === "loaded");
+      // A request never goes to an instance without the model while another one has it, so no request waits for a
+      // further copy.
+      if (loaded.length > 0) assert.equal(serve.copy, "loaded");
+      else if (having.length > 0) assert.equal(serve.copy, "coming");
+      if (bring !== null) {
+        assert.deepEqual([bring.copy, bring.hasRoom, bring.inFlightCount < bound], ["absent", true, true]);
+        assert.ok(
+          having.length < modelCopiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0,
+        );
+      }
+      if (serve.inFlightCount < bound) return;
+      assert.ok(having.length > 0);
+      assert.ok(loaded.every(({ inFlightCount }) => inFlightCount >= serve.inFlightCount));
+      const mayBring =
+        having.length === loaded.length && having.length < modelCopiesMax(candidates.length) && loaded.length > 0;
+      const free = candidates.filter(({ copy, inFlightCount }) => copy === "absent" && inFlightCount < bound);
+      if (!serve.isBusyWith) assert.equal(bring, null);
+      else if (bring === null && mayBring && free.length > 0) {
+        assert.equal(highestRanked(free as Candidates, { key, target }).hasRoom, false);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("property: routing does not depend on the order of the instances", () => {
+  fc.assert(
+    fc.property(anyCandidates, fc.string(), fc.nat(100), (candidates, target, turn) => {
+      const from = turn % candidates.length;
+      const turned = [...candidates.slice(from), ...candidates.slice(0, from)];
+      const { serve, bring } = place(candidates, target);
+      assert.deepEqual(place(candidates, target), { serve, bring });
+      assert.deepEqual(place(turned, target), { serve, bring });
+      assert.deepEqual(place(turned.toReversed(), target), { serve, bring });
+    }),
+  );
+});
+
+/** Simulates requests that stay in flight for a while, with loads that take no time. */
+class Simulated {
+  readonly #instances: readonly {
+    readonly ordinal: number;
+    inFlightCount: number;
+    readonly models: Map<string, number>;
+    readonly asked: string[];
+  }[];
+  readonly #underWay: (() => void)[] = [];
+  loadCount = 0;
+  #now = 0;
+
+  constructor(count: number) {
+    this.#instances = Array.from({ length: count }, (_, ordinal) => ({
+      ordinal,
+      inFlightCount: 0,
+      models: new Map(),
+      asked: [],
+    }));
+  }
+
+  get inFlight(): readonly number[] {
+    return this.#instances.map(({ inFlightCount }) => inFlightCount);
+  }
+
+  copies(target: string): number {
+    return this.#instances.filter(({ models }) => models.has(target)).length;
+  }
+
+  /** Routes a request, and returns the numbers of requests in flight before it. */
+  ask(target: string): {
+    readonly before: { readonly all: readonly number[]; readonly chosen: number; readonly isBusyWith: boolean };
+  } {
+    this.#now += 1;
+    const all = this.inFlight;
+    const [first, ...more] = this.#instances;
+    assert(first !== undefined);
+    const isBusyWith = ({ asked }: typeof first) =>
+      asked.filter((each) => each === target).length * new Set(asked).size >= asked.length;
+    const { serve, bring } = routeModelRequest(
+      [first, ...more],
+      {
+        target,
+        key,
+        copyOn: ({ models }) => (models.has(target) ? "loaded" : "absent"),
+        isBusyWith,
+        hasRoomOn: () => true,
+      },
+      modelRoutingLimits,
+    );
+    for (const each of new Set([serve, bring])) {
+      if (each === null) continue;
+      if (!each.models.has(target)) this.loadCount += 1;
+      if (each === serve || !each.models.has(target)) each.models.set(target, this.#now);
+    }
+    const before = { all, chosen: serve.inFlightCount, isBusyWith: isBusyWith(serve) };
+    serve.inFlightCount += 1;
+    serve.asked.push(target);
+    this.#underWay.push(() => {
+      serve.inFlightCount -= 1;
+      serve.asked.splice(serve.asked.indexOf(target), 1);
+    });
+    return { before };
+  }
+
+  answer(keeping: number): void {
+    while (this.#underWay.length > keeping) this.#underWay.shift()?.();
+  }
+
+  /** Drops the copies besides the first that have not been used since. */
+  dropCold(sinceTick: number, target: string): void {
+    const having = this.#instances.filter(({ models }) => models.has(target));
+    const [first, ...more] = having;
+    if (first === undefined) return;
+    const stays = highestRanked([first, ...more], { key, target });
+    for (const each of having)
+      if (each !== stays && (each.models.get(target) ?? 0) < sinceTick) each.models.delete(target);
+  }
+}
+
+test("a model with few requests stays on one instance; a busy one gets copies up to its limit, which are dropped when it is idle", () => {
+  const simulated = new Simulated(6);
+  for (let index = 0; index < 200; index += 1) {
+    simulated.ask("hot");
+    simulated.answer(modelRoutingLimits.queueMin - 1);
+  }
+  assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [1, 1]);
+  for (let index = 0; index < 400; index += 1) {
+    simulated.ask("hot");
+    simulated.answer(100);
+  }
+  assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [3, 3]);
+  // The instances with a copy share the requests evenly.
+  const busy = simulated.inFlight.filter((count) => count > 0).toSorted((a, b) => a - b);
+  assert.deepEqual(busy, [33, 33, 34]);
+  simulated.answer(0);
+  for (let index = 0; index < 100; index += 1) {
+    simulated.ask("hot");
+    simulated.answer(1);
+  }
+  simulated.dropCold(600, "hot");
+  assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [1, 3]);
+});
+
+test("property: requests exceed an instance's busy threshold at most once for each copy that is made", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 2, max: 8 }),
+      fc.array(fc.nat(40), { minLength: 300, maxLength: 300 }),
+      (count, asked) => {
+        const simulated = new Simulated(count);
+        let beyondCount = 0;
+        for (const model of asked) {
+          const target = targets[model] ?? "";
+          const mayHaveMore = simulated.copies(target) < modelCopiesMax(count);
+          const { before } = simulated.ask(target);
+          const sum = before.all.reduce((all, each) => all + each, 0);
+          if (mayHaveMore && before.isBusyWith && before.chosen >= busyThreshold(sum, count, modelRoutingLimits))
+            beyondCount += 1;
+          simulated.answer(10 * count);
+        }
+        assert.ok(beyondCount <= simulated.loadCount - new Set(asked).size);
+        assert.ok(simulated.loadCount <= 41 * modelCopiesMax(count));
+      },
+    ),
+    { numRuns: 100 },
+  );
+});

@@ -1,0 +1,427 @@
+/**
+ * A platform is killed after every write of scaling's transitions: the next run reaches the same result and leaves
+ * nothing behind.
+ */
+import assert from "node:assert/strict";
+import { alarmLimits, Alarms } from "../alarms/index.ts";
+import { sumAlarm } from "../alarms/sum-alarm-fixture.ts";
+import { silentLogger } from "@galatea/base";
+import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
+import {
+  MemoryDocuments,
+  recordedTransitionsContract,
+  type DocumentMemory,
+  type RecordedTransition,
+} from "../records/contracts/index.ts";
+import { Scaling, scalingLimits } from "./scaling.ts";
+import type { ResourceCapacity } from "./metric-capacity.ts";
+import type { ScheduledAction, StepPolicy } from "./policy.ts";
+import {
+  invocationsSum,
+  policyAlarmArn,
+  policyArn,
+  scaledVariant,
+  trackedInvocations,
+  scaledVariantKey,
+} from "./scaled-variant-fixture.ts";
+
+const minuteMs = 60_000;
+const startMs = Date.UTC(2026, 10, 22);
+const never = new AbortController().signal;
+
+const target = scaledVariant({ createdMs: startMs });
+const policy = trackedInvocations({ createdMs: startMs });
+const steps: StepPolicy = {
+  ...scaledVariantKey,
+  name: "s",
+  arn: policyArn("s"),
+  createdMs: startMs,
+  type: "StepScaling",
+  adjustmentType: "ChangeInCapacity",
+  steps: [{ lower: 0, upper: null, adjustment: 1 }],
+  magnitudeMin: 0,
+  cooldownMs: 5 * minuteMs,
+  aggregation: "Average",
+  configuration: {},
+};
+/** The user's alarm for the step policy. */
+const busy = sumAlarm("busy", {
+  actions: { OK: [], ALARM: [steps.arn], INSUFFICIENT_DATA: [] },
+  configuredMs: startMs,
+  watched: invocationsSum,
+  threshold: 100,
+  evaluationPeriods: 2,
+  datapointsToAlarm: 2,
+});
+/** A scheduled action that is due while a test waits for the end of an activity. */
+const scheduled: ScheduledAction = {
+  ...scaledVariantKey,
+  name: "a",
+  arn: "arn:aws:autoscaling:r:1:scheduledAction:1",
+  expression: "",
+  timezone: "UTC",
+  startMs: null,
+  endMs: null,
+  createdMs: startMs,
+  minCapacity: 3,
+  maxCapacity: null,
+  lastRunMs: null,
+};
+
+/** The state outside of the platform, and the time. */
+interface Outside {
+  readonly capacity: number | null;
+  readonly nowMs: number;
+  readonly load: number;
+  readonly isMoving: boolean;
+}
+
+class World implements AsyncDisposable {
+  readonly scaleCalls: number[] = [];
+  alarms!: Alarms;
+  scaling!: Scaling;
+  /** Null: the variant is gone. */
+  capacity: number | null;
+  nowMs: number;
+  /** Load of all instances together in every minute. */
+  load: number;
+  /** True while another caller changes the variant, for ten minutes. */
+  isMoving: boolean;
+
+  constructor({ capacity, nowMs, load, isMoving }: Outside) {
+    this.capacity = capacity;
+    this.nowMs = nowMs;
+    this.load = load;
+    this.isMoving = isMoving;
+  }
+
+  static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
+    const world = new World(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
+    const clock = clockWithoutTimers(() => world.nowMs);
+    const documents = new MemoryDocuments(memory);
+    const readValues = (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
+      const values = new Map<number, number>();
+      for (let at = range.startMs; at < range.endMs; at += minuteMs) values.set(at, world.load / (world.capacity ?? 1));
+      return Promise.resolve(values);
+    };
+    const common = { documents, readValues, clock, logger: silentLogger };
+    world.alarms = await Alarms.open({
+      ...common,
+      limits: alarmLimits,
+      actions: (arn) => world.scaling.action(arn),
+    });
+    const resources = {
+      capacity: (): Promise<ResourceCapacity | null> => {
+        const { capacity, isMoving } = world;
+        return Promise.resolve(capacity === null ? null : { desired: capacity, running: capacity, isMoving });
+      },
+      scale: (_: unknown, to: number) => {
+        world.scaleCalls.push(to);
+        world.capacity = to;
+        return Promise.resolve({ done: Promise.resolve() });
+      },
+    };
+    let count = 0;
+    const newId = () => `${world.nowMs}-${(count += 1)}`;
+    world.scaling = await Scaling.open({ ...common, alarms: world.alarms, resources, newId, limits: scalingLimits });
+    world.found();
+    return world;
+  }
+
+  get outside(): Outside {
+    const { capacity, nowMs, load, isMoving } = this;
+    return { capacity, nowMs, load, isMoving };
+  }
+
+  /** Lets 45 minutes pass, in which alarms and schedules are evaluated. */
+  async live(): Promise<void> {
+    for (let tick = 0; tick < 270; tick++) {
+      this.nowMs += 10_000;
+      if (tick === 60) this.isMoving = false;
+      await this.alarms.evaluateAll(never);
+      await this.alarms.whenActionsEnd();
+      await this.scaling.settled();
+      await this.scaling.runScheduled();
+      await this.scaling.sweep(this.scaling.list().map((each) => each.target));
+    }
+    assert.ok(this.scaleCalls.every((to) => to >= 1 && to <= 5));
+  }
+
+  /** Returns the observed state, including leftovers and unfinished work. */
+  found(): Found {
+    const records = this.scaling.list();
+    const policies = records.flatMap((record) => record.policies);
+    const wanted = policies.flatMap((each) => (each.type === "StepScaling" ? [] : [each.highAlarm, each.lowAlarm]));
+    const alarms = this.alarms.list().flatMap(({ definition: { name } }) => (name === busy.name ? [] : [name]));
+    assert.deepEqual(
+      alarms.toSorted(),
+      wanted.filter((name) => name !== null).toSorted(),
+      "alarms are the policies' own",
+    );
+    for (const { activities } of records) assert.ok(activities.every(({ status }) => status !== "InProgress"));
+    return {
+      targets: records.map((record) => `${record.target.minCapacity} to ${record.target.maxCapacity}`).join(),
+      policies: policies.map(({ name }) => name).join(),
+      scheduled: records.flatMap((record) => record.scheduled.map(({ name }) => name)).join(),
+      capacity: this.capacity,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.scaling[Symbol.asyncDispose]();
+    await this.alarms[Symbol.asyncDispose]();
+  }
+}
+
+interface Found {
+  readonly targets: string;
+  readonly policies: string;
+  readonly scheduled: string;
+  readonly capacity: number | null;
+}
+
+const none: Found = { targets: "", policies: "", scheduled: "", capacity: 1 };
+const registered: Found = { ...none, targets: "1 to 5" };
+const following: Found = { ...registered, policies: "p" };
+const stepping: Found = { ...registered, policies: "s" };
+const planned: Found = { ...registered, scheduled: "a" };
+
+const register = (world: World) => world.scaling.register(target);
+
+async function followed(world: World): Promise<void> {
+  await register(world);
+  await world.scaling.putPolicy(policy, policyAlarmArn);
+}
+
+async function stepped(world: World): Promise<void> {
+  await register(world);
+  await world.scaling.putPolicy(steps, policyAlarmArn);
+  await world.alarms.put(busy);
+}
+
+const plan =
+  (expression: string, firstMs = startMs) =>
+  (world: World) =>
+    world.scaling.putScheduled({ ...scheduled, expression, startMs: firstMs });
+const at = (afterMs: number) => `at(${new Date(afterMs).toISOString().slice(0, 19)})`;
+
+/** A time after the initial changes have taken effect. */
+const soonMs = startMs + 60 * minuteMs;
+
+const rows: readonly RecordedTransition<World, Found>[] = [
+  { what: "a target is registered", ask: register, orElse: [none], end: registered, writesMin: 1 },
+  {
+    what: "a target is registered above what there is",
+    ask: (world) => world.scaling.register({ ...target, minCapacity: 3 }),
+    orElse: [none],
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a target is registered above what there is while something else moves",
+    async given(world) {
+      await register(world);
+      world.isMoving = true;
+    },
+    async ask(world) {
+      world.isMoving = true;
+      await world.scaling.register({ ...target, minCapacity: 3 });
+    },
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a target is given tags",
+    given: register,
+    ask: (world) => world.scaling.setTags(scaledVariantKey, { team: "a" }),
+    end: registered,
+    writesMin: 1,
+  },
+  {
+    what: "a target is deregistered",
+    given: followed,
+    ask: (world) => world.scaling.deregister(scaledVariantKey),
+    orElse: [following],
+    end: none,
+    writesMin: 2,
+  },
+  {
+    what: "what a target is of is gone",
+    given: followed,
+    async ask(world) {
+      world.capacity = null;
+      await world.live();
+    },
+    end: { ...none, capacity: null },
+    writesMin: 2,
+  },
+  {
+    what: "a policy is put",
+    given: register,
+    ask: (world) => world.scaling.putPolicy(policy, policyAlarmArn),
+    orElse: [registered],
+    end: following,
+    writesMin: 3,
+  },
+  {
+    what: "a policy no longer scales in",
+    given: followed,
+    ask: (world) => world.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, policyAlarmArn),
+    end: following,
+    writesMin: 3,
+  },
+  {
+    what: "a policy is deleted",
+    given: followed,
+    ask: (world) => world.scaling.deletePolicy(policy),
+    orElse: [following],
+    end: registered,
+    writesMin: 2,
+  },
+  {
+    what: "the load grows",
+    given: followed,
+    async ask(world) {
+      world.load = 400;
+      await world.live();
+    },
+    end: { ...following, capacity: 4 },
+    writesMin: 5,
+  },
+  {
+    what: "the load is over",
+    async given(world) {
+      world.capacity = 4;
+      world.load = 400;
+      await followed(world);
+    },
+    async ask(world) {
+      world.load = 100;
+      await world.live();
+    },
+    end: following,
+    writesMin: 3,
+  },
+  {
+    what: "a step policy is put",
+    given: register,
+    ask: (world) => world.scaling.putPolicy(steps, policyAlarmArn),
+    orElse: [registered],
+    end: stepping,
+    writesMin: 1,
+  },
+  {
+    what: "a step policy's alarm goes into ALARM",
+    given: stepped,
+    async ask(world) {
+      world.load = 300;
+      await world.live();
+    },
+    end: { ...stepping, capacity: 3 },
+    writesMin: 5,
+  },
+  {
+    what: "a step policy is deleted",
+    given: stepped,
+    ask: (world) => world.scaling.deletePolicy(steps),
+    orElse: [stepping],
+    end: registered,
+    writesMin: 1,
+  },
+  {
+    what: "an action is scheduled",
+    given: register,
+    ask: plan("at(2100-01-01T00:00:00)"),
+    orElse: [registered],
+    end: planned,
+    writesMin: 1,
+  },
+  {
+    what: "a scheduled action is deleted",
+    async given(world) {
+      await register(world);
+      await plan("at(2100-01-01T00:00:00)")(world);
+    },
+    ask: (world) => world.scaling.deleteScheduled(scheduled),
+    orElse: [planned],
+    end: registered,
+    writesMin: 1,
+  },
+  {
+    what: "a scheduled action runs, and is over",
+    async given(world) {
+      await register(world);
+      await plan(at(soonMs))(world);
+    },
+    ask: (world) => world.live(),
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a scheduled action runs while something else moves",
+    async given(world) {
+      await register(world);
+      await plan(at(soonMs))(world);
+    },
+    async ask(world) {
+      world.isMoving = true;
+      await world.live();
+    },
+    end: { ...registered, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+  {
+    what: "a scheduled action runs repeatedly",
+    async given(world) {
+      await register(world);
+      await plan("rate(100 minutes)", soonMs)(world);
+    },
+    ask: (world) => world.live(),
+    end: { ...planned, targets: "3 to 5", capacity: 3 },
+    writesMin: 3,
+  },
+];
+
+recordedTransitionsContract<
+  World,
+  Outside,
+  Found,
+  | "register"
+  | "deregister"
+  | "tag"
+  | "put policy"
+  | "delete policy"
+  | "schedule"
+  | "unschedule"
+  | "run"
+  | "track"
+  | "step"
+>({
+  name: "scalable target",
+  kinds: null,
+  open: (memory, outside) => World.open(memory, outside),
+  outside: (world) => world.outside,
+  settled: (world) => world.live(),
+  found: (world) => Promise.resolve(world.found()),
+  moves: {
+    register: [
+      "a target is registered",
+      "a target is registered above what there is",
+      "a target is registered above what there is while something else moves",
+    ],
+    deregister: ["a target is deregistered", "what a target is of is gone"],
+    tag: ["a target is given tags"],
+    "put policy": ["a policy is put", "a policy no longer scales in", "a step policy is put"],
+    "delete policy": ["a policy is deleted", "a step policy is deleted"],
+    schedule: ["an action is scheduled"],
+    unschedule: ["a scheduled action is deleted"],
+    run: [
+      "a scheduled action runs, and is over",
+      "a scheduled action runs while something else moves",
+      "a scheduled action runs repeatedly",
+    ],
+    track: ["the load grows", "the load is over"],
+    step: ["a step policy's alarm goes into ALARM"],
+  },
+  rows,
+});

@@ -1,0 +1,257 @@
+/** A platform that ends, or whose disk is full or cannot be read, in any step of a queued request's life: nothing that was accepted is lost. */
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import type { AsyncEvent, AsyncReceipt } from "../src/index.ts";
+import {
+  DocumentMemory,
+  recordedTransitionsContract,
+  type RecordedTransition,
+} from "../src/records/contracts/index.ts";
+import type { DocumentChange } from "../src/records/index.ts";
+import { AsyncFixture, paths } from "./async-fixture.ts";
+import { owner } from "./hosting-fixture.ts";
+
+const topics = {
+  OutputConfig: {
+    ...paths,
+    NotificationConfig: {
+      SuccessTopic: "arn:aws:sns:us-east-1:000000000000:good",
+      ErrorTopic: "arn:aws:sns:us-east-1:000000000000:bad",
+    },
+  },
+};
+
+/** The store as it is at a write, and where the results are to come. */
+interface Outside {
+  readonly objects: Promise<ReadonlyMap<string, string>>;
+  readonly ticket: AsyncReceipt | null;
+}
+
+interface Found {
+  /** Documents of requests and of their inputs. */
+  readonly requestCount: number;
+  readonly result: string | null;
+  readonly told: readonly string[];
+}
+
+/** Hosting with one endpoint, `q`, and a request for it. */
+class World implements AsyncDisposable {
+  readonly bench: AsyncFixture;
+  ticket: AsyncReceipt | null;
+
+  private constructor(bench: AsyncFixture, ticket: AsyncReceipt | null) {
+    this.bench = bench;
+    this.ticket = ticket;
+  }
+
+  static async open(documents: DocumentMemory, outside: Outside | null): Promise<World> {
+    const objects = await outside?.objects;
+    const bench = await AsyncFixture.open({ documents, objects: objects ?? new Map<string, string>() });
+    const world = new World(bench, outside?.ticket ?? null);
+    if (outside !== null) await world.release();
+    return world;
+  }
+
+  outside(): Outside {
+    return { objects: this.bench.objects(), ticket: this.ticket };
+  }
+
+  /** Resolves when an instance has the request. */
+  async began(): Promise<void> {
+    await eventually(async () => (await runsIn(this.bench.directory).catch(() => 0)) > 0);
+  }
+
+  /** Releases requests with the first word `hold`. */
+  async release(): Promise<void> {
+    await writeFile(join(this.bench.directory, "go"), "");
+  }
+
+  async found({ held }: DocumentMemory): Promise<Found> {
+    const documents = [...held.values()];
+    const { ticket, bench } = this;
+    const output = (await bench.object(ticket?.outputUrl ?? null))?.text;
+    const said = output === undefined ? undefined : (JSON.parse(output) as { readonly said: string }).said;
+    const told = documents.filter(({ kind }) => kind === "told").map(({ body }) => body);
+    return {
+      requestCount: documents.filter(({ kind }) => kind.startsWith("async-")).length,
+      result: said ?? (await bench.object(ticket?.failureUrl ?? null))?.text.slice(0, 40) ?? null,
+      told: told.toSorted(),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.bench[Symbol.asyncDispose]();
+  }
+}
+
+/** The request that a row is of: where its results come is known before it is accepted, because that is when a platform is killed. */
+const asking =
+  (body: string, more: Parameters<AsyncFixture["ask"]>[2] = {}) =>
+  async (world: World): Promise<void> => {
+    world.ticket = {
+      inferenceId: "x",
+      outputUrl: `${paths.S3OutputPath}same`,
+      failureUrl: `${paths.S3FailurePath}/same-error.out`,
+    };
+    await world.bench.ask("q", body, { ...more, fileName: "same" });
+  };
+
+const runsIn = async (directory: string) => (await readFile(join(directory, "runs"), "utf8")).trim().split("\n").length;
+
+const deploy = ({ bench }: World) => bench.deploy("q", topics);
+
+/** Without an instance: whatever is asked waits. */
+async function deployAsleep(world: World): Promise<void> {
+  await deploy(world);
+  await world.bench.resize("q", 0);
+}
+
+const before: Found = { requestCount: 0, result: null, told: [] };
+const failed = (text: string): Found => ({ ...before, result: text.slice(0, 40), told: ["bad Failed"] });
+const answered = (said: string): Found => ({ ...before, result: said, told: ["good Completed"] });
+
+const rows: readonly RecordedTransition<World, Found>[] = [
+  {
+    what: "it brings its input along",
+    given: deploy,
+    ask: asking("fine"),
+    end: answered("fine"),
+    writesMin: 2,
+  },
+  {
+    what: "its input is in S3",
+    given: deploy,
+    async ask(world) {
+      await asking("", { inputUrl: await world.bench.put("in", "fine") })(world);
+    },
+    end: answered("fine"),
+    writesMin: 2,
+  },
+  {
+    what: "it runs when the platform ends",
+    given: deploy,
+    async ask(world) {
+      await asking("hold go")(world);
+      await world.began();
+      await world.release();
+    },
+    end: answered("hold"),
+    writesMin: 2,
+  },
+  {
+    what: "its model refuses it",
+    given: deploy,
+    ask: asking("fail"),
+    end: failed("the model is not well"),
+    writesMin: 2,
+  },
+  {
+    what: "it ends each container that it comes to",
+    given: deploy,
+    ask: asking("die"),
+    end: failed("Received server error (503) from primary"),
+    writesMin: 4,
+  },
+  {
+    what: "it expires while there is no instance",
+    given: deployAsleep,
+    ask: asking("fine", { ttlSeconds: 1 }),
+    end: failed("The request expired: it was in the queue for longer"),
+    writesMin: 2,
+  },
+  {
+    what: "it waits until there is an instance",
+    given: deployAsleep,
+    async ask(world) {
+      await asking("fine")(world);
+      await world.bench.resize("q", 1);
+    },
+    orElse: [{ ...before, requestCount: 2 }],
+    end: answered("fine"),
+    writesMin: 3,
+  },
+  {
+    what: "its endpoint is deleted",
+    given: deployAsleep,
+    async ask(world) {
+      await asking("fine")(world);
+      await world.bench.hosting.endpoints.delete("q", owner);
+    },
+    orElse: [{ ...before, requestCount: 2 }],
+    end: failed("The endpoint was deleted before the request was processed."),
+    writesMin: 3,
+  },
+];
+
+recordedTransitionsContract<World, Outside, Found, AsyncEvent["kind"]>({
+  name: "asynchronous request",
+  kinds: ["async-invocation", "endpoint"],
+  open: (memory, outside) => World.open(memory, outside),
+  outside: (world) => world.outside(),
+  settled: ({ bench }) => bench.settled("q"),
+  found: (world, memory) => world.found(memory),
+  moves: {
+    taken: ["its input is in S3", "it expires while there is no instance"],
+    answered: ["it brings its input along", "it waits until there is an instance"],
+    refused: ["its model refuses it"],
+    lost: ["it ends each container that it comes to"],
+    interrupted: ["it runs when the platform ends"],
+    orphaned: ["its endpoint is deleted"],
+  },
+  rows,
+  atOnce: 4,
+});
+
+/** Documents of a disk that gives and takes nothing for a while. */
+class FailingMemory extends DocumentMemory {
+  /** Number of failing reads of requests, and of failing writes that end one. */
+  failingReads = 0;
+  failingWrites = 0;
+
+  override find(kind: string, key: string) {
+    if (kind !== "async-invocation" || this.failingReads === 0) return super.find(kind, key);
+    this.failingReads -= 1;
+    throw new Error("disk I/O error");
+  }
+
+  override write(changes: readonly DocumentChange[]): number {
+    const isEnd = changes.some((change) => change.do === "delete" && change.kind === "async-invocation");
+    if (!isEnd || this.failingWrites === 0) return super.write(changes);
+    this.failingWrites -= 1;
+    throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+  }
+}
+
+test("a disk that is full when a request ends delays its outcome and loses nothing", async () => {
+  const documents = new FailingMemory();
+  await using bench = await AsyncFixture.open({ documents });
+  await bench.deploy("q", topics);
+  documents.failingWrites = 3;
+  const ticket = await bench.ask("q", "fine");
+  assert.equal((await bench.result(ticket)).ok, true);
+  await eventually(() => bench.messages.length === 1);
+  assert.equal(documents.failingWrites, 0);
+  assert.equal(await runsIn(bench.directory), 1);
+});
+
+test("a record that cannot be read is retried, and one that stays unreadable is left for the next start and blocks no other", async () => {
+  const documents = new FailingMemory();
+  let left;
+  {
+    await using bench = await AsyncFixture.open({ documents });
+    await bench.deploy("q", topics);
+    documents.failingReads = 3;
+    assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+    assert.equal(documents.failingReads, 0);
+    documents.failingReads = 6;
+    left = await bench.ask("q", "left");
+    await eventually(() => documents.failingReads === 0);
+    assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+    assert.equal(await bench.object(left.outputUrl), null);
+  }
+  await using bench = await AsyncFixture.open({ documents });
+  assert.match((await bench.result(left)).text, /"said":"left"/);
+});
