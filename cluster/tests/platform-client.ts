@@ -5,10 +5,13 @@ import {
   CreateEndpointCommand,
   CreateEndpointConfigCommand,
   CreateModelCommand,
+  DeleteEndpointCommand,
   DescribeEndpointCommand,
   DescribeModelCommand,
   SageMakerClient,
+  waitUntilEndpointDeleted,
   waitUntilEndpointInService,
+  type ProductionVariantInstanceType,
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand, SageMakerRuntimeClient } from "@aws-sdk/client-sagemaker-runtime";
 
@@ -32,6 +35,12 @@ export class PlatformClient {
 
   /** Creates a bucket, a model, an endpoint configuration and an endpoint of one name, and waits for the endpoint. */
   async deploy(name: string): Promise<void> {
+    await this.create(name, "ml.t2.medium");
+    await this.inService(name);
+  }
+
+  /** Like `deploy`, with instances of a type, and without a wait. */
+  async create(name: string, InstanceType: ProductionVariantInstanceType): Promise<void> {
     await this.#s3.send(new CreateBucketCommand({ Bucket: name }));
     const Body = execFileSync("tar", ["-C", models, "-cz", "add_sub"]);
     await this.#s3.send(new PutObjectCommand({ Bucket: name, Key: "model.tar.gz", Body }));
@@ -46,11 +55,24 @@ export class PlatformClient {
         },
       }),
     );
-    const variant = { VariantName: "AllTraffic", ModelName: name, InstanceType: "ml.t2.medium" as const };
+    const variant = { VariantName: "AllTraffic", ModelName: name, InstanceType };
     const ProductionVariants = [{ ...variant, InitialInstanceCount: 1, InitialVariantWeight: 1 }];
     await this.#sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants }));
     await this.#sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
-    await this.inService(name);
+  }
+
+  /** Waits until an endpoint has failed, and returns its FailureReason. */
+  async failureReason(name: string): Promise<string> {
+    const waiting = waitUntilEndpointInService({ client: this.#sagemaker, ...inService }, { EndpointName: name });
+    await waiting.catch(() => {});
+    const { FailureReason = "" } = await this.#sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
+    return FailureReason;
+  }
+
+  /** Deletes an endpoint and waits until it is gone. */
+  async deleteEndpoint(name: string): Promise<void> {
+    await this.#sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
+    await waitUntilEndpointDeleted({ client: this.#sagemaker, ...inService }, { EndpointName: name });
   }
 
   /** Waits until an endpoint is in service. */

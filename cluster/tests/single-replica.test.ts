@@ -1,31 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { apply, InstalledChart, kubectl, rendered } from "./installed-chart.ts";
+import { InstalledChart, rendered } from "./installed-chart.ts";
+import { localVolume, storageClass } from "./local-volume.ts";
 
 const sum = [2, 4, 6, 8];
-const storageClass = "laboratory";
-
-/** A volume on the disk of node1. */
-const volume = {
-  apiVersion: "v1",
-  kind: "PersistentVolume",
-  metadata: { name: "galatea-data" },
-  spec: {
-    capacity: { storage: "2Gi" },
-    accessModes: ["ReadWriteOnce"],
-    persistentVolumeReclaimPolicy: "Retain",
-    storageClassName: storageClass,
-    local: { path: "/var/lib/volumes/1" },
-    nodeAffinity: {
-      required: {
-        nodeSelectorTerms: [
-          { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["node1"] }] },
-        ],
-      },
-    },
-  },
-};
-
 test("helm rejects values that the chart does not have, and those of a wrong type", async () => {
   await rendered(["trial=true", "serviceMonitor.enabled=true"]);
   await assert.rejects(rendered(["replicas=3"]), /additional properties 'replicas' not allowed/i);
@@ -52,7 +30,7 @@ test("an upgrade keeps the generated key", async () => {
 });
 
 test("a killed pod comes back with its records and objects, and its endpoints return to service", async (t) => {
-  await apply(volume);
+  await using _volume = await localVolume("galatea-data", 1);
   await using chart = await InstalledChart.install("killed", [
     `persistence.storageClass=${storageClass}`,
     "persistence.size=1Gi",
@@ -70,5 +48,4 @@ test("a killed pod comes back with its records and objects, and its endpoints re
   assert.deepEqual(await client.invoke("add-sub"), sum);
   t.diagnostic(`invoked again ${Math.round(performance.now() - start)} ms after the kill`);
   assert.deepEqual(await client.records("add-sub"), before);
-  await kubectl("delete", "persistentvolume", "galatea-data", "--wait=false");
 });

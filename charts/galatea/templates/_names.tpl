@@ -17,3 +17,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "galatea.keysSecret" -}}
 {{ .Values.keys.existingSecret | default (printf "%s-keys" (include "galatea.name" .)) }}
 {{- end }}
+
+{{- define "galatea.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "galatea.podsFile" -}}
+{{- $values := omit .Values.instances "inPods" }}
+{{- $image := dict "image" (include "galatea.image" .) "pullPolicy" .Values.image.pullPolicy "pullSecrets" .Values.image.pullSecrets }}
+{{- merge (dict "platform" (include "galatea.name" .)) $image $values | toPrettyJson }}
+{{- end }}

@@ -38,7 +38,7 @@ class TritonPythonModel:
 interface Started {
   readonly child: ChildProcess;
   readonly output: string;
-  /** Those of the packages of this repository, and of the clients of PostgreSQL and S3, that match. */
+  /** Those of the packages of this repository, and of the clients of PostgreSQL, S3 and Kubernetes, that match. */
   loaded(path: RegExp): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
@@ -73,7 +73,7 @@ async function started(t: TestContext, directory: string, ready: RegExp, words: 
     output,
     async loaded(path) {
       const urls = (await readFile(loaded, "utf8")).split("\n");
-      return urls.filter((url) => /\/packages\/|\/node_modules\/(pg|@aws-sdk)/.test(url) && path.test(url));
+      return urls.filter((url) => /\/packages\/|\/node_modules\/(pg|@aws-sdk|@kubernetes)/.test(url) && path.test(url));
     },
     async stop() {
       const ended = once(child, "exit");
@@ -122,7 +122,8 @@ test("an agent loads no code of AWS, of records, of the engine or of tools", asy
   ]);
   await agent.stop();
   assert.notDeepEqual(await agent.loaded(/hosting\/src\/instance-agent-http\//), []);
-  const foreign = /packages\/(aws|tools)\/|hosting\/src\/(records|store|operations|endpoints)\/|server\/src\/engine\//;
+  const foreign =
+    /packages\/(aws|tools)\/|hosting\/src\/(records|store|operations|endpoints|kubernetes-host)\/|server\/src\/engine\//;
   assert.deepEqual(await agent.loaded(foreign), []);
 });
 
@@ -132,6 +133,7 @@ const patterns = /aws\/src\/services\/logs\/filter-patterns\//;
 const topics = /aws\/src\/(topics|topic-delivery|services\/sns\/sns-operations)/;
 const tools = /packages\/tools\//;
 const postgres = /\/records\/postgres\/|\/node_modules\/pg/;
+const kubernetes = /\/kubernetes-host\/|\/node_modules\/@kubernetes/;
 const s3 = /\/objects\/s3\/|\/node_modules\/@aws-sdk/;
 
 const openAt = /http:\/\/127\.0\.0\.1:\d+/;
@@ -159,7 +161,7 @@ test("a platform loads Insights, metric filters, filter patterns and topics with
   const logs = logsOf(platform);
   await logs.send(new CreateLogGroupCommand({ logGroupName: "g" }));
   await logs.send(new FilterLogEventsCommand({ logGroupName: "g" }));
-  for (const path of [insights, metricFilters, patterns, topics, tools, postgres, s3]) {
+  for (const path of [insights, metricFilters, patterns, topics, tools, postgres, s3, kubernetes]) {
     assert.deepEqual(await platform.loaded(path), []);
   }
 

@@ -5,7 +5,7 @@ import { openComponents } from "./operations/index.ts";
 import type { Documents } from "./records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./operations/index.ts";
-import { LocalInstanceAgent } from "./instance-agent/index.ts";
+import { LocalInstanceAgent, type InstanceHost, type InstanceOpener } from "./instance-agent/index.ts";
 import { HostingCatalog } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointActions, Reconciler, StateLog, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
@@ -38,7 +38,10 @@ import { newInstanceId } from "./operations/index.ts";
 
 export interface HostingOptions {
   readonly documents: Documents;
-  readonly fleet: Omit<FleetOptions, "nodes" | "agentOf">;
+  readonly fleet: Omit<FleetOptions, "nodes" | "agentOf" | "host"> & {
+    /** A `ModelHost` runs instances for agents in this process. An `InstanceHost` has agents elsewhere. */
+    readonly host: ModelHost | InstanceHost;
+  };
   /** Nodes on which instances run; at least one. */
   readonly nodes: readonly NodeDescription[];
   readonly limits: HostingLimits;
@@ -70,13 +73,14 @@ export class Hosting implements AsyncDisposable {
   readonly asyncInferences: AsyncInferences;
   readonly watch: EndpointWatch;
   readonly #store: HostingStore;
-  readonly #host: ModelHost;
+  readonly #host: FleetOptions["host"];
   readonly #reconciler: Reconciler<EndpointRecord, EndpointEvent>;
   readonly #actions: EndpointActions;
   readonly #mirrors: Mirrors;
   readonly #stateLog: StateLog;
   readonly #memories: ModelMemoryEstimates;
   readonly #credentials: InstanceCredentials;
+  /** The agents in this process. */
   readonly #agents: ReadonlyMap<NodeId, LocalInstanceAgent>;
 
   private constructor(options: HostingOptions, store: HostingStore) {
@@ -84,7 +88,7 @@ export class Hosting implements AsyncDisposable {
     const reservations = new Reservations({ store, nodes: options.nodes, limits });
     const { nodes } = reservations;
     this.#agents = openAgents(options, nodes);
-    const fleet: FleetOptions = { ...options.fleet, nodes, agentOf: (id) => agentOn(this.#agents, id) };
+    const fleet: FleetOptions = { ...options.fleet, nodes, agentOf: (id) => agentOn(this.#agents, options.fleet, id) };
     this.#store = store;
     this.#credentials = fleet.credentials;
     this.watch = new EndpointWatch(store, fleet.clock);
@@ -243,14 +247,24 @@ export class Hosting implements AsyncDisposable {
   }
 }
 
-/** Opens an agent for each node; all agents run their instances in this process. */
+/** Opens an agent in this process for each node, unless the agents are elsewhere. */
 function openAgents({ fleet, nodes: described }: HostingOptions, nodes: Nodes): Map<NodeId, LocalInstanceAgent> {
+  const { host } = fleet;
+  if ("instance" in host) return new Map();
   return new Map(
-    described.map((node) => [node.id, new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) })]),
+    described.map((node) => {
+      const memory = nodes.memoryOf(node.id);
+      return [node.id, new LocalInstanceAgent({ ...fleet, host, node, memory })];
+    }),
   );
 }
 
-function agentOn(agents: ReadonlyMap<NodeId, LocalInstanceAgent>, id: NodeId): LocalInstanceAgent {
+function agentOn(
+  agents: ReadonlyMap<NodeId, LocalInstanceAgent>,
+  { host }: HostingOptions["fleet"],
+  id: NodeId,
+): InstanceOpener {
+  if ("instance" in host) return host;
   const agent = agents.get(id);
   assert(agent !== undefined, `node ${id} has an agent`);
   return agent;

@@ -6,8 +6,7 @@ import { after, test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
 import { openDocuments } from "../src/records/index.ts";
-import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
-import { Hosting } from "../src/hosting.ts";
+import { Hosting, type HostingOptions } from "../src/hosting.ts";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { hostingLimits } from "../src/capacity/reservations.ts";
 
@@ -27,10 +26,11 @@ test("a request over a limit of the account gets ResourceLimitExceeded with limi
     alarmState: () => null,
     // Nothing is started.
     fleet: {
+      host: {},
       clock: systemClock,
       logger: silentLogger,
       requestMemory: new ByteBudget(2 ** 20),
-    } as unknown as FleetOptions,
+    } as unknown as HostingOptions["fleet"],
   });
   const model = (name: string) =>
     hosting.catalog.createModel({ name, owner, containers: [{}], executionMode: "Serial", request: {}, tags: [] });
@@ -64,10 +64,11 @@ test("containers are counted over all instances of endpoints and transform jobs,
     random: Math.random,
     alarmState: () => null,
     fleet: {
+      host: {},
       clock: systemClock,
       logger: silentLogger,
       requestMemory: new ByteBudget(2 ** 20),
-    } as unknown as FleetOptions,
+    } as unknown as HostingOptions["fleet"],
   });
   const three = [{}, {}, {}] as const;
   const shared = { name: "three", owner, request: {}, tags: [] };
@@ -97,10 +98,11 @@ test("an endpoint that exceeds the node's memory is rejected with the missing am
     random: Math.random,
     alarmState: () => null,
     fleet: {
+      host: {},
       clock: systemClock,
       logger: silentLogger,
       requestMemory: new ByteBudget(2 ** 20),
-    } as unknown as FleetOptions,
+    } as unknown as HostingOptions["fleet"],
   });
   const shared = { owner, request: {}, tags: [] };
   const withMemory = (bytes: number) => ({ Environment: { GALATEA_MODEL_MEMORY_BYTES: String(bytes) } });

@@ -20,6 +20,7 @@ import {
   type InstanceLimits,
   type InstanceSpec,
   type InvocationLimits,
+  type ModelHost,
 } from "../src/index.ts";
 import { MemoryDocuments, type DocumentMemory } from "../src/records/contracts/index.ts";
 
@@ -72,7 +73,7 @@ export interface HostingFixture extends AsyncDisposable {
 /** A host whose containers are a test's own programs, and what fleets share over it. */
 export async function openFleetOptions(
   options: HostingFixtureOptions,
-): Promise<{ readonly fleet: HostingOptions["fleet"] } & AsyncDisposable> {
+): Promise<{ readonly fleet: HostingOptions["fleet"] & { readonly host: ModelHost } } & AsyncDisposable> {
   const { directory, store, logs, argumentsFor, onSample } = options;
   await using opening = new AsyncDisposableStack();
   const contentDirectory = join(directory, "content");

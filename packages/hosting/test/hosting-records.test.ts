@@ -4,8 +4,7 @@ import { test } from "node:test";
 import { ByteBudget, createLogger, rejectOnAbort, silentLogger, systemClock } from "@galatea/base";
 import { DocumentMemory, MemoryDocuments } from "../src/records/contracts/index.ts";
 import type { ChangeBatch, Documents } from "../src/records/index.ts";
-import type { FleetOptions } from "../src/endpoints/fleet-options.ts";
-import { Hosting } from "../src/hosting.ts";
+import { Hosting, type HostingOptions } from "../src/hosting.ts";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { hostingLimits, type HostingLimits } from "../src/capacity/reservations.ts";
 
@@ -24,7 +23,12 @@ async function open(
     random: Math.random,
     alarmState: () => null,
     // Nothing is started.
-    fleet: { clock: systemClock, logger, requestMemory: new ByteBudget(2 ** 20) } as unknown as FleetOptions,
+    fleet: {
+      host: {},
+      clock: systemClock,
+      logger,
+      requestMemory: new ByteBudget(2 ** 20),
+    } as unknown as HostingOptions["fleet"],
   });
 }
 

@@ -66,6 +66,12 @@ export const upFlags = {
   standby: switchFlag(
     "wait while another platform has the records, and take over when it ends; needs --records, --objects, and the same keys",
   ),
+  pods: textFlag({
+    unit: "file",
+    about:
+      "run each instance in a pod of the Kubernetes cluster that this platform runs in, as this file says, which the chart writes " +
+      "(default: as processes of this machine)",
+  }),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "serverless-idle-secs": integerFlag({
     unit: "seconds",

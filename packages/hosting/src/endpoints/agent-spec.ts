@@ -52,12 +52,14 @@ export function instanceSpec(
   openings: readonly PreparedContainer[],
 ): AgentInstanceSpec {
   const { instanceLimits: limits, invocationLimits } = fleet;
+  const { InstanceType: instanceType } = plan.variant;
   const startSeconds = plan.variant.ContainerStartupHealthCheckTimeoutInSeconds;
   const [first, ...more] = openings.map(({ spec }) => spec);
   assert(first !== undefined, "a model has one container at least");
   return {
     id,
     owner: fleetKey === null ? null : { endpointName, fleetKey, ordinal },
+    ...(instanceType === "" ? {} : { instanceType }),
     budget,
     reservedBytes: placed.reservedBytes,
     containers: [first, ...more],

@@ -1,6 +1,6 @@
 import type { ByteBudget, Clock, Logger } from "@galatea/base";
 import type { NodeId, Nodes } from "../nodes/index.ts";
-import type { InstanceAgent } from "../instance-agent/index.ts";
+import type { InstanceOpener } from "../instance-agent/index.ts";
 import type { ObjectStore } from "../objects/index.ts";
 import type { InstanceCredentials, InstanceLimits, ModelHost } from "../instances/index.ts";
 import type { InvocationLimits } from "../invocations/index.ts";
@@ -8,7 +8,8 @@ import type { OpenSeries } from "../series/index.ts";
 
 /** Options that are the same for all fleets of the platform. */
 export interface FleetOptions {
-  readonly host: ModelHost;
+  /** Finds the instances of a previous run of the platform. */
+  readonly host: Pick<ModelHost, "resume" | "claim">;
   /** The object store with model data, and with the inputs and outputs of transform jobs. */
   readonly store: Pick<ObjectStore, "head" | "get" | "put" | "list">;
   readonly openSeries: OpenSeries;
@@ -25,7 +26,7 @@ export interface FleetOptions {
   /** The nodes on which the host runs instances. */
   readonly nodes: Nodes;
   /** Returns the agent that runs a node's instances. */
-  readonly agentOf: (node: NodeId) => InstanceAgent;
+  readonly agentOf: (node: NodeId) => InstanceOpener;
   readonly instanceLimits: InstanceLimits;
   readonly invocationLimits: InvocationLimits;
   readonly clock: Clock;

@@ -22,8 +22,16 @@ export interface AgentTlsOptions {
   readonly certificate?: Certificate;
 }
 
-export interface AgentConnectionOptions {
+/** The address of an agent, and what the connection to it trusts. */
+export interface AgentDestination {
   readonly address: AgentAddress;
+  /** Null for an agent without TLS. */
+  readonly trust: AgentTlsOptions | null;
+}
+
+export interface AgentConnectionOptions {
+  /** Null where the agent has no address yet: requests fail as not sent until `moveTo`. */
+  readonly address: AgentAddress | null;
   readonly token: string | null;
   /** Null for an agent without TLS. */
   readonly trust: AgentTlsOptions | null;
@@ -46,8 +54,11 @@ export interface AgentResponse {
   readonly body: Readable;
 }
 
+const noAddressCode = "ADDRESS_UNKNOWN";
+
 /** Errors before a connection: the request was not sent. */
 const notSentCodes = new Set([
+  noAddressCode,
   "ECONNREFUSED",
   "EHOSTUNREACH",
   "ENETUNREACH",
@@ -64,9 +75,9 @@ const notSentCodes = new Set([
 
 /** HTTP requests to an agent. Each has a connection of the pool to itself. */
 export class AgentConnection implements AsyncDisposable {
-  readonly #options: AgentConnectionOptions;
+  #options: AgentConnectionOptions;
   readonly #headers: Record<string, string>;
-  #pool: Pool;
+  #pool: Pool | null;
 
   constructor(options: AgentConnectionOptions) {
     const { token } = options;
@@ -87,6 +98,8 @@ export class AgentConnection implements AsyncDisposable {
     ...request
   }: AgentHttpRequest): Promise<AgentResponse> {
     let response: Dispatcher.ResponseData;
+    if (this.#pool === null)
+      throw new AgentConnectionLost(Object.assign(new Error("it has no address yet"), { code: noAddressCode }));
     try {
       response = await this.#pool.request({
         ...request,
@@ -128,15 +141,24 @@ export class AgentConnection implements AsyncDisposable {
   abortAll(cause: Error): void {
     const aborted = this.#pool;
     this.#pool = openPool(this.#options);
-    void aborted.destroy(cause);
+    void aborted?.destroy(cause);
+  }
+
+  /** Sends later requests to another address. Requests in progress continue at the former one. */
+  moveTo(destination: AgentDestination): void {
+    const left = this.#pool;
+    this.#options = { ...this.#options, ...destination };
+    this.#pool = openPool(this.#options);
+    void left?.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.destroy();
+    await this.#pool?.destroy();
   }
 }
 
-function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Pool {
+function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Pool | null {
+  if (address === null) return null;
   const scheme = trust === null ? "http" : "https";
   const origin =
     address.kind === "socket" ? `${scheme}://agent` : `${scheme}://${hostOf(address.host)}:${address.port}`;

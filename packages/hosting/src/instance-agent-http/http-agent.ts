@@ -10,14 +10,20 @@ import {
   type ListedInstance,
   type LostEvents,
 } from "../instance-agent/index.ts";
-import { AgentConnection, AgentConnectionLost, type AgentTlsOptions } from "./agent-connection.ts";
+import {
+  AgentConnection,
+  AgentConnectionLost,
+  type AgentDestination,
+  type AgentTlsOptions,
+} from "./agent-connection.ts";
 import { eventHeartbeatMs, eventFromLine, stateFromWire, type EventLine, type WireState } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
 import { readJsonLines } from "./json-lines.ts";
 
 export interface HttpAgentOptions {
-  readonly address: AgentAddress;
+  /** Null where the agent has no address before `moveTo`. */
+  readonly address: AgentAddress | null;
   /** Null for an agent that listens on a Unix socket without a token. */
   readonly token: string | null;
   /** Null for an agent without TLS. */
@@ -66,6 +72,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   /** Time of the last event or heartbeat, by this process's monotonic clock. */
   #lastLineNs = 0;
   #failure: unknown = null;
+  #reading = new AbortController();
 
   constructor(options: HttpAgentOptions) {
     this.#options = options;
@@ -118,6 +125,14 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     this.#tasks.run((closing) => this.#read(closing));
   }
 
+  /** Continues with the agent at another address, which takes the place of this one. Requests in progress continue at the former address. */
+  moveTo(destination: AgentDestination): void {
+    this.connection.moveTo(destination);
+    this.#reading.abort(new ContainerConnectionLost("the instance agent has another address now"));
+    this.#reading = new AbortController();
+    this.#isConnected = false;
+  }
+
   unfollow(instance: HttpInstance): void {
     const clients = this.#followed.get(instance.id);
     clients?.delete(instance);
@@ -166,7 +181,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     const path = after === undefined ? "/events" : `/events?after=${after}`;
     const { clock } = this.#options;
     using silence = new SilenceTimer(clock, this.#limits.silenceMsMax);
-    const ended = AbortSignal.any([signal, silence.signal]);
+    const ended = AbortSignal.any([signal, silence.signal, this.#reading.signal]);
     const { body } = await this.connection.send({ method: "GET", path, signal: ended });
     try {
       for await (const line of readJsonLines<EventLine>(body)) {

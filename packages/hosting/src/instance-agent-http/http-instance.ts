@@ -57,6 +57,9 @@ export class HttpInstance implements AgentInstance {
   }
 
   async put(onStartFailure: OnStartFailure): Promise<boolean> {
+    // Without this, an agent that does not have the instance yet would end the client.
+    this.wasListed = false;
+    this.view.begin();
     await this.#agent.follow(this);
     const body = JSON.stringify({ spec: this.spec, onStartFailure });
     try {

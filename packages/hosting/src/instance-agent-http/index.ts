@@ -2,5 +2,6 @@
 export { endAbandonedInstances } from "./abandoned-instances.ts";
 export { AgentProtocolError } from "./agent-protocol.ts";
 export { AgentServer, agentServerLimits, type AgentAddress } from "./agent-server.ts";
-export type { AgentTlsOptions } from "./agent-connection.ts";
+export type { AgentDestination, AgentTlsOptions } from "./agent-connection.ts";
+export type { HttpInstance } from "./http-instance.ts";
 export { agentClientLimits, HttpInstanceAgent, type AgentClientLimits } from "./http-agent.ts";

@@ -23,6 +23,8 @@ export interface AgentInstanceSpec {
   readonly id: string;
   /** Null for an instance that a later run of the platform ends instead of adopting. */
   readonly owner: InstanceOwner | null;
+  /** The instance type of its variant, such as `ml.m5.large`; absent for a serverless variant. */
+  readonly instanceType?: string;
   /** The resources that all containers share. */
   readonly budget: InstanceBudget;
   readonly containers: readonly [AgentContainerSpec, ...AgentContainerSpec[]];

@@ -22,6 +22,8 @@ export type {
   EventReadOptions,
   BufferedAgentRequest,
   InstanceAgent,
+  InstanceHost,
+  InstanceOpener,
 } from "./instance-agent.ts";
 export { InstanceView, type ContainerView } from "./instance-view.ts";
 export { LocalInstanceAgent } from "./local-agent.ts";

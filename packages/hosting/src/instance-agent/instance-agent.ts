@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { InstanceUsage, BufferedReply, BufferedReplyOptions } from "../instances/index.ts";
+import type { InstanceUsage, ModelHost, BufferedReply, BufferedReplyOptions } from "../instances/index.ts";
 import type { NodeDescription } from "../nodes/index.ts";
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
 import type { AgentInstanceSpec, OnStartFailure } from "./agent-spec.ts";
@@ -84,6 +84,12 @@ export interface AgentInstance {
   /** Like `delete`, but keeps unpacked models for the next run of the platform. */
   shutDown(): Promise<boolean>;
 }
+
+/** Opens clients of instances. */
+export type InstanceOpener = Pick<InstanceAgent, "instance">;
+
+/** Runs instances outside of this process, with an agent for each, and finds those of a previous run again. */
+export interface InstanceHost extends InstanceOpener, Pick<ModelHost, "resume" | "claim"> {}
 
 export interface AgentState {
   /** The number of the newest event that the state includes. */

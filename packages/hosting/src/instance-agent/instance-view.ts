@@ -87,6 +87,16 @@ export class InstanceView {
     return this.containers.every((container) => container.isInService);
   }
 
+  /** Forgets the end of an earlier run: the instance is put again. */
+  begin(): void {
+    this.#end = null;
+  }
+
+  /** True if the instance has ended and was not put again. */
+  get hasEnded(): boolean {
+    return this.#end !== null;
+  }
+
   get loadedCount(): number {
     return this.containers.reduce((sum, { models }) => sum + (models?.loadedCount ?? 0), 0);
   }

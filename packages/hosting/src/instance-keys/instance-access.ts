@@ -54,7 +54,7 @@ function isInvocationAllowed(
 }
 
 /**
- * Allows reads of the instance's own model data (unless it is a prefix of several tenants), and of objects that are neither model data nor outputs of
+ * Allows reads of the instance's own model data (unless it is a prefix of several tenants; an agent reads these too), and of objects that are neither model data nor outputs of
  * another endpoint. Allows writes
  * only below a prefix of its model's Environment or an output location of its endpoint. When both an output location and such a prefix contain
  * the object, the longer one decides: a prefix around another endpoint's outputs grants no access to them. Nobody may write model data,
@@ -62,9 +62,10 @@ function isInvocationAllowed(
  */
 function isObjectAccessAllowed(
   { object, writes }: Extract<InstanceAccess, { readonly to: "object" }>,
-  { modelData, endpointName, objectPrefixes }: InstanceIdentity,
+  { modelData, agentModelData = [], endpointName, objectPrefixes }: InstanceIdentity,
   { isModelData, outputPlace }: AccessContext,
 ): boolean {
+  if (agentModelData.some((place) => isPartOf(object, place))) return !writes;
   if (modelData !== null && isPartOf(object, modelData)) return !writes && modelData.kind !== "tenants";
   if (isModelData(object)) return false;
   const named = objectPrefixes.filter((prefix) => isBelow(object, prefix));

@@ -16,6 +16,8 @@ export interface InstanceIdentity {
   readonly logGroup: string;
   /** Location of the container's models; null without model data. */
   readonly modelData: ModelDataAccess | null;
+  /** Locations that the instance's agent downloads models from, for the key of the agent. */
+  readonly agentModelData?: readonly ModelDataAccess[];
   /**
    * Prefixes below which its code can write and delete objects, in addition to the outputs of its endpoint: each ends
    * with a slash, or is a whole bucket.

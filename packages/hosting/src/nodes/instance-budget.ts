@@ -8,10 +8,15 @@ const machineShare = 0.9;
 export const usableMemoryBytes = (machineBytes: number): number => Math.floor(machineBytes * machineShare);
 
 /**
- * Returns the resources of an instance of this type on a node: the published size of the type, at most the node's capacity. An unknown type
- * gets the whole capacity. vCPUs, GPUs and disk are shared with other instances of the node.
+ * Returns the resources of an instance of this type on a node: those that the node has for the type, or else the published size of the type, at
+ * most the node's capacity. An unknown type gets the whole capacity. vCPUs, GPUs and disk are shared with other instances of the node.
  */
-export function instanceTypeBudget(type: string, { capacity }: Pick<Node, "capacity">): InstanceBudget {
+export function instanceTypeBudget(
+  type: string,
+  { capacity, instanceTypes = {} }: Pick<Node, "capacity" | "instanceTypes">,
+): InstanceBudget {
+  const { [type]: own } = instanceTypes;
+  if (own !== undefined) return own;
   const { vcpuCount, memoryBytes, gpuCount, diskBytes } = capacity;
   const published = instanceTypeSize(type);
   return {

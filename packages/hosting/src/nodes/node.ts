@@ -1,3 +1,5 @@
+import type { InstanceBudget } from "../definitions/index.ts";
+
 /** Amounts of a node's resources. */
 export interface NodeResources {
   /** Bytes of memory, without the memory of the operating system and of the platform. */
@@ -16,6 +18,8 @@ export interface NodeDescription {
   readonly id: NodeId;
   readonly capacity: NodeResources;
   readonly labels: Readonly<Record<string, string>>;
+  /** Resources of instance types on this node, where they differ from the published ones. */
+  readonly instanceTypes?: Readonly<Record<string, InstanceBudget>>;
 }
 
 /** A node with the resources that are reserved for its instances. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { ByteBudget, EventLoopQueue, silentLogger as logger, systemClock } from "@galatea/base";
 import { nodeWith } from "@galatea/hosting/nodes/node-fixture.ts";
-import { Hosting, hostingLimits, type FleetOptions } from "@galatea/hosting";
+import { Hosting, hostingLimits, type HostingOptions } from "@galatea/hosting";
 import { openDocuments } from "@galatea/hosting/records";
 import type { CallContext } from "../../wire/index.ts";
 import { listOperations } from "./listings.ts";
@@ -30,7 +30,7 @@ test("ListModels of 10,000 models by ten concurrent clients reads at most a thou
   let createdCount = 0;
   // Each four models have the same creation time.
   const clock = { ...systemClock, epochMs: () => Math.floor(createdCount++ / 4) };
-  const fleet = { clock, logger, requestMemory: new ByteBudget(1) } as unknown as FleetOptions;
+  const fleet = { host: {}, clock, logger, requestMemory: new ByteBudget(1) } as unknown as HostingOptions["fleet"];
   await using hosting = await Hosting.open({
     documents,
     limits: hostingLimits,

@@ -11,7 +11,6 @@ import {
   createTopicActions,
   type HostAndOriginRules,
 } from "@galatea/aws";
-import type { BucketStore } from "@galatea/hosting/objects";
 import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
 import {
   createDirectoryLogStreams,
@@ -20,7 +19,6 @@ import {
   hostingLimits,
   instanceLimits,
   invocationLimits,
-  type FleetOptions,
   type HostingOptions,
   type LogStreams,
 } from "@galatea/hosting";
@@ -52,7 +50,7 @@ import { serverVersion } from "../version.ts";
 import { openAlarms } from "./platform-scaling.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
-import { describeMachine, openInstanceHost, type InstanceHostOptions } from "./instance-host.ts";
+import { openPlatformInstances } from "./platform-instances.ts";
 
 const tunnelsMax = 100;
 /** Maximum number of series in /metrics: some 10 MB of text. */
@@ -104,15 +102,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const objects = options.objects === null ? null : { endpoint: options.objects, region };
   const storage = await openStorage(opening, directories, { log, clock, snapshotDays, records, objects });
   const { documents, recordsLost, series, store } = storage;
-  const host = await openInstanceHost(
-    opening,
-    hostOptions(options, store, () => platformUrl),
-  );
+  const runtime = await openPlatformInstances(opening, { ...options, store, callUrl: () => platformUrl });
   const port = await openPort(opening, options, keys);
-  const platformUrl = callableUrl(port.url);
+  const platformUrl = runtime.platformUrl ?? callableUrl(port.url);
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
   const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
+  const host = await runtime.openHost(instanceKeys);
   const facts = accessFacts(options, () => hosting);
   const instances = instancePermissions(instanceKeys, facts);
   const parts = { documents, series, clock, logger: log };
@@ -127,7 +123,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     await Hosting.open({
       documents,
       limits: hostingLimits,
-      nodes: [await describeMachine(options)],
+      nodes: [runtime.node],
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),
@@ -159,21 +155,12 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     return port.close(options.serverLimits.stopGraceMs);
   });
   const detach = () => {
-    host.detach();
+    runtime.detach();
     return port.handOver();
   };
   const replaceKeys = (next: readonly [RootKey, ...RootKey[]]) => aws.sessions.endSessionsOpenedBy(keys.replace(next));
   return Object.assign(opening.move(), { url: port.url, recordsLost, replaceKeys, detach });
 }
-
-const hostOptions = (options: PlatformOptions, store: BucketStore, platformUrl: () => string): InstanceHostOptions => ({
-  ...options,
-  store,
-  // With authentication model code may connect to the port, because its own keys limit it; without, the port would
-  // accept anything.
-  connectPort: () => (options.keys === null ? null : Number(new URL(platformUrl()).port || 80)),
-  requestBytesMax: options.requestMemory.bytesMax,
-});
 
 /** Opens the platform's port: calls wait until `openTo`, while endpoints are started again. */
 async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
@@ -229,7 +216,7 @@ function accessFacts(
 /** Returns the options that the instances of all endpoints share. */
 function fleetOptions(
   options: PlatformOptions,
-  parts: Pick<FleetOptions, "host" | "store" | "credentials"> & {
+  parts: Pick<HostingOptions["fleet"], "host" | "store" | "credentials"> & {
     readonly series: MetricStore;
     readonly counters: EndpointCounters;
     readonly logs: LogStreams;

@@ -1,0 +1,24 @@
+/** Ends node2. Its file is the last one in the order of names, because the laboratory has one node afterwards. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { eventually } from "@galatea/base/core/eventually-fixture.ts";
+import { InstalledChart } from "./installed-chart.ts";
+import { onlyPodOf, podValues } from "./instance-pods-fixture.ts";
+
+test("an instance on a node that vanishes starts again in a pod on another node", async (t) => {
+  await using chart = await InstalledChart.install("vanished", ["trial=true", ...podValues]);
+  const client = await chart.client();
+  await client.deploy("add-sub");
+  const pod = await onlyPodOf(chart);
+  assert.equal(pod.spec.nodeName, "node2", "the node without the platform has more free capacity");
+  const start = performance.now();
+  process.kill(Number(readFileSync(join(process.env["RUN"] ?? "", "node2.pid"), "utf8")), "SIGKILL");
+  await eventually(async () => (await client.invoke("add-sub").catch(() => null)) !== null);
+  t.diagnostic(`invoked again ${Math.round(performance.now() - start)} ms after the end of the node`);
+  assert.deepEqual(await client.invoke("add-sub"), [2, 4, 6, 8]);
+  assert.equal((await onlyPodOf(chart)).spec.nodeName, "node1");
+  // The pod of the lost node stays until Kubernetes hears from its kubelet.
+  await chart.kubectl("delete", "pod", pod.metadata.name, "--grace-period=0", "--force");
+});

@@ -1,0 +1,111 @@
+import { isIPv6 } from "node:net";
+import { systemClock, type Logger } from "@galatea/base";
+import type { InstanceKeys } from "@galatea/hosting/instance-keys";
+import type { ClusterApi, KubernetesHost, OwnerReference } from "@galatea/hosting/kubernetes-host";
+import type { NodeDescription } from "@galatea/hosting/nodes";
+import { readPodsFile, type PodsFile } from "./pods-file.ts";
+
+export interface PodsOptions {
+  /** The path of the file of `--pods`. */
+  readonly pods: string;
+  /** The S3 service of the objects; null: the platform has them. */
+  readonly objects: string | null;
+  readonly region: string;
+  readonly account: string;
+  /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
+  readonly workerArguments: readonly string[];
+  readonly log: Logger;
+}
+
+/** The cluster in which instances run as pods. */
+export interface Pods {
+  /** The node of hosting that stands for the cluster. */
+  readonly node: NodeDescription;
+  /** The URL at which pods reach the platform. */
+  readonly platformUrl: string;
+  /** Resolves when the platform's pods are listed. */
+  openHost(keys: InstanceKeys): Promise<KubernetesHost>;
+}
+
+/** Requests that end after SIGTERM get `drainSeconds`; the agent then ends its containers within this time. */
+const endSeconds = 30;
+/** An agent whose platform is away for longer ends its instance. */
+const agentGraceSeconds = 3600;
+
+/** Loads the client of Kubernetes, which a platform on one machine does not, and reads the objects of the platform's own release. */
+export async function openPods(options: PodsOptions): Promise<Pods> {
+  const file = await readPodsFile(options.pods);
+  const { clusterNode, connectCluster, KubernetesHost, issueAgentKeys, parseQuantity } =
+    await import("@galatea/hosting/kubernetes-host");
+  const api = connectCluster(systemClock);
+  const { platform, types, startSeconds } = file;
+  const node = clusterNode(types, Math.floor(parseQuantity(file.disk)));
+  const platformUrl = await serviceUrl(api, platform);
+  const owner = await statefulSet(api, platform);
+  const { agentArguments } = await agentCommand(options, platformUrl, file);
+  return {
+    node,
+    platformUrl,
+    openHost: (keys) =>
+      KubernetesHost.open({
+        api,
+        settings: {
+          ...file,
+          namespace: api.namespace,
+          agentArguments,
+          owner,
+          priorityClass: file.priorityClass === "" ? null : file.priorityClass,
+          graceSeconds: file.drainSeconds + endSeconds,
+        },
+        node: node.id,
+        podStartMsMax: startSeconds * 1000,
+        issueKeys: (spec) => issueAgentKeys(spec, keys, { accountId: options.account, region: options.region }),
+        clock: systemClock,
+        logger: options.log,
+      }),
+  };
+}
+
+async function agentCommand(options: PodsOptions, platformUrl: string, { drainSeconds, flags }: PodsFile) {
+  const { agentFiles, agentPort, probePort } = await import("@galatea/hosting/kubernetes-host");
+  const { objects, region, workerArguments } = options;
+  return {
+    agentArguments: [
+      "agent",
+      `--listen=0.0.0.0:${agentPort}`,
+      `--probe-port=${probePort}`,
+      `--tls-cert=${agentFiles.certificate}`,
+      `--tls-key=${agentFiles.key}`,
+      `--tls-ca=${agentFiles.authority}`,
+      `--objects=${objects ?? platformUrl}`,
+      `--region=${region}`,
+      `--data=${agentFiles.data}`,
+      `--drain-secs=${drainSeconds}`,
+      `--instance-grace-secs=${agentGraceSeconds}`,
+      ...workerArguments,
+      ...flags,
+    ],
+  };
+}
+
+/** Returns the URL of the platform's Service by its address, which works in clusters without DNS too. */
+async function serviceUrl(api: ClusterApi, name: string): Promise<string> {
+  const service = (await api.read("Service", name)) as {
+    readonly spec?: { readonly clusterIP?: string; readonly ports?: readonly { readonly port: number }[] };
+  } | null;
+  const { clusterIP, ports: [port] = [] } = service?.spec ?? {};
+  if (clusterIP === undefined || clusterIP === "None" || port === undefined)
+    throw new Error(
+      `--pods needs the Service ${name} of the platform in the namespace ${api.namespace}, with an address`,
+    );
+  return `http://${isIPv6(clusterIP) ? `[${clusterIP}]` : clusterIP}:${port.port}`;
+}
+
+/** Returns the owner of the pods: they are deleted with the platform's StatefulSet. */
+async function statefulSet(api: ClusterApi, name: string): Promise<OwnerReference> {
+  const found = (await api.read("StatefulSet", name)) as { readonly metadata?: { readonly uid?: string } } | null;
+  const uid = found?.metadata?.uid;
+  if (uid === undefined)
+    throw new Error(`--pods needs the StatefulSet ${name} of the platform in the namespace ${api.namespace}`);
+  return { apiVersion: "apps/v1", kind: "StatefulSet", name, uid };
+}

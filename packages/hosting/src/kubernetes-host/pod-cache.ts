@@ -1,0 +1,126 @@
+import { ChangeNotifier, delay, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import type { ClusterApi } from "./cluster-api.ts";
+import { instanceLabels, type Pod } from "./pod.ts";
+
+const retryMsMin = 500;
+const retryMsMax = 15_000;
+/** Pause between a watch that ended and the next list, so that an API that ends every watch at once is not called in a loop. */
+const relistMs = 1000;
+
+export interface PodCacheOptions {
+  readonly api: ClusterApi;
+  readonly selector: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * The pods of a platform as the API last reported them: a list, then a watch, and again after the end or silence of the watch. While the API
+ * does not respond, the cache keeps its content.
+ */
+export class PodCache implements AsyncDisposable {
+  readonly #options: PodCacheOptions;
+  readonly #tasks: TaskGroup;
+  readonly #changed = new ChangeNotifier();
+  #pods = new Map<string, Pod>();
+  /** Names of pods that were created while a list was read, which it may lack. */
+  readonly #added = new Set<string>();
+
+  private constructor(options: PodCacheOptions) {
+    this.#options = options;
+    this.#tasks = new TaskGroup((error) =>
+      options.logger.error("bug: the watch of the instances' pods has stopped", { error: String(error) }),
+    );
+  }
+
+  /** Resolves when the pods are listed. Waits for an API that does not respond yet. */
+  static async open(options: PodCacheOptions): Promise<PodCache> {
+    const cache = new PodCache(options);
+    const listed = Promise.withResolvers<void>();
+    cache.#tasks.run((closing) => cache.#follow(listed.resolve, closing));
+    await listed.promise;
+    return cache;
+  }
+
+  /** All pods, also those that have ended. */
+  get all(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  find(name: string): Pod | null {
+    return this.#pods.get(name) ?? null;
+  }
+
+  ofInstance(id: string): readonly Pod[] {
+    return this.all.filter(({ metadata }) => metadata.labels?.[instanceLabels.instance] === id);
+  }
+
+  /** Resolves at the next change. Call it before the pods are read; otherwise, a change in between is missed. */
+  changed(): Promise<void> {
+    return this.#changed.nextChange();
+  }
+
+  /** Adds a pod that this process has created, before the watch reports it. */
+  add(pod: Pod): void {
+    const { name } = pod.metadata;
+    this.#added.add(name);
+    if (!this.#pods.has(name)) this.#pods.set(name, pod);
+    this.#changed.notify();
+  }
+
+  async #follow(listed: () => void, closing: AbortSignal): Promise<never> {
+    const { api, selector, clock, logger } = this.#options;
+    let waitMs = retryMsMin;
+    let isFailing = false;
+    for (;;) {
+      try {
+        const version = await this.#list();
+        listed();
+        if (isFailing) logger.info("the Kubernetes API responds again");
+        isFailing = false;
+        waitMs = retryMsMin;
+        await api.watchPods({
+          selector,
+          version,
+          signal: closing,
+          onChange: ({ kind, pod }) => {
+            if (kind === "DELETED") this.#pods.delete(pod.metadata.name);
+            else this.#pods.set(pod.metadata.name, pod);
+            this.#changed.notify();
+          },
+        });
+        await delay(clock, relistMs, closing);
+      } catch (error) {
+        closing.throwIfAborted();
+        if (!isSilence(error)) {
+          if (!isFailing)
+            logger.warning("the Kubernetes API does not respond; instances continue", { error: String(error) });
+          isFailing = true;
+        }
+        await delay(clock, waitMs, closing);
+        waitMs = Math.min(retryMsMax, 2 * waitMs);
+      }
+    }
+  }
+
+  async #list(): Promise<string> {
+    const { api, selector } = this.#options;
+    this.#added.clear();
+    const { pods, version } = await api.listPods(selector);
+    const found = new Map(pods.map((pod) => [pod.metadata.name, pod]));
+    for (const name of this.#added) {
+      const pod = this.#pods.get(name);
+      if (pod !== undefined && !found.has(name)) found.set(name, pod);
+    }
+    this.#pods = found;
+    this.#changed.notify();
+    return version;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tasks[Symbol.asyncDispose]();
+  }
+}
+
+/** The client library ends a watch without events after 30 s. That is usual where no pod changes. */
+const isSilence = (error: unknown): boolean => error instanceof DOMException && error.name === "TimeoutError";

@@ -1,0 +1,341 @@
+import { ChangeNotifier, delay, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { createCertificate, type Certificate } from "@galatea/base/certificates";
+import type {
+  AgentContainer,
+  AgentInstance,
+  AgentInstanceSpec,
+  InstanceEvent,
+  InstanceView,
+  OnStartFailure,
+} from "../instance-agent/index.ts";
+import { AgentProtocolError, HttpInstanceAgent, type HttpInstance } from "../instance-agent-http/index.ts";
+import type { InstanceUsage } from "../instances/index.ts";
+import { unknownTypeText } from "./cluster-node.ts";
+import { ClusterApiError, type ClusterApi } from "./cluster-api.ts";
+import type { PodCache } from "./pod-cache.ts";
+import { agentPort, podManifest, podName, secretManifest, specHash, type PodSettings } from "./pod-manifest.ts";
+import { podProblem, refusedPodProblem } from "./pod-problem.ts";
+import { hasPodEnded, instanceAnnotations, isPodReady, type Pod } from "./pod.ts";
+
+/** The keys with which an agent downloads the models of its instance. */
+export interface AgentKeys extends AsyncDisposable {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Resolves when the keys are recorded, so that the platform accepts them also after a restart. */
+  record(): Promise<void>;
+}
+
+export interface PodInstanceOptions {
+  readonly api: ClusterApi;
+  readonly pods: PodCache;
+  readonly settings: PodSettings;
+  /** The certificate of the platform, which agents require of their client. */
+  readonly platform: Certificate;
+  readonly keys: AgentKeys;
+  /** Time in which the pod of a new instance has to be ready: for a node, the image, and the start of the agent. */
+  readonly podStartMsMax: number;
+  readonly randomSuffix: () => string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const retryMs = 1000;
+const certificateYears = 10;
+const yearMs = 365 * 24 * 3_600_000;
+
+/** The pod could not be started. The message is the end of a FailureReason. */
+class PodStartError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "PodStartError";
+  }
+}
+
+/**
+ * An instance in a pod of its own. This object keeps one pod running for it, and is a client of the agent in the pod. A pod that ends or whose node
+ * vanishes is replaced by a new one, in which the instance starts again.
+ */
+export class PodInstance implements AgentInstance {
+  readonly spec: AgentInstanceSpec;
+  readonly #options: PodInstanceOptions;
+  readonly #agent: HttpInstanceAgent;
+  readonly #client: HttpInstance;
+  readonly #onEvent: (event: InstanceEvent) => void;
+  readonly #tasks: TaskGroup;
+  readonly #lost = new ChangeNotifier();
+  /** Certificates of agents by the names of their pods. */
+  readonly #certificates = new Map<string, string>();
+  /** True while the agent decides over the instance's first start: its end is that of the instance. */
+  #isFirstStart = false;
+  #isEnding = false;
+  #connectedPod: string | null = null;
+
+  constructor(options: PodInstanceOptions, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
+    this.#options = options;
+    this.spec = spec;
+    this.#onEvent = onEvent;
+    const { clock, logger } = options;
+    this.#agent = new HttpInstanceAgent({ address: null, token: null, trust: null, clock, logger });
+    this.#client = this.#agent.instance(spec, (event) => this.#noted(event));
+    this.#tasks = new TaskGroup((error) => {
+      logger.error("bug: the supervision of an instance's pod has stopped", {
+        instance: spec.id,
+        error: String(error),
+      });
+    });
+  }
+
+  get id(): string {
+    return this.spec.id;
+  }
+
+  get view(): InstanceView {
+    return this.#client.view;
+  }
+
+  get containers(): readonly AgentContainer[] {
+    return this.#client.containers;
+  }
+
+  async put(onStartFailure: OnStartFailure): Promise<boolean> {
+    const { types } = this.#options.settings;
+    const { instanceType } = this.spec;
+    const unknown = instanceType === undefined ? null : unknownTypeText(instanceType, types);
+    if (unknown !== null && onStartFailure === "delete") throw new PodStartError(unknown);
+    const wasThere = this.#currentPod() !== null;
+    this.#isFirstStart = onStartFailure === "delete";
+    this.#tasks.run((closing) => this.#keepRunning(closing));
+    return wasThere;
+  }
+
+  async attach(): Promise<boolean> {
+    return this.#currentPod() !== null && (await this.#client.attach());
+  }
+
+  async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
+    if (this.#connectedPod === null) return this.containers.map(({ name }) => [name, null] as const);
+    return await this.#client.usages();
+  }
+
+  /** Deletes the pod. While the API does not respond, waits for it: otherwise the pod would be left behind. */
+  async delete(): Promise<boolean> {
+    await this.#close();
+    const { clock, logger, keys } = this.#options;
+    const names = this.#podNames;
+    for (let isDeleted = false; !isDeleted;) {
+      try {
+        for (const name of names) await this.#deletePod(name);
+        isDeleted = true;
+      } catch (error) {
+        logger.warning("the pod of an instance could not be deleted; retrying", {
+          instance: this.id,
+          error: String(error),
+        });
+        await delay(clock, retryMs, null);
+      }
+    }
+    await keys[Symbol.asyncDispose]();
+    this.#client.apply({ kind: "ended", error: null }, Infinity);
+    return names.size > 0;
+  }
+
+  /** Leaves the pod running for the platform's next run, unless nothing adopts it. */
+  async shutDown(): Promise<boolean> {
+    if (this.spec.owner === null) return await this.delete();
+    await this.#close();
+    return true;
+  }
+
+  async #close(): Promise<void> {
+    this.#isEnding = true;
+    await this.#tasks[Symbol.asyncDispose]();
+    await this.#agent[Symbol.asyncDispose]();
+  }
+
+  /** Keeps a pod with the instance running until disposal, or until the first start has failed. */
+  async #keepRunning(closing: AbortSignal): Promise<void> {
+    const { keys, clock, logger } = this.#options;
+    const startedMs = clock.epochMs();
+    for (;;) {
+      try {
+        await keys.record();
+        const pod = await this.#readyPod(startedMs, closing);
+        await this.#connect(pod);
+        const wasThere = await this.#client.put(this.#isFirstStart ? "delete" : "retry");
+        if (!wasThere) logger.info("an instance starts in a pod", { instance: this.id, pod: pod.metadata.name });
+        await this.#untilLost(pod.metadata.name, closing);
+      } catch (error) {
+        closing.throwIfAborted();
+        if (error instanceof AgentProtocolError) await this.#dropPods();
+        if (this.#isFirstStart && this.#isFatal(error, startedMs)) return this.#failed(error as Error);
+        logger.warning("an instance has no pod; retrying", { instance: this.id, error: String(error) });
+        this.#reportFailure(error instanceof Error ? error.message : String(error));
+        await delay(clock, retryMs, closing);
+      }
+      if (this.#client.view.hasEnded && this.#isFirstStart) return;
+    }
+  }
+
+  /** Deletes the pod of an agent of another version, so that the next attempt starts one of this version. */
+  async #dropPods(): Promise<void> {
+    this.#lose("its agent is of another version");
+    try {
+      for (const name of this.#podNames) await this.#deletePod(name);
+    } catch (error) {
+      this.#options.logger.warning("the pod of an old agent could not be deleted", {
+        instance: this.id,
+        error: String(error),
+      });
+    }
+  }
+
+  #isFatal(error: unknown, startedMs: number): boolean {
+    return error instanceof PodStartError || this.#options.clock.epochMs() - startedMs > this.#options.podStartMsMax;
+  }
+
+  #failed(error: Error): void {
+    this.#isEnding = true;
+    this.#client.apply({ kind: "ended", error }, Infinity);
+  }
+
+  /** Resolves with a pod whose agent is ready; creates one if there is none. Rejects when the pod has a problem. */
+  async #readyPod(startedMs: number, closing: AbortSignal): Promise<Pod> {
+    const { pods, podStartMsMax, clock } = this.#options;
+    const name = this.#currentPod()?.metadata.name ?? (await this.#createPod());
+    const fromMs = this.#isFirstStart ? startedMs : clock.epochMs();
+    for (;;) {
+      const changed = pods.changed();
+      const pod = pods.find(name);
+      if (pod === null) throw new Error(`the pod ${name} was deleted while it started`);
+      if (isPodReady(pod)) return pod;
+      const problem = podProblem(pod);
+      if (hasPodEnded(pod)) throw new Error(problem?.text ?? `the pod ${name} ended while it started`);
+      if (problem?.isFinal === true && this.#isFirstStart) throw new PodStartError(problem.text);
+      const leftMs = fromMs + podStartMsMax - clock.epochMs();
+      if (leftMs <= 0 && this.#isFirstStart) {
+        const text = problem?.text ?? `The pod ${name} was not ready after ${podStartMsMax / 1000} s.`;
+        throw new PodStartError(text);
+      }
+      if (problem !== null) this.#reportFailure(problem.text);
+      await Promise.race([
+        rejectOnAbort(changed, closing),
+        ...(this.#isFirstStart ? [delay(clock, leftMs, closing)] : []),
+      ]);
+    }
+  }
+
+  /** Returns the pod that runs the instance as it is wanted now; null if there is none. */
+  #currentPod(): Pod | null {
+    const wanted = specHash(this.spec);
+    const isCurrent = (pod: Pod) =>
+      !hasPodEnded(pod) && pod.metadata.annotations?.[instanceAnnotations.spec] === wanted;
+    return this.#options.pods.ofInstance(this.id).find(isCurrent) ?? null;
+  }
+
+  /** The names of all pods of the instance, also of those that have vanished and left their Secrets. */
+  get #podNames(): ReadonlySet<string> {
+    const listed = this.#options.pods.ofInstance(this.id).map(({ metadata }) => metadata.name);
+    return new Set([...listed, ...this.#certificates.keys()]);
+  }
+
+  /** Creates a pod, and deletes those that run another spec of the instance or have ended. */
+  async #createPod(): Promise<string> {
+    const { api, pods, settings, platform, keys, randomSuffix, clock } = this.#options;
+    for (const former of this.#podNames) await this.#deletePod(former);
+    const name = podName(this.spec, randomSuffix());
+    const nowMs = clock.epochMs();
+    const certificate = createCertificate({
+      names: [serverNameOf(name)],
+      notBefore: new Date(nowMs - yearMs),
+      notAfter: new Date(nowMs + certificateYears * yearMs),
+    });
+    const { environment } = keys;
+    const secrets = { certificate, platformPem: platform.certificatePem, environment };
+    const pod = podManifest(name, this.spec, secrets, settings);
+    try {
+      await api.apply(secretManifest(name, this.spec, secrets, settings));
+      await api.apply(pod);
+    } catch (error) {
+      if (!(error instanceof ClusterApiError)) throw error;
+      const problem = refusedPodProblem(error.status, error.message);
+      throw problem.isFinal ? new PodStartError(problem.text) : new Error(problem.text, { cause: error });
+    }
+    this.#certificates.set(name, certificate.certificatePem);
+    pods.add(pod as Pod);
+    return name;
+  }
+
+  async #deletePod(name: string): Promise<void> {
+    const { api } = this.#options;
+    await api.delete("Pod", name);
+    await api.delete("Secret", name);
+    this.#certificates.delete(name);
+  }
+
+  /** Sends requests to the agent of this pod from now on. Requests to the former pod continue. */
+  async #connect({ metadata: { name }, status }: Pod): Promise<void> {
+    if (this.#connectedPod === name) return;
+    const caPem = this.#certificates.get(name) ?? (await this.#readCertificate(name));
+    if (this.#connectedPod !== null) this.#lose("its pod is replaced");
+    this.#agent.moveTo({
+      address: { kind: "tcp", host: status?.podIP ?? "", port: agentPort },
+      trust: { caPem, serverName: serverNameOf(name), certificate: this.#options.platform },
+    });
+    this.#connectedPod = name;
+  }
+
+  /** Reads the certificate of an agent that a previous run of the platform has started. */
+  async #readCertificate(name: string): Promise<string> {
+    const secret = (await this.#options.api.read("Secret", name)) as { readonly data?: Record<string, string> } | null;
+    const { "tls.crt": encoded } = secret?.data ?? {};
+    if (encoded !== undefined) {
+      const certificatePem = Buffer.from(encoded, "base64").toString();
+      this.#certificates.set(name, certificatePem);
+      return certificatePem;
+    }
+    await this.#deletePod(name);
+    throw new Error(`the Secret of the pod ${name} is missing: the pod is replaced`);
+  }
+
+  /** Resolves when the agent has lost the instance, or the pod has ended or is being deleted. */
+  async #untilLost(name: string, closing: AbortSignal): Promise<void> {
+    const { pods } = this.#options;
+    for (;;) {
+      const changed = Promise.race([pods.changed(), this.#lost.nextChange()]);
+      if (this.#isFirstStart && this.#client.view.isInService) this.#isFirstStart = false;
+      const pod = pods.find(name);
+      if (pod === null) return this.#lose(`the pod ${name} was deleted`);
+      if (hasPodEnded(pod)) {
+        const problem = podProblem(pod);
+        return problem === null ? undefined : this.#lose(problem.text);
+      }
+      if (this.#client.view.hasEnded) return;
+      await rejectOnAbort(changed, closing);
+    }
+  }
+
+  #noted(event: InstanceEvent): void {
+    if (event.kind !== "ended") {
+      this.#onEvent(event);
+      if (event.kind === "health") this.#lost.notify();
+      return;
+    }
+    if (this.#isEnding || this.#isFirstStart) this.#onEvent(event);
+    else this.#lose("the agent in its pod has restarted");
+    this.#lost.notify();
+  }
+
+  /** Notes that no pod runs the instance now. Requests wait for the next one, instead of failing as those of a stopped instance. */
+  #lose(failure: string): void {
+    this.#connectedPod = null;
+    this.#reportFailure(failure);
+  }
+
+  /** Shows why there is no pod. A pod that is being deleted still serves, while its successor fails to start. */
+  #reportFailure(failure: string): void {
+    if (this.#isFirstStart || this.#connectedPod !== null) return;
+    for (const { view } of this.#client.containers) view.setHealth({ ...view.health, at: "waiting", failure });
+  }
+}
+
+/** The name that an agent's certificate is valid for. A name of a host has 63 characters at most. */
+const serverNameOf = (podName: string) => podName;

@@ -1,0 +1,238 @@
+import { createHash } from "node:crypto";
+import type { Certificate } from "@galatea/base/certificates";
+import type { AgentInstanceSpec } from "../instance-agent/index.ts";
+import type { PodTypeRow, PodTypeRows, Toleration } from "./cluster-node.ts";
+import { instanceAnnotations, instanceLabels } from "./pod.ts";
+
+/** A reference to the object whose deletion deletes the pods: the StatefulSet of the platform. */
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** The settings that all pods of a platform share. */
+export interface PodSettings {
+  readonly namespace: string;
+  /** The name of the platform: pods of others in the namespace are left alone. */
+  readonly platform: string;
+  readonly image: string;
+  readonly pullPolicy: "Always" | "IfNotPresent" | "Never";
+  readonly pullSecrets: readonly string[];
+  /** Arguments of the image's entry point. `agentFiles` has the paths of the files that the pod finds. */
+  readonly agentArguments: readonly string[];
+  /** Further variables of the agent, as Kubernetes' `env`. */
+  readonly environment: readonly object[];
+  /** Without an owner, the pods outlive their platform. */
+  readonly owner: OwnerReference | null;
+  readonly types: PodTypeRows;
+  /** Null: the cluster's default priority. */
+  readonly priorityClass: string | null;
+  /** Seconds that requests in flight get when the pod is deleted. */
+  readonly graceSeconds: number;
+}
+
+export const agentPort = 8780;
+export const probePort = 8781;
+
+/** Paths in the pod: of the files in the pod's Secret, and of the volume with models and sockets. */
+export const agentFiles = {
+  directory: "/etc/galatea/agent",
+  certificate: "/etc/galatea/agent/tls.crt",
+  key: "/etc/galatea/agent/tls.key",
+  authority: "/etc/galatea/agent/ca.crt",
+  data: "/data",
+} as const;
+
+/** Memory of the agent's process, in addition to that of the instance. */
+const agentMemoryBytes = 256 * 2 ** 20;
+const sharedMemoryBytesMax = 2 ** 30;
+/** Time that a pod stays bound to a node that does not respond. Kubernetes' default is 300 s. */
+const lostNodeSeconds = 5;
+
+/** Returns the hash by which an adopted pod is compared with the instance that is wanted now. */
+export const specHash = (spec: AgentInstanceSpec): string => hashOf(JSON.stringify(spec));
+
+/** Returns the labels of all pods and Secrets of a platform. */
+export const platformLabels = (platform: string): Readonly<Record<string, string>> => ({
+  "app.kubernetes.io/name": "galatea-instance",
+  [instanceLabels.platform]: platform,
+});
+
+/** Returns a name for a new pod of an instance: readable, unique for each attempt, and a host name. */
+export function podName({ id, owner }: AgentInstanceSpec, attempt: string): string {
+  const endpoint = (owner?.endpointName ?? "job").toLowerCase().slice(0, 30);
+  return `${endpoint}-${id}-${attempt}`.replaceAll(/[^a-z0-9-]/g, "-").slice(0, 63);
+}
+
+function labelsOf({ id, owner }: AgentInstanceSpec, platform: string): Record<string, string> {
+  const labels = { ...platformLabels(platform), [instanceLabels.instance]: id };
+  if (owner === null) return labels;
+  const fleet = hashOf(JSON.stringify([owner.endpointName, owner.fleetKey]));
+  return { ...labels, [instanceLabels.endpoint]: owner.endpointName, [instanceLabels.fleet]: fleet };
+}
+
+/** The secrets of one pod, which no other pod may read. */
+export interface PodSecrets {
+  readonly certificate: Certificate;
+  /** The certificate of the platform, the only client that the agent accepts. */
+  readonly platformPem: string;
+  /** The keys with which the agent downloads models. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Returns the Secret of a pod. It has the name of the pod. */
+export function secretManifest(
+  name: string,
+  spec: AgentInstanceSpec,
+  { certificate, platformPem, environment }: PodSecrets,
+  { namespace, platform, owner }: PodSettings,
+): object {
+  const data = {
+    "tls.crt": certificate.certificatePem,
+    "tls.key": certificate.keyPem,
+    "ca.crt": platformPem,
+    ...environment,
+  };
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: metadataOf(name, { namespace, labels: labelsOf(spec, platform), annotations: {}, owner }),
+    type: "kubernetes.io/tls",
+    data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString("base64")])),
+  };
+}
+
+/**
+ * Returns the pod of one instance. Hosting addresses single instances by their ids and moves no state between them, so an instance is one pod, and
+ * hosting itself replaces a pod that is lost: a Deployment would start pods that have no instance yet.
+ */
+export function podManifest(
+  name: string,
+  spec: AgentInstanceSpec,
+  { environment }: Pick<PodSecrets, "environment">,
+  settings: PodSettings,
+): object {
+  const { namespace, platform, owner, types, priorityClass } = settings;
+  const labels = labelsOf(spec, platform);
+  const annotations = {
+    [instanceAnnotations.spec]: specHash(spec),
+    ...(spec.owner === null ? {} : { [instanceAnnotations.owner]: JSON.stringify(spec.owner) }),
+  };
+  const row: PodTypeRow = types[spec.instanceType ?? ""] ?? {};
+  const lost = ["not-ready", "unreachable"].map((taint): Toleration => {
+    return {
+      key: `node.kubernetes.io/${taint}`,
+      operator: "Exists",
+      effect: "NoExecute",
+      tolerationSeconds: lostNodeSeconds,
+    };
+  });
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: metadataOf(name, { namespace, labels, annotations, owner }),
+    spec: {
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      restartPolicy: "Always",
+      terminationGracePeriodSeconds: settings.graceSeconds,
+      ...(priorityClass === null ? {} : { priorityClassName: priorityClass }),
+      ...(settings.pullSecrets.length === 0
+        ? {}
+        : { imagePullSecrets: settings.pullSecrets.map((each) => ({ name: each })) }),
+      ...(row.nodeSelector === undefined ? {} : { nodeSelector: row.nodeSelector }),
+      tolerations: [...lost, ...(row.tolerations ?? [])],
+      topologySpreadConstraints: spreadOf(labels),
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 10001,
+        runAsGroup: 10001,
+        fsGroup: 10001,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      containers: [agentContainer(name, spec, Object.keys(environment), settings)],
+      volumes: [
+        { name: "agent", secret: { secretName: name, defaultMode: 0o440 } },
+        { name: "data", emptyDir: {} },
+        { name: "temporary", emptyDir: {} },
+        { name: "shared-memory", emptyDir: { medium: "Memory", sizeLimit: String(sharedMemoryBytesMax) } },
+      ],
+    },
+  };
+}
+
+function agentContainer(
+  secret: string,
+  { budget }: AgentInstanceSpec,
+  secretVariables: readonly string[],
+  { image, pullPolicy, agentArguments, environment }: PodSettings,
+): object {
+  const { vcpuCount, memoryBytes, acceleratorCount = 0, diskBytes } = budget;
+  const bounded = {
+    memory: String(memoryBytes + agentMemoryBytes),
+    ...(diskBytes === undefined ? {} : { "ephemeral-storage": String(diskBytes) }),
+    ...(acceleratorCount === 0 ? {} : { "nvidia.com/gpu": String(acceleratorCount) }),
+  };
+  const responds = (path: string) => ({ httpGet: { path, port: "probes" } });
+  return {
+    name: "agent",
+    image,
+    imagePullPolicy: pullPolicy,
+    args: agentArguments,
+    env: [
+      // The root file system is read-only.
+      { name: "HOME", value: "/tmp" },
+      ...secretVariables.map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret, key } } })),
+      ...environment,
+    ],
+    ports: [
+      { name: "agent", containerPort: agentPort },
+      { name: "probes", containerPort: probePort },
+    ],
+    startupProbe: { ...responds("/readyz"), periodSeconds: 1, failureThreshold: 120 },
+    readinessProbe: { ...responds("/readyz"), periodSeconds: 5, timeoutSeconds: 5 },
+    livenessProbe: { ...responds("/healthz"), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    },
+    resources: { requests: { cpu: `${Math.ceil(vcpuCount * 1000)}m`, ...bounded }, limits: bounded },
+    // The log of a container that ends has the reason; Kubernetes shows its end in the pod's status.
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: [
+      { name: "agent", mountPath: agentFiles.directory, readOnly: true },
+      { name: "data", mountPath: agentFiles.data },
+      { name: "temporary", mountPath: "/tmp" },
+      { name: "shared-memory", mountPath: "/dev/shm" },
+    ],
+  };
+}
+
+/** Spreads the instances of one fleet over nodes. The fleet's label is that of one generation: an update does not count the old instances. */
+function spreadOf(labels: Readonly<Record<string, string>>): readonly object[] {
+  const { [instanceLabels.endpoint]: endpoint } = labels;
+  if (endpoint === undefined) return [];
+  return [
+    {
+      maxSkew: 1,
+      topologyKey: "kubernetes.io/hostname",
+      whenUnsatisfiable: "ScheduleAnyway",
+      labelSelector: { matchLabels: { [instanceLabels.endpoint]: endpoint } },
+      matchLabelKeys: [instanceLabels.fleet],
+    },
+  ];
+}
+
+interface Metadata extends Pick<PodSettings, "namespace" | "owner"> {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+function metadataOf(name: string, { namespace, labels, annotations, owner }: Metadata): object {
+  return { name, namespace, labels, annotations, ...(owner === null ? {} : { ownerReferences: [owner] }) };
+}
+
+const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);

@@ -1,0 +1,119 @@
+import { unschedulable, type PodContainerState, type Pod } from "./pod.ts";
+
+/** The reason why a pod does not run its agent. */
+export interface PodProblem {
+  /** Kubernetes' reason, such as `ImagePullBackOff`. */
+  readonly reason: string;
+  /** The problem and what to do about it, for a FailureReason. */
+  readonly text: string;
+  /** True if the pod never runs without a change by the operator, so that waiting is useless. */
+  readonly isFinal: boolean;
+}
+
+interface Facts {
+  /** Kubernetes' own message; empty without one. */
+  readonly message: string;
+  readonly image: string;
+  readonly exitCode: number | null;
+}
+
+interface Row {
+  readonly isFinal: boolean;
+  readonly text: (facts: Facts) => string;
+}
+
+const capacityText = (cause: string) =>
+  "Unable to provision requested ML compute capacity due to InsufficientInstanceCapacity error: " +
+  `${cause}. Use a smaller instance type, add nodes, or delete what is no longer needed.`;
+
+const pullAdvice = "Check image.repository, image.tag and image.pullSecrets of the chart's values.";
+const pulling: Row = {
+  isFinal: false,
+  text: ({ image, message }) => `The image ${image} cannot be pulled${after(message)}. ${pullAdvice}`,
+};
+const memory: Row = {
+  isFinal: false,
+  text: () => "The pod needed more memory than its instance type has, and was ended. Use a larger instance type.",
+};
+const crashing: Row = {
+  isFinal: false,
+  text: ({ exitCode, message }) =>
+    `The instance agent ends repeatedly${exitCode === null ? "" : ` (exit code ${exitCode})`}${after(message)}. ` +
+    "The pod's log has the reason.",
+};
+const nodePressure: Row = {
+  isFinal: true,
+  text: ({ message }) =>
+    `The node ended the pod${after(message)}. Raise instances.disk of the chart's values, or use nodes with more memory and disk.`,
+};
+
+/** Reasons in statuses of pods and containers. */
+const rows: Readonly<Record<string, Row>> = {
+  Unschedulable: {
+    isFinal: false,
+    text: ({ message }) => capacityText(`no node of the cluster takes the pod${after(message)}`),
+  },
+  ErrImagePull: pulling,
+  ImagePullBackOff: pulling,
+  ErrImageNeverPull: { ...pulling, isFinal: true },
+  InvalidImageName: { ...pulling, isFinal: true },
+  CrashLoopBackOff: crashing,
+  Error: crashing,
+  OOMKilled: memory,
+  Evicted: nodePressure,
+  OutOfmemory: nodePressure,
+  OutOfcpu: nodePressure,
+  CreateContainerConfigError: {
+    isFinal: false,
+    text: ({ message }) => `The container of the pod cannot be created${after(message)}.`,
+  },
+};
+
+/** Returns why a pod does not run its agent; null while it starts or runs. */
+export function podProblem(pod: Pod): PodProblem | null {
+  const message = unschedulable(pod);
+  if (message !== null)
+    return problemOf("Unschedulable", { message: withoutPreemption(message), image: "", exitCode: null });
+  const [container] = pod.status?.containerStatuses ?? [];
+  const image = container?.image ?? "";
+  const { waiting, terminated } = container?.state ?? {};
+  const last = terminated ?? container?.lastState?.terminated;
+  const exitCode = last?.exitCode ?? null;
+  // A container that was killed for lack of memory waits in CrashLoopBackOff: the cause is in its last state.
+  if (last?.reason === "OOMKilled") return problemOf("OOMKilled", { message: "", image, exitCode });
+  if (waiting?.reason !== undefined && rows[waiting.reason] !== undefined)
+    return problemOf(waiting.reason, { message: messageOf(waiting, last), image, exitCode });
+  if (pod.status?.phase === "Failed" || terminated !== undefined) {
+    const reason = pod.status?.reason ?? terminated?.reason ?? "Error";
+    return problemOf(reason, { message: pod.status?.message ?? terminated?.message ?? "", image, exitCode });
+  }
+  return null;
+}
+
+/** Returns the scheduler's message without its remarks about claims and preemption, which say nothing about the missing capacity. */
+const withoutPreemption = (message: string) =>
+  message.replace(/\s*(?:no new claims to deallocate|preemption:).*$/s, "");
+
+/** Returns the message of a waiting container. That of a crashing one only repeats the pod's name: the container's own last words say more. */
+function messageOf(waiting: NonNullable<PodContainerState["waiting"]>, last: PodContainerState["terminated"]): string {
+  return waiting.reason === "CrashLoopBackOff" ? (last?.message ?? "") : (waiting.message ?? "");
+}
+
+/** Returns the problem when the API refuses to create a pod. */
+export function refusedPodProblem(status: number, message: string): PodProblem {
+  if (status === 403 && /exceeded quota/.test(message)) {
+    const text = capacityText(`the quota of the namespace is exceeded${after(message)}`);
+    return { reason: "FailedCreate", text, isFinal: true };
+  }
+  const text = `Kubernetes refuses the pod of the instance${after(message)}.`;
+  return { reason: "FailedCreate", text, isFinal: status >= 400 && status < 500 };
+}
+
+function problemOf(reason: string, facts: Facts): PodProblem {
+  const row = rows[reason];
+  if (row === undefined)
+    return { reason, text: `The pod failed with ${reason}${after(facts.message)}.`, isFinal: true };
+  return { reason, text: row.text(facts), isFinal: row.isFinal };
+}
+
+const after = (message: string) => (message === "" ? "" : `: ${message.trim().replace(/\.$/, "")}`);

@@ -1,0 +1,73 @@
+/** The state of a container in a pod's status; exactly one field is set. */
+export interface PodContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly running?: object;
+  readonly terminated?: { readonly exitCode: number; readonly reason?: string; readonly message?: string };
+}
+
+/** The fields of a pod that the host reads, as the API returns them. */
+export interface Pod {
+  readonly metadata: {
+    readonly name: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    /** Set when the pod is being deleted. */
+    readonly deletionTimestamp?: unknown;
+  };
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly podIP?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+    readonly containerStatuses?: readonly {
+      readonly name: string;
+      readonly image?: string;
+      readonly restartCount?: number;
+      readonly ready?: boolean;
+      readonly state?: PodContainerState;
+      readonly lastState?: PodContainerState;
+    }[];
+  };
+}
+
+/** Labels and annotations of pods and Secrets of instances. */
+export const instanceLabels = {
+  /** The platform that owns the object: the name of its chart's release. */
+  platform: "galatea/platform",
+  instance: "galatea/instance",
+  endpoint: "galatea/endpoint",
+  /** A hash of the endpoint's name and the fleet's key. */
+  fleet: "galatea/fleet",
+} as const;
+
+export const instanceAnnotations = {
+  /** The `InstanceOwner` as JSON; absent for an instance that the next run of the platform ends. */
+  owner: "galatea/owner",
+  /** A hash of the instance's spec. */
+  spec: "galatea/spec",
+} as const;
+
+const condition = (pod: Pod, type: string) => pod.status?.conditions?.find((each) => each.type === type);
+
+/** True if the agent in the pod passes its readiness probe, and the pod is not being deleted. */
+export const isPodReady = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp === undefined &&
+  pod.status?.podIP !== undefined &&
+  condition(pod, "Ready")?.status === "True";
+
+/** True if a pod can no longer run: it has ended, or is being deleted. */
+export const hasPodEnded = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp !== undefined || ["Failed", "Succeeded"].includes(pod.status?.phase ?? "");
+
+/** Returns the condition with which the scheduler reports that no node takes the pod; null otherwise. */
+export function unschedulable(pod: Pod): string | null {
+  const scheduled = condition(pod, "PodScheduled");
+  return scheduled?.status === "False" ? (scheduled.message ?? scheduled.reason ?? "no reason given") : null;
+}

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
+import { test, type TestContext } from "node:test";
+import { silentLogger, systemClock } from "@galatea/base";
+import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
+import { InstanceFailure, type AgentInstance, type AgentInstanceSpec } from "../src/instance-agent/index.ts";
+import type { InstanceOwner } from "../src/instances/index.ts";
+import { clusterNode, KubernetesHost, type PodSettings } from "../src/kubernetes-host/index.ts";
+import { FakeCluster, quotaExceeded } from "./fake-cluster-fixture.ts";
+import { openLocalAgent } from "./instance-agents-fixture.ts";
+
+const node = clusterNode({}, 2 ** 30);
+const owner: InstanceOwner = { endpointName: "e", fleetKey: "1 v", ordinal: 0 };
+const signal = () => AbortSignal.timeout(testTimeoutMs);
+const keys = { environment: {}, record: () => Promise.resolve(), [Symbol.asyncDispose]: () => Promise.resolve() };
+
+const settings: PodSettings = {
+  namespace: "test",
+  platform: "galatea",
+  image: "galatea:test",
+  pullPolicy: "Never",
+  pullSecrets: [],
+  agentArguments: ["agent"],
+  environment: [],
+  owner: null,
+  types: {},
+  priorityClass: null,
+  graceSeconds: 90,
+};
+
+async function openHost(api: FakeCluster, podStartMsMax = testTimeoutMs): Promise<KubernetesHost> {
+  return await KubernetesHost.open({
+    api,
+    settings,
+    node: node.id,
+    podStartMsMax,
+    issueKeys: () => keys,
+    clock: systemClock,
+    logger: silentLogger,
+  });
+}
+
+async function specFor(behaviour: "serve" | "fail", owned: InstanceOwner | null = owner): Promise<AgentInstanceSpec> {
+  await using local = await openLocalAgent();
+  return { ...local.specFor(behaviour), owner: owned };
+}
+
+/** Opens a client of an instance, whose pod the end of the test deletes. */
+function opened(t: TestContext, host: KubernetesHost, spec: AgentInstanceSpec): AgentInstance {
+  const instance = host.instance(spec, () => {});
+  t.after(() => instance.delete());
+  return instance;
+}
+
+async function started(t: TestContext, host: KubernetesHost, spec: AgentInstanceSpec): Promise<AgentInstance> {
+  const instance = opened(t, host, spec);
+  assert.equal(await instance.put("delete"), false);
+  await instance.view.started(signal());
+  return instance;
+}
+
+async function echoed(instance: AgentInstance): Promise<string> {
+  const [container] = instance.containers;
+  assert.ok(container !== undefined);
+  const request = { headers: {}, body: Buffer.from("question"), isStreamed: false, mayGoElsewhere: false };
+  return await text((await container.invoke({ ...request, signal: signal() })).body);
+}
+
+test("an instance gets a pod with a Secret of its own, and its deletion leaves neither", async (t) => {
+  await using cluster = new FakeCluster();
+  await using host = await openHost(cluster);
+  await host.resume([]);
+  const instance = await started(t, host, await specFor("serve"));
+  assert.equal(await echoed(instance), "question");
+  const names = cluster.pods.map(({ metadata }) => metadata.name);
+  assert.equal(names.length, 1);
+  assert.deepEqual(cluster.secretNames, ["galatea-agents", ...names]);
+  assert.equal(await instance.delete(), true);
+  assert.deepEqual(cluster.pods, []);
+  assert.deepEqual(cluster.secretNames, ["galatea-agents"]);
+});
+
+test("the next run of the platform adopts a pod with its running instance, and deletes pods that no record needs", async (t) => {
+  await using cluster = new FakeCluster();
+  const spec = await specFor("serve");
+  {
+    await using host = await openHost(cluster);
+    await host.resume([]);
+    const instance = await started(t, host, spec);
+    await started(t, host, await specFor("serve", { ...owner, ordinal: 1 }));
+    await instance.shutDown();
+  }
+  const kept = cluster.pods.find(({ metadata }) => metadata.labels?.["galatea/instance"] === spec.id);
+  await using host = await openHost(cluster);
+  assert.deepEqual(await host.resume([owner]), new Set([spec.id]));
+  assert.deepEqual(
+    cluster.pods.map(({ metadata }) => metadata.name),
+    [kept?.metadata.name],
+  );
+  assert.deepEqual(host.claim(owner), { id: spec.id, node: node.id });
+  assert.equal(host.claim(owner), null);
+  const lines: string[] = [];
+  const instance = host.instance(spec, (event) => void (event.kind === "line" && lines.push(event.text)));
+  assert.equal(await instance.put("retry"), true);
+  await instance.view.started(signal());
+  assert.equal(await echoed(instance), "question");
+  assert.equal(cluster.pods.length, 1);
+  assert.deepEqual(lines, [], "a container that starts again prints");
+  await instance.delete();
+});
+
+test("a pod of another spec is replaced", async (t) => {
+  await using cluster = new FakeCluster();
+  const spec = await specFor("serve");
+  await using host = await openHost(cluster);
+  await host.resume([]);
+  const before = await started(t, host, spec);
+  await before.shutDown();
+  const [first] = cluster.pods;
+  const changed = { ...spec, budget: { ...spec.budget, vcpuCount: 2 } };
+  const instance = opened(t, host, changed);
+  await instance.put("retry");
+  await instance.view.started(signal());
+  assert.equal(cluster.pods.length, 1);
+  assert.notEqual(cluster.pods[0]?.metadata.name, first?.metadata.name);
+  await instance.delete();
+});
+
+test("a pod that vanishes is replaced, and requests get the instance in the new one", async (t) => {
+  await using cluster = new FakeCluster();
+  await using host = await openHost(cluster);
+  await host.resume([]);
+  const instance = await started(t, host, await specFor("serve"));
+  const [first] = cluster.pods;
+  assert.ok(first !== undefined);
+  await cluster.remove("Pod", first.metadata.name);
+  await eventually(() => cluster.pods.length === 1);
+  await instance.containers[0]?.view.ready(signal());
+  await eventually(() => instance.view.isInService);
+  assert.equal(await echoed(instance), "question");
+  assert.deepEqual(cluster.secretNames, ["galatea-agents", cluster.pods[0]?.metadata.name]);
+  await instance.delete();
+  assert.deepEqual(cluster.pods, []);
+});
+
+test("requests are served while the Kubernetes API does not respond, and a deletion waits for it", async (t) => {
+  await using cluster = new FakeCluster();
+  await using host = await openHost(cluster);
+  await host.resume([]);
+  const instance = await started(t, host, await specFor("serve"));
+  cluster.failure = new Error("connect ECONNREFUSED");
+  assert.equal(await echoed(instance), "question");
+  const deleted = instance.delete();
+  await eventually(() => cluster.callCount > 0);
+  assert.equal(cluster.pods.length, 1);
+  cluster.failure = null;
+  assert.equal(await deleted, true);
+  assert.deepEqual(cluster.pods, []);
+});
+
+test("an instance whose pod no node takes, or a quota refuses, fails with the reason and leaves no pod", async (t) => {
+  await using cluster = new FakeCluster();
+  await using host = await openHost(cluster, 200);
+  await host.resume([]);
+  const message = "0/2 nodes are available: 2 Insufficient memory.";
+  cluster.status = {
+    phase: "Pending",
+    conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
+  };
+  const waiting = opened(t, host, await specFor("serve"));
+  await waiting.put("delete");
+  await assert.rejects(
+    waiting.view.started(signal()),
+    /InsufficientInstanceCapacity error: no node.*2 Insufficient memory\. Use/,
+  );
+  await waiting.delete();
+  assert.deepEqual(cluster.pods, []);
+  const refused = opened(t, host, await specFor("serve"));
+  cluster.failure = quotaExceeded;
+  await refused.put("delete");
+  await assert.rejects(refused.view.started(signal()), /InsufficientInstanceCapacity error: the quota.*used: pods=1/);
+  cluster.failure = null;
+  await refused.delete();
+});
+
+test("an instance whose container fails at its first start ends with the container's failure", async (t) => {
+  await using cluster = new FakeCluster();
+  await using host = await openHost(cluster);
+  await host.resume([]);
+  const instance = opened(t, host, await specFor("fail"));
+  await instance.put("delete");
+  await assert.rejects(instance.view.started(signal()), InstanceFailure);
+  await instance.delete();
+  assert.deepEqual(cluster.pods, []);
+});
