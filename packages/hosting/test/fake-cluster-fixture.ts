@@ -1,4 +1,4 @@
-import { silentLogger, systemClock } from "@galatea/base";
+import { silentLogger, systemClock, TaskGroup } from "@galatea/base";
 import { AgentServer, agentServerLimits } from "../src/instance-agent-http/index.ts";
 import {
   agentPort,
@@ -25,7 +25,10 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
   readonly namespace = "test";
   readonly #objects = new Map<string, Manifest & Pod>();
   readonly #watches = new Set<PodWatchOptions>();
-  readonly #pods = new Map<string, AsyncDisposableStack>();
+  readonly #pods = new Map<string, { readonly server: AgentServer; readonly running: AsyncDisposableStack }>();
+  readonly #ends = new TaskGroup((error) => {
+    throw error;
+  });
   readonly agents = new Map<string, LocalInstanceAgent>();
   /** The status of new pods, for pods that do not start. */
   status: NonNullable<Pod["status"]> | null = null;
@@ -49,7 +52,7 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     const running = new AsyncDisposableStack();
     const { agent } = running.use(await openLocalAgent());
     const host = `127.1.0.${(addressCount += 1)}`;
-    running.use(
+    const server = running.use(
       await AgentServer.open({
         agent,
         listen: { kind: "tcp", host, port: agentPort },
@@ -62,7 +65,7 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
       }),
     );
     this.agents.set(name, agent);
-    this.#pods.set(name, running);
+    this.#pods.set(name, { server, running });
     this.#change(pod, { phase: "Running", podIP: host, conditions: [{ type: "Ready", status: "True" }] });
   }
 
@@ -80,9 +83,19 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     return Promise.resolve(found.map(({ metadata }) => metadata.name));
   }
 
+  /** Resolves at once for a pod, which ends when its agent has no request in flight. */
   async delete(kind: ObjectKind, name: string): Promise<void> {
     this.#called();
-    await this.remove(kind, name);
+    const object = this.#objects.get(keyOf(kind, name));
+    const pod = this.#pods.get(name);
+    if (kind !== "Pod" || object === undefined || pod === undefined) return await this.remove(kind, name);
+    if (object.metadata.deletionTimestamp !== undefined) return;
+    const metadata = { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    this.#change({ ...object, metadata }, object.status ?? {});
+    this.#ends.run(async (closing) => {
+      await pod.server.idle(closing);
+      await this.remove(kind, name);
+    });
   }
 
   /** Removes an object as Kubernetes itself does, of a node that is gone for example. */
@@ -91,7 +104,7 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     this.#objects.delete(keyOf(kind, name));
     if (kind !== "Pod" || object === undefined) return;
     for (const { onChange } of this.#watches) onChange({ kind: "DELETED", pod: object });
-    await this.#pods.get(name)?.disposeAsync();
+    await this.#pods.get(name)?.running.disposeAsync();
     this.#pods.delete(name);
   }
 
@@ -121,7 +134,8 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#pods.values()].map((pod) => pod.disposeAsync()));
+    await this.#ends[Symbol.asyncDispose]();
+    await Promise.all([...this.#pods.values()].map(({ running }) => running.disposeAsync()));
   }
 
   #named(kind: ObjectKind) {
