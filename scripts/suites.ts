@@ -164,6 +164,11 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "rest",
+    files: ["conformance/s3/services/*.test.ts"],
+    why: "Objects in Versity's S3 gateway and in MinIO, which are killed, and in a service that hangs. Builds of minutes, with Go.",
+  },
+  {
+    run: "rest",
     files: ["conformance/trees/{agreement,hostile,memory,xgboost-bits}.test.ts", "examples/reading/*.test.ts"],
     why: "Tree models answer as the libraries that trained them. Environments of 600 MB.",
   },

@@ -8,6 +8,7 @@
 export { ensureEnvironment, type Environment } from "./environment.ts";
 export { ensurePackages, packageSetNames } from "./packages.ts";
 export { startPostgres, type PostgresRelease, type PostgresServer } from "./postgres-server.ts";
+export { ensureTool, NoGo } from "./go-tools.ts";
 export { environmentNames, type EnvironmentName, type RivalName } from "./recipes.ts";
 export { freePorts, launch, type RunningServer, type ServerEnd } from "./launch.ts";
 export { inherited, oraclePackage, oracleVersion, runOracle, startOracle } from "./oracle.ts";

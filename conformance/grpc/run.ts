@@ -7,16 +7,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
-import { cacheDirectory } from "../environments/index.ts";
+import { cacheDirectory, ensureTool, NoGo } from "../environments/index.ts";
 import { startFixture } from "../kserve/started-fixture.ts";
-import { ensureTool, NoGo, toolNames, type ToolName } from "./go-tools.ts";
 import { serverTls, writeIdentity } from "./identities.ts";
 import { interopCases } from "./interop-cases.ts";
 import { openInteropService } from "./interop-service.ts";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
-type Tools = Readonly<Record<ToolName, string>>;
+const toolNames = ["grpcurl", "ghz", "interop"] as const;
+
+type Tools = Readonly<Record<(typeof toolNames)[number], string>>;
 
 const toolTimeoutMs = 60_000;
 const loadCount = 2000;

@@ -1,41 +1,18 @@
 /** Objects in an S3 service keep the contract that those in a directory keep. The service is another Galatea's. */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { BucketStore } from "@galatea/hosting/objects";
 import { objectStoreContract } from "@galatea/hosting/objects/object-store.contract.ts";
 import { openS3Store } from "@galatea/hosting/objects/s3";
-import { createLogger, silentLogger } from "@galatea/base";
+import { createLogger } from "@galatea/base";
+import { openedStore } from "./opened-store.ts";
 import { started } from "./started-server.ts";
 
 const credentials = { accessKeyId: "ONE", secretAccessKey: "secret" };
 
-objectStoreContract("S3", async () => {
-  const server = await started({});
-  const folder = await mkdtemp(join(tmpdir(), "galatea-s3-store-"));
-  const address = { endpoint: server.url, region: "us-east-1", credentials };
-  const stores: BucketStore[] = [];
-  const open = async (name: string) => {
-    const store = await openS3Store({ address, folder: join(folder, name), processorCount: 2, logger: silentLogger });
-    stores.push(store);
-    return store;
-  };
-  const store = await open("first");
-  await store.createBucket("bkt");
-  return {
-    store,
-    reopened: () => open(`reopened-${stores.length}`),
-    async [Symbol.asyncDispose]() {
-      for (const each of stores) await each[Symbol.asyncDispose]();
-      await server[Symbol.asyncDispose]();
-      const held = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
-      await rm(folder, { recursive: true });
-      assert.deepEqual(held, [], "no body is left");
-    },
-  };
-});
+objectStoreContract("S3", async () => openedStore(await started({}), credentials));
 
 test("rejected credentials are an error of the platform, which its log names, and not of the caller's key", async () => {
   await using server = await started({ key: ["ONE", "another secret"] });

@@ -1,7 +1,7 @@
 /** Containers behind each other on one instance, and beside each other: real processes that speak the contract and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ByteBudget, type AwsError } from "@galatea/base";
+import { AwsError, ByteBudget } from "@galatea/base";
 import { owner } from "./hosting-fixture.ts";
 import { PipelineFixture } from "./pipelines-fixture.ts";
 import { until } from "./traffic-fixture.ts";
@@ -255,6 +255,25 @@ test("an endpoint comes into service once every container is healthy; a failure 
   const described = await bench.hosting.endpoints.describe("absent", owner);
   assert.ok(described.record.state.at === "Failed");
   assert.match(described.record.state.reason, /^Failed to download model data for container "featurize" from URL/);
+});
+
+test("an endpoint whose model cannot be read because the object store is away says so, and the next attempt succeeds", async () => {
+  await using bench = await PipelineFixture.open();
+  const { store } = bench;
+  const [container] = three;
+  const ModelDataUrl = `${await bench.put("model.tar.gz")}model.tar.gz`;
+  const containers = [{ ...container, ModelDataUrl }];
+  const get = store.get.bind(store);
+  const text = "The object store does not respond";
+  store.get = () => Promise.reject(new AwsError("ServiceUnavailable", text, { statusFallback: 503 }));
+  await bench.deploy("during", containers);
+  const { record } = await bench.hosting.endpoints.describe("during", owner);
+  assert.ok(record.state.at === "Failed");
+  assert.match(record.state.reason, /^Failed to download model data .*\(The object store does not respond\)$/);
+  store.get = get;
+  await bench.deploy("after", containers);
+  const { record: after } = await bench.hosting.endpoints.describe("after", owner);
+  assert.equal(after.state.at, "InService");
 });
 
 test("in Direct mode only the named container is invoked, whatever state the others are in", async () => {

@@ -133,6 +133,16 @@ test("unreadable keys end the start with one sentence", async () => {
   assert.match(String(both.stderr), /^--credentials and --insecure cannot be used together\n/);
 });
 
+test("a quota of objects is refused over an S3 service, which has its own", () => {
+  const flags = ["--objects=http://127.0.0.1:9", "--endpoint-objects-bytes=1"];
+  const { status, stderr } = spawnSync(process.execPath, [main, "up", ...flags]);
+  assert.equal(status, 1);
+  assert.match(
+    String(stderr),
+    /^--endpoint-objects-bytes and --objects exclude each other: set a quota in the S3 service/,
+  );
+});
+
 test("without requests in flight a stop ends with exit code 0", async () => {
   const platform = up(join(root, "idle"));
   await platform.seen(/at (http:\S+)/);

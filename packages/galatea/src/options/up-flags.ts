@@ -104,7 +104,7 @@ export const upFlags = {
     max: Number.MAX_SAFE_INTEGER,
     about:
       "bytes of objects that the code of one endpoint may keep in the object store; further writes get 507. " +
-      "Not applied with --objects",
+      "Not with --objects: set a quota in the S3 service",
   }),
   "invokable-endpoint": listFlag({
     about:
@@ -130,7 +130,12 @@ export interface UpOptions extends UpFlagOptions {
 }
 
 export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
-  const { options } = parsed;
+  const { options, given } = parsed;
+  if (options.objects !== null && given.has("endpoint-objects-bytes")) {
+    throw new UsageError(
+      "--endpoint-objects-bytes and --objects exclude each other: set a quota in the S3 service instead",
+    );
+  }
   for (const name of ["open", "insecure"] as const) {
     if (options.credentials !== null && options[name]) {
       throw new UsageError(`--credentials and --${name} cannot be used together`);

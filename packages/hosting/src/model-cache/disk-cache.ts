@@ -39,7 +39,7 @@ export class DiskCache {
     const { trees, diskBytesMax } = this.#options;
     const adopted: ModelVersion[] = [];
     for (const kept of (await trees.adopt()).toReversed()) {
-      const version = createModelVersion(kept.target, { etag: kept.etag, byteLength: kept.archiveBytes }, 0);
+      const version = createModelVersion(kept.target, { etag: kept.etag, byteLength: kept.archiveBytes }, -Infinity);
       const { id } = version;
       const charge = chargeOf(id, kept.tree);
       if (this.#charges.usedBytes + this.#charges.costOf(charge) <= diskBytesMax) {

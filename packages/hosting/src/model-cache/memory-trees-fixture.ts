@@ -11,6 +11,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Trees in memory, whose calls take event loop ticks. `find` returns the object of a target. */
 export class MemoryTrees implements UnpackedModels {
+  headAgeMsMax = 0;
   readonly disk: MemoryDisk;
   readonly #find: (target: string) => { readonly etag: string; readonly bytes: number } | undefined;
   readonly #unpacked: (target: string) => void;

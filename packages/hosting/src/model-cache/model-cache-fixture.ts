@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { silentLogger, systemClock } from "@galatea/base";
+import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import { NodeMemory } from "../nodes/index.ts";
 import { modelCacheLimits, type ModelCacheLimits } from "./model-cache-limits.ts";
 import { MemoryDisk, MemoryTrees } from "./memory-trees-fixture.ts";
@@ -44,7 +44,8 @@ export class ModelCacheFixture {
     {
       nodeMemory = unbounded,
       guaranteedBytes = 0,
-    }: { readonly nodeMemory?: NodeMemory; readonly guaranteedBytes?: number } = {},
+      clock = systemClock,
+    }: { readonly nodeMemory?: NodeMemory; readonly guaranteedBytes?: number; readonly clock?: Clock } = {},
   ) {
     this.trees = new MemoryTrees(disk, {
       find: (target) => this.objects.get(target),
@@ -79,7 +80,7 @@ export class ModelCacheFixture {
         changed: (model) => view.changed(model),
         used: (id, pinCount, usedNs) => view.used(id, pinCount, usedNs),
       },
-      clock: systemClock,
+      clock,
       logger: silentLogger,
     });
   }

@@ -12,8 +12,6 @@ export interface ModelCacheLimits {
   readonly unloadMsMax: number;
   /** The delay before a failed unload is tried again. */
   readonly unloadRetryMs: number;
-  /** Time for which a model's ETag is used without a new HEAD of its object; 0 for a HEAD at each invocation (the local store serves it from memory). */
-  readonly headAgeMsMax: number;
   /** ModelCacheSetting Enabled. When false, a model is removed from memory and disk after its last request. */
   readonly keepsModels: boolean;
 }
@@ -25,6 +23,5 @@ export const modelCacheLimits = {
   loadMsMax: 360_000,
   unloadMsMax: 360_000,
   unloadRetryMs: 1000,
-  headAgeMsMax: 0,
   keepsModels: true,
 } as const;

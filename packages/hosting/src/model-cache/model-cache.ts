@@ -5,7 +5,6 @@ import { adoptModels, measuredOwnBytes } from "./adopted-models.ts";
 import { ModelCostSet, costBytes, LoadCostHistory, chooseEvictions, limitCost, type ModelCost } from "./load-costs.ts";
 import { DiskCache } from "./disk-cache.ts";
 import { createModelVersion, type ModelMemoryState, type ModelVersion as Version } from "./model-version.ts";
-import { findObject } from "./model-trees.ts";
 import { notEnoughMemoryText, type MemoryShare } from "../nodes/index.ts";
 import {
   ContainerEndedError,
@@ -16,6 +15,7 @@ import {
   type ListedModel,
   type ModelContainer,
 } from "./model-container.ts";
+import { ObjectComparison } from "./object-comparison.ts";
 import { ModelUnloads } from "./model-unloads.ts";
 import type { ModelsMemory, ModelState } from "./models-view.ts";
 
@@ -44,6 +44,7 @@ export class ModelCache implements AsyncDisposable {
   readonly #admission = new Semaphore(1);
   readonly #changed = new ChangeNotifier();
   readonly #share: MemoryShare;
+  readonly #comparison: ObjectComparison;
   #waiterCount = 0;
 
   constructor(options: ModelCacheOptions) {
@@ -52,6 +53,8 @@ export class ModelCache implements AsyncDisposable {
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("a task of the model cache failed", { error: String(error) });
     });
+    const currentVersion = (target: string) => this.#current.get(target);
+    this.#comparison = new ObjectComparison({ ...options, tasks: this.#tasks, currentVersion });
     this.#loads = new Semaphore(options.limits.loadsMax);
     this.#unloads = new ModelUnloads({
       cache: options,
@@ -99,11 +102,7 @@ export class ModelCache implements AsyncDisposable {
   /** Compares a model with its object, which another container found replaced, and removes an old version. */
   recheck(target: string): void {
     if (!this.#current.has(target)) return;
-    this.#tasks.run(async (signal) => {
-      const found = await this.#options.trees.find(target, signal);
-      const version = this.#current.get(target);
-      if (version !== undefined && version.etag !== found?.etag) this.#retire(version);
-    });
+    this.#tasks.run((signal) => this.#comparison.compare(target, signal, (version) => this.#retire(version)));
   }
 
   /**
@@ -205,22 +204,20 @@ export class ModelCache implements AsyncDisposable {
   }
 
   async #versionNow(target: string, signal: AbortSignal): Promise<Version> {
-    const { clock, limits, trees } = this.#options;
+    const { clock, trees } = this.#options;
     const known = this.#current.get(target);
-    const fresh =
-      known !== undefined && limits.headAgeMsMax > 0 && clock.epochMs() - known.checkedAtMs < limits.headAgeMsMax;
-    if (fresh) return known;
-    const found = await findObject(trees, { target, known }, signal);
-    const current = this.#current.get(target);
-    if (found === null) {
-      if (current !== undefined) this.#outdate(current);
-      throw new ModelMissingError(target);
+    if (known !== undefined && trees.headAgeMsMax > 0) {
+      await this.#comparison.compareOnceInAge(known, signal, (version) => this.#outdate(version));
+      if (this.#current.get(target) === known) return known;
     }
-    if (current !== undefined && current.etag === found.etag) {
-      current.checkedAtMs = clock.epochMs();
+    const found = await trees.find(target, signal);
+    const current = this.#current.get(target);
+    if (current !== undefined && current.etag === found?.etag) {
+      current.checkedNs = clock.monotonicNs();
       return current;
     }
     if (current !== undefined) this.#outdate(current);
+    if (found === null) throw new ModelMissingError(target);
     return this.#openVersion(target, found);
   }
 
@@ -230,10 +227,11 @@ export class ModelCache implements AsyncDisposable {
   }
 
   #openVersion(target: string, found: { readonly etag: string; readonly byteLength: number }): Version {
-    const opened = createModelVersion(target, found, this.#options.clock.epochMs());
+    const opened = createModelVersion(target, found, this.#options.clock.monotonicNs());
     // The object has an ETag again whose version is still being removed: that version is used again.
     const version = this.#versions.get(opened.id) ?? opened;
     version.retired = false;
+    version.checkedNs = opened.checkedNs;
     this.#versions.set(version.id, version);
     this.#current.set(target, version);
     this.#notify(version);

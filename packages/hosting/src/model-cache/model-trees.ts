@@ -1,4 +1,3 @@
-import { AwsError } from "@galatea/base";
 import type { UnpackedArchive } from "../objects/index.ts";
 
 /** One version of one target model: its archive, and its id in the container. */
@@ -22,6 +21,8 @@ export interface AdoptableTree {
  * and counts their bytes. Every implementation passes `model-trees.contract.ts`.
  */
 export interface UnpackedModels {
+  /** `ObjectStore.headAgeMsMax` of the store that has the archives. */
+  readonly headAgeMsMax: number;
   /** Resolves with the complete trees of a previous run, in the order in which they were unpacked. Call once, before any other method. */
   adopt(): Promise<readonly AdoptableTree[]>;
   /** Resolves with the current ETag and length of a target's archive; null when there is no such object. */
@@ -38,22 +39,4 @@ export interface UnpackedModels {
   isWhole(id: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean>;
   /** Hides the tree from the container synchronously, then deletes its files. The same id can be unpacked again meanwhile. */
   remove(id: string, tree: UnpackedArchive): Promise<void>;
-}
-
-/**
- * Finds the object of a model; null if there is none. While the S3 service of the objects does not respond, the version
- * that is known stays the current one.
- */
-export async function findObject(
-  trees: Pick<UnpackedModels, "find">,
-  { target, known }: { readonly target: string; readonly known: ModelArchive | undefined },
-  signal: AbortSignal,
-): Promise<{ readonly etag: string; readonly byteLength: number } | null> {
-  try {
-    return await trees.find(target, signal);
-  } catch (error) {
-    const isAway = error instanceof AwsError && error.code === "ServiceUnavailable";
-    if (known === undefined || !isAway) throw error;
-    return { etag: known.etag, byteLength: known.archiveBytes };
-  }
 }

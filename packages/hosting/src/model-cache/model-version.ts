@@ -20,13 +20,14 @@ export interface ModelVersion extends ModelArchive {
   usedNs: number;
   /** True if its object was replaced or deleted: the version is removed when no request uses it. */
   retired: boolean;
-  checkedAtMs: number;
+  /** When a comparison with its object last started, by the monotonic clock. */
+  checkedNs: number;
 }
 
 export function createModelVersion(
   target: string,
   found: { readonly etag: string; readonly byteLength: number },
-  checkedAtMs: number,
+  checkedNs: number,
 ): ModelVersion {
   return {
     id: containerModelId(target, found.etag),
@@ -42,7 +43,7 @@ export function createModelVersion(
     pinCount: 0,
     usedNs: 0,
     retired: false,
-    checkedAtMs,
+    checkedNs,
   };
 }
 

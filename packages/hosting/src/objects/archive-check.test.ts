@@ -34,7 +34,7 @@ async function tree(context: TestContext): Promise<{ folder: string; described: 
   return { folder, described };
 }
 
-test("a tree that nobody touched is whole, also as an unpacking thread sees it", async (context) => {
+test("an unchanged tree is whole, also for an unpacking thread", async (context) => {
   const { folder, described } = await tree(context);
   assert.equal(await isTreeUnchanged(folder, described, never), true);
   const options = { ...unpackerDefaults, contentDirectory: null, limits: archiveLimits };
@@ -76,7 +76,7 @@ for (const [what, change] of Object.entries(changes)) {
   });
 }
 
-test("a check is heard to be unwanted while it reads, and leaves no file open", async (context) => {
+test("an aborted check stops reading and leaves no file open", async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-check-"));
   context.after(() => rm(folder, { recursive: true }));
   const large = Buffer.alloc(9 * 2 ** 20, "b");

@@ -9,7 +9,7 @@ import { SharedFileWriter } from "./archive-content.ts";
 const root = mkdtempSync(join(tmpdir(), "galatea-archive-content-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-test("a shared file that is collected while an archive brings its bytes again is copied from what is still open", () => {
+test("a shared file that is deleted while an archive with the same bytes is unpacked is copied from its open descriptor", () => {
   const contents = join(root, "contents");
   mkdirSync(contents);
   const bytes = randomBytes(600_000);

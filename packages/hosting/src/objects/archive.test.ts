@@ -118,7 +118,7 @@ test("an archive made by GNU tar unpacks to the same tree, at any gzip level and
   }
 });
 
-test("equal files of different archives are one file on disk, and one that differs late is not", async () => {
+test("equal files of different archives are one file on disk; a file that differs only near its end is another", async () => {
   const content = join(root, "content");
   mkdirSync(content);
   const weights = randomBytes(900_000);
@@ -145,7 +145,7 @@ test("equal files of different archives are one file on disk, and one that diffe
   assert.equal(readdirSync(join(content, "900000")).length, 1);
 });
 
-test("a shared file that was altered on disk is linked to by no later archive", async () => {
+test("a shared file that was changed on disk is not used by later archives", async () => {
   const content = join(root, "altered");
   mkdirSync(content);
   const weights = randomBytes(900_000);
@@ -166,14 +166,14 @@ test("a shared file that was altered on disk is linked to by no later archive", 
   assert.notEqual(statSync(join(content, "900000", stored)).ino, statSync(altered).ino);
 });
 
-test("a shared file is nobody's to write", async () => {
+test("a shared file is read-only", async () => {
   const content = join(root, "read-only");
   mkdirSync(content);
   const { destination } = await unpack(tar([{ path: "weights.bin", body: randomBytes(900_000) }]), { content });
   assert.equal(statSync(join(destination, "weights.bin")).mode & 0o777, 0o444);
 });
 
-test("the root of an archive may be called `/`, as the SageMaker SDK's repacking does; a file may not", async () => {
+test("the root of an archive may be named `/`, as the SageMaker SDK does; a file may not", async () => {
   const { tree } = await unpack(
     tar([
       { path: "/", type: "Directory" },
@@ -218,7 +218,7 @@ for (const [name, rows, reason, text] of escapes) {
   });
 }
 
-test("truncated, foreign and empty streams are damaged, whatever the byte they end at", async () => {
+test("truncated, unknown and empty streams are damaged, at whatever byte they end", async () => {
   const plain = tar([{ path: "a", body: randomBytes(2000) }]);
   const packed = gzipSync(plain);
   for (const bytes of [packed.subarray(0, 30), packed.subarray(0, packed.length - 9), packed.subarray(0, 1000)]) {
@@ -233,7 +233,7 @@ test("truncated, foreign and empty streams are damaged, whatever the byte they e
   await assert.rejects(unpack(broken), refused("damaged", /damaged/));
 });
 
-test("limits hold: bytes, entries, depth, path, expansion", async () => {
+test("archives over the limits of bytes, entries, depth, path and expansion are rejected", async () => {
   const zeros = gzipSync(tar([{ path: "zeros", body: Buffer.alloc(20_000_000) }]));
   await assert.rejects(
     unpack(zeros, { limits: { expandedBytesMax: 1e6 } }),
@@ -258,7 +258,7 @@ test("a quota that throws in the middle ends the unpacking with its error", asyn
   await assert.rejects(unpack(bytes, { onProgress }), (error: unknown) => error === quota);
 });
 
-test("a full file system is reported as such and leaves nothing behind", async (context) => {
+test("an archive that fills the disk fails with the error of the disk and leaves nothing", async (context) => {
   const mount = join(root, "small");
   mkdirSync(mount);
   try {
@@ -286,7 +286,7 @@ test("a full file system is reported as such and leaves nothing behind", async (
   }
 });
 
-test("a source that fails and a caller who leaves end the unpacking with their reason", async () => {
+test("an unpacking ends with the error of its source, or with the reason of its signal", async () => {
   await using unpacker = new ArchiveUnpacker({
     threadCount: 1,
     aheadBytesMax: 2 ** 20,

@@ -14,7 +14,7 @@ import { silentLogger } from "@galatea/base";
 import { childrenOf } from "@galatea/base/processes";
 import { openDirectoryStore } from "./directory-store.ts";
 
-/** Puts, overwrites and deletes with sixteen lanes for ever, each with keys of its own, and says what it begins and what was answered. */
+/** Puts, overwrites and deletes endlessly in sixteen lanes with separate keys. Prints each write before it starts and after it is acknowledged. */
 const writer = `
 import { writeSync } from "node:fs";
 import { Readable } from "node:stream";
@@ -32,7 +32,7 @@ const lane = async (number) => {
     writeSync(1, "begun " + key + " " + seed + " " + size + "\\n");
     if (size === -1) await store.delete("bkt", key);
     else await store.put("bkt", key, Readable.from([Buffer.alloc(size, seed + "-")]), { signal });
-    writeSync(1, "answered " + key + "\\n");
+    writeSync(1, "acknowledged " + key + "\\n");
   }
 };
 await Promise.all(Array.from({ length: 16 }, (_, number) => lane(number)));`;
@@ -47,9 +47,9 @@ const nothing: Written = { seed: 0, size: -1 };
 
 /** The acknowledged writes over several runs of a store, and the write in progress when the last one ended. */
 class Expected {
-  readonly answered = new Map<string, Written>();
+  readonly acknowledged = new Map<string, Written>();
   readonly begun = new Map<string, Written>();
-  answerCount = 0;
+  acknowledgedCount = 0;
   seed = 0;
 
   read(text: string): void {
@@ -61,25 +61,28 @@ class Expected {
         this.seed = Math.max(this.seed, Number(seed));
         continue;
       }
-      this.answered.set(key, this.begun.get(key) ?? nothing);
+      this.acknowledged.set(key, this.begun.get(key) ?? nothing);
       this.begun.delete(key);
-      this.answerCount += 1;
+      this.acknowledgedCount += 1;
     }
   }
 
-  /** Every key holds what was answered for, or all of what was under way. */
+  /** Asserts that each key has the acknowledged write, or the whole write that was in progress. */
   async check(folder: string): Promise<void> {
     await using store = await openDirectoryStore({ folder, logger: silentLogger });
     const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 });
     const found = new Set(objects.map(({ key }) => key));
-    for (const key of new Set([...this.answered.keys(), ...found])) {
+    for (const key of new Set([...this.acknowledged.keys(), ...found])) {
       const bytes = found.has(key) ? await buffer((await store.get("bkt", key)).body) : null;
-      const may = [this.answered.get(key) ?? nothing, this.begun.get(key)].filter((each) => each !== undefined);
-      const is = may.find(({ seed, size }) =>
+      const allowed = [this.acknowledged.get(key) ?? nothing, this.begun.get(key)].filter((each) => each !== undefined);
+      const is = allowed.find(({ seed, size }) =>
         size === -1 ? bytes === null : bytes?.equals(Buffer.alloc(size, `${seed}-`)) === true,
       );
-      assert.ok(is !== undefined, `${key} has ${bytes?.byteLength} bytes, and may be ${JSON.stringify(may)}`);
-      this.answered.set(key, is);
+      assert.ok(
+        is !== undefined,
+        `${key} has ${bytes?.byteLength} bytes, and is allowed to be ${JSON.stringify(allowed)}`,
+      );
+      this.acknowledged.set(key, is);
     }
   }
 }
@@ -97,8 +100,8 @@ function hasEnded(pid: number): boolean {
 
 type Writer = ChildProcessByStdio<null, Readable, null>;
 
-/** Lets a writer run for a random time, has it ended by `end`, and gives what it said. */
-async function life(folder: string, expected: Expected, end: (writing: Writer) => Promise<void>): Promise<string> {
+/** Runs a writer for a random time, calls `end`, and resolves with its output. */
+async function runWriter(folder: string, expected: Expected, end: (writing: Writer) => Promise<void>): Promise<string> {
   const args = ["--input-type=module", "-e", writer, folder, String(expected.seed)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
@@ -122,16 +125,16 @@ async function madeBucket(folder: string): Promise<void> {
   await store[Symbol.asyncDispose]();
 }
 
-test("kill -9 at random moments: every byte that was answered for is there, and nothing else is half there", async () => {
+test("kill -9 at random moments: acknowledged writes are there, and others are whole or absent", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-crash-"));
   try {
     await madeBucket(folder);
     const expected = new Expected();
     for (let round = 0; round < 6; round += 1) {
-      expected.read(await life(folder, expected, async () => undefined));
+      expected.read(await runWriter(folder, expected, async () => undefined));
       await expected.check(folder);
     }
-    assert.ok(expected.answerCount > 0);
+    assert.ok(expected.acknowledgedCount > 0);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -150,12 +153,12 @@ async function stopped(child: Writer): Promise<void> {
   }
 }
 
-test("a power failure at random moments: every byte that was answered for is there, and nothing else is half there", async (context) => {
+test("a power failure at random moments: acknowledged writes are there, and others are whole or absent", async (context) => {
   // The image's file has the data that has reached the disk; a copy of it is the disk after a power failure.
   const isPossible = process.getuid?.() === 0 && existsSync("/usr/sbin/mkfs.ext4") && existsSync("/dev/loop-control");
   if (!isPossible) return context.skip("mounting an image needs root, mkfs.ext4 and loop devices");
-  const place = await mkdtemp(join(tmpdir(), "galatea-power-"));
-  const [image, copy, mounted] = [join(place, "image"), join(place, "copy"), join(place, "mounted")];
+  const directory = await mkdtemp(join(tmpdir(), "galatea-power-"));
+  const [image, copy, mounted] = [join(directory, "image"), join(directory, "copy"), join(directory, "mounted")];
   const mount = () => execFileSync("mount", ["-o", "loop", image, mounted]);
   await mkdir(mounted);
   execFileSync("truncate", ["-s", "256M", image]);
@@ -166,7 +169,7 @@ test("a power failure at random moments: every byte that was answered for is the
     await madeBucket(folder);
     const expected = new Expected();
     for (let round = 0; round < 5; round += 1) {
-      const text = await life(folder, expected, async (child) => {
+      const text = await runWriter(folder, expected, async (child) => {
         await stopped(child);
         execFileSync("cp", ["--sparse=always", image, copy]);
       });
@@ -176,9 +179,9 @@ test("a power failure at random moments: every byte that was answered for is the
       expected.read(text);
       await expected.check(folder);
     }
-    assert.ok(expected.answerCount > 0);
+    assert.ok(expected.acknowledgedCount > 0);
   } finally {
     execFileSync("umount", ["-l", mounted]);
-    await rm(place, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 });

@@ -25,7 +25,7 @@ const forgetSnapshot = (folder: string) => rm(join(folder, "buckets", "bkt", "ob
 const partBytes = 5 * 2 ** 20;
 const part = (seed: number, byteLength = partBytes) => Buffer.alloc(byteLength, `${seed}-`);
 
-test("a damaged entry is set aside and told, the rest of the bucket opens", async () => {
+test("a damaged entry is renamed and logged; the other objects of the bucket are there", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-damaged-"));
   try {
     const first = await openDirectoryStore({ folder, logger });
@@ -37,13 +37,13 @@ test("a damaged entry is set aside and told, the rest of the bucket opens", asyn
     const objects = join(folder, "buckets", "bkt", "objects");
     const shard = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
     await writeFile(join(objects, shard[0] ?? ""), "{torn");
-    const told: string[] = [];
-    const store = await openDirectoryStore({ folder, logger: { ...logger, error: (message) => told.push(message) } });
+    const logged: string[] = [];
+    const store = await openDirectoryStore({ folder, logger: { ...logger, error: (message) => logged.push(message) } });
     assert.equal(
       (await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 })).objects.length,
       1,
     );
-    assert.equal(told.length, 1);
+    assert.equal(logged.length, 1);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -70,8 +70,8 @@ function descriptionLength(bytes: Buffer): number {
 }
 
 async function openDamaged(folder: string) {
-  const told: string[] = [];
-  const log = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+  const logged: string[] = [];
+  const log = createLogger((_, message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`));
   const store = await openDirectoryStore({ folder, logger: log });
   const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 });
   const keys = objects.map(({ key }) => key);
@@ -80,10 +80,10 @@ async function openDamaged(folder: string) {
     uploads.items.map((upload) => store.listParts(upload, { afterNumber: 0, countMax: 10 })),
   );
   await store[Symbol.asyncDispose]();
-  return { told, keys, partCount: pages.flatMap(({ items }) => items).length };
+  return { logged, keys, partCount: pages.flatMap(({ items }) => items).length };
 }
 
-test("any flipped bit of any description is repaired and told; the object, part or bucket is there", async () => {
+test("any flipped bit of a description is repaired and logged; the object, part or bucket is there", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-flip-"));
   try {
     await makeStore(join(folder, "made"));
@@ -99,10 +99,10 @@ test("any flipped bit of any description is repaired and told; the object, part 
         const bit = chosen % (descriptionLength(bytes) * 8);
         bytes[bit >>> 3]! ^= 1 << (bit & 7);
         await writeFile(join(copy, name), bytes);
-        const { told, keys, partCount } = await openDamaged(copy);
-        assert.deepEqual({ keys, partCount }, { keys: ["a", "b/ü", "c"], partCount: 2 }, told.join("\n"));
-        assert.equal(told.length, 1);
-        assert.deepEqual((await openDamaged(copy)).told, [], "it was repaired");
+        const { logged, keys, partCount } = await openDamaged(copy);
+        assert.deepEqual({ keys, partCount }, { keys: ["a", "b/ü", "c"], partCount: 2 }, logged.join("\n"));
+        assert.equal(logged.length, 1);
+        assert.deepEqual((await openDamaged(copy)).logged, [], "it was repaired");
         await rm(copy, { recursive: true });
       }),
       { numRuns: 60, examples: [[objectNames[0]!, firstLineFeedBit]] },
@@ -112,7 +112,7 @@ test("any flipped bit of any description is repaired and told; the object, part 
   }
 });
 
-test("empty and garbage descriptions, and files and folders put anywhere by nobody, are set aside; the rest is served", async () => {
+test("empty and unreadable descriptions, and unknown files and folders, are renamed; everything else is served", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-stray-"));
   try {
     await makeStore(join(folder, "made"));
@@ -133,14 +133,14 @@ test("empty and garbage descriptions, and files and folders put anywhere by nobo
       await mkdir(join(damaged, ".."), { recursive: true });
       await writeFile(damaged, text);
       const before = (await filesOf(copy)).length;
-      const { told, keys, partCount } = await openDamaged(copy);
-      const what = `${path} ${text}: ${told.join("; ")}`;
-      assert.ok(keys.length >= 2 && (keys.length === 3 || told.length > 0), what);
-      assert.ok(partCount === 2 || told.length > 0, what);
+      const { logged, keys, partCount } = await openDamaged(copy);
+      const what = `${path} ${text}: ${logged.join("; ")}`;
+      assert.ok(keys.length >= 2 && (keys.length === 3 || logged.length > 0), what);
+      assert.ok(partCount === 2 || logged.length > 0, what);
       // A folder of uploads is swept of what no part names.
       if (!path.includes("/uploads/"))
         assert.ok((await filesOf(copy)).length >= before, `${what}: something was deleted`);
-      assert.deepEqual((await openDamaged(copy)).told, [], `${what}: told again`);
+      assert.deepEqual((await openDamaged(copy)).logged, [], `${what}: logged twice`);
       await rm(copy, { recursive: true });
     }
   } finally {
@@ -148,7 +148,7 @@ test("empty and garbage descriptions, and files and folders put anywhere by nobo
   }
 });
 
-test("a bucket's folder that does not say what it is is set aside and told, the other buckets open", async () => {
+test("a bucket's folder without a description is renamed; the other buckets are there", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-stray-"));
   try {
     await (await openDirectoryStore({ folder, logger })).createBucket("bkt");
@@ -168,7 +168,7 @@ test("a bucket's folder that does not say what it is is set aside and told, the 
   }
 });
 
-/** Every file of a bucket's objects, its damage undone in the end. */
+/** Runs a task while a file is damaged, and restores the file. */
 async function withDamage(path: string, damage: (bytes: Buffer) => Buffer, task: () => Promise<void>): Promise<void> {
   const bytes = await readFile(path);
   await writeFile(path, damage(Buffer.from(bytes)));
@@ -179,11 +179,11 @@ async function withDamage(path: string, damage: (bytes: Buffer) => Buffer, task:
   }
 }
 
-test("an object whose bytes were changed or cut short is never read whole: the reader is told, and the log", async () => {
+test("an object with changed or missing bytes is never read whole: the reader gets an error, and the log has it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-bytes-"));
   try {
-    const told: string[] = [];
-    const log = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+    const logged: string[] = [];
+    const log = createLogger((_, message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`));
     await using store = await openDirectoryStore({ folder, logger: log });
     await store.createBucket("bkt");
     const objects = join(folder, "buckets", "bkt", "objects");
@@ -216,14 +216,14 @@ test("an object whose bytes were changed or cut short is never read whole: the r
         return bytes;
       });
       for (const damage of [...flips, (bytes: Buffer) => bytes.subarray(0, -1)]) {
-        told.length = 0;
+        logged.length = 0;
         await withDamage(join(objects, data), damage, async () => {
           const { body } = await store.get("bkt", "k");
           let readBytes = 0;
           body.on("data", (chunk: Buffer) => (readBytes += chunk.byteLength));
           await assert.rejects(once(body, "end"), { code: "InternalError" });
           assert.ok(readBytes < byteLength, `${readBytes} of ${byteLength}`);
-          assert.equal(told.length, 1);
+          assert.equal(logged.length, 1);
         });
       }
       await withDamage(
@@ -242,15 +242,18 @@ test("an object whose bytes were changed or cut short is never read whole: the r
   }
 });
 
-test("a power failure in an overwrite leaves the version before, whatever of the new one came to the disk; a whole one is the object", async () => {
+test("a power failure during an overwrite leaves the previous version, unless the new one is whole on the disk", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-torn-"));
   try {
     const opened = async (task: (store: BucketStore) => Promise<unknown>) => {
-      const told: string[] = [];
-      const store = await openDirectoryStore({ folder, logger: { ...logger, error: (message) => told.push(message) } });
+      const logged: string[] = [];
+      const store = await openDirectoryStore({
+        folder,
+        logger: { ...logger, error: (message) => logged.push(message) },
+      });
       await task(store);
       await store[Symbol.asyncDispose]();
-      return told;
+      return logged;
     };
     const objects = join(folder, "buckets", "bkt", "objects");
     const entryPath = async () =>
@@ -275,8 +278,8 @@ test("a power failure in an overwrite leaves the version before, whatever of the
     for (const torn of [...cuts, ...zeros]) {
       await writeFile(before.path, before.bytes);
       await writeFile(after.path, torn);
-      const told = await opened(async (store) => assert.equal(await read(store), "before"));
-      assert.deepEqual(told, ["an object's entry is damaged and is set aside"]);
+      const logged = await opened(async (store) => assert.equal(await read(store), "before"));
+      assert.deepEqual(logged, ["an object's entry is damaged and is set aside"]);
       // A new write gets the highest version, even if files were quarantined.
       assert.deepEqual(await opened(put("next")), []);
       assert.deepEqual(await opened(async (store) => assert.equal(await read(store), "next")), []);

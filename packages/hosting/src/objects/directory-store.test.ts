@@ -65,7 +65,7 @@ for (let n = Number(process.argv[2]); ; n += 1) {
   process.stdout.write(n + "\\n");
 }`;
 
-test("bytes that were put before a bucket was made again are not put in the new one", async () => {
+test("a put that began before its bucket was deleted and created again is not in the new bucket", async () => {
   await using opened = await openBucket();
   const { store } = opened;
   const body = Readable.from(
@@ -88,7 +88,7 @@ test("an object without a file of its own is not linked", async () => {
   assert.equal(await store.link(short, "bkt", "linked", { signal }), null);
 });
 
-test("kill -9 at any moment: every visible object is whole, acknowledged ones are there, leftovers are swept", async () => {
+test("kill -9 at any moment: visible objects are whole, acknowledged ones are there, temporary files are removed", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-kill-"));
   try {
     await (await openDirectoryStore({ folder, logger })).createBucket("bkt");
@@ -129,7 +129,7 @@ test("kill -9 at any moment: every visible object is whole, acknowledged ones ar
   }
 });
 
-test("a full disk fails the write with its reason, keeps what was there and leaves nothing behind", async (context) => {
+test("a full disk fails the write with its error, keeps the objects and leaves no file", async (context) => {
   if (process.getuid?.() !== 0) return context.skip("mounting a small tmpfs needs root");
   const folder = await mkdtemp(join(tmpdir(), "galatea-full-"));
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]);
@@ -147,13 +147,13 @@ test("a full disk fails the write with its reason, keeps what was there and leav
     await store.abortUpload(id);
     assert.deepEqual(await filesOf(folder), before);
     assert.equal((await store.head("bkt", "small")).byteLength, 1000);
-    // The threads that hashed what failed let go of it a moment later; until then it has its room.
+    // The hashing threads close the files of failed writes a moment later; until then these use the disk.
     await eventually(async () => {
       const { bavail, bsize } = await statfs(folder);
       return bavail * bsize > 3.5 * 2 ** 20;
     });
     await store.put("bkt", "after", Readable.from([Buffer.alloc(1000, 1)]), { signal });
-    // Small ones until there is no room, each told or kept; then overwriting, describing anew, and after a deletion all goes on.
+    // Small objects until the disk is full: each fails or is kept. Then overwrites and changed headers; writes continue after a deletion.
     const kept: string[] = [];
     const filled = async () => {
       for (;;) {
@@ -187,7 +187,7 @@ test("a full disk fails the write with its reason, keeps what was there and leav
 const partBytes = 5 * 2 ** 20;
 const part = (seed: number, byteLength = partBytes) => Buffer.alloc(byteLength, `${seed}-`);
 
-/** Uploads parts as told, `sizes` by their order, and completes with `chosen`. */
+/** Uploads parts of `sizes` in order, and completes with `chosen`. */
 async function uploaded(
   { store, folder }: { store: BucketStore; folder: string },
   steps: readonly { number: number; seed: number; byteLength?: number; isCut?: boolean }[],
@@ -220,7 +220,7 @@ async function uploaded(
   return { data, head, uploadFiles: names.filter((name) => !name.endsWith(".json")).length };
 }
 
-test("an upload's parts of one size lie in one file that becomes the object; any others are joined, and give the same bytes", async () => {
+test("parts of equal size are written to one file that becomes the object; other parts are joined to the same bytes", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-joined-"));
   try {
     await using store = await openDirectoryStore({ folder, logger });
@@ -233,12 +233,12 @@ test("an upload's parts of one size lie in one file that becomes the object; any
     for (const [steps, chosen, files] of [
       [[one, two, last], [one, two, last], 1],
       [[two, last, one], [one, two, last], 1],
-      // A part that failed, and is sent again, keeps its place.
+      // A part that failed, and is sent again, keeps its position.
       [[one, { ...two, isCut: true }, two, last], [one, two, last], 1],
       [[one, two, { ...last, isCut: true }], [one, two], 1],
       // One that was there already gets a file of its own.
       [[one, two, { number: 1, seed: 9 }, last], [{ number: 1, seed: 9 }, two, last], 2],
-      // Other sizes, gaps, and parts that are not asked for.
+      // Other sizes, gaps, and parts that the completion does not name.
       [
         [one, { number: 2, seed: 2, byteLength: partBytes + 7 }, last],
         [one, { number: 2, seed: 2, byteLength: partBytes + 7 }, last],
@@ -258,7 +258,7 @@ test("an upload's parts of one size lie in one file that becomes the object; any
   }
 });
 
-test("a part that comes while its upload is completed does not touch the object", async () => {
+test("a part that arrives while its upload is completed does not change the object", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-late-"));
   try {
     await using store = await openDirectoryStore({ folder, logger });
@@ -282,7 +282,7 @@ test("a part that comes while its upload is completed does not touch the object"
   }
 });
 
-test("a part of a previous run that is no longer what it was is refused when the upload is completed", async () => {
+test("a part of a previous run that was changed on disk is rejected when its upload is completed", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-power-"));
   try {
     const first = await openDirectoryStore({ folder, logger });
@@ -306,7 +306,7 @@ test("a part of a previous run that is no longer what it was is refused when the
   }
 });
 
-test("an upload whose object was made just before a kill is gone with the next start, and completing it again answers the same", async () => {
+test("an upload whose object was created just before a kill is removed by the next start, and completing it again returns the same", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-made-"));
   try {
     const first = await openDirectoryStore({ folder, logger });
@@ -331,7 +331,7 @@ test("an upload whose object was made just before a kill is gone with the next s
   }
 });
 
-test("an upload that nobody finishes is removed while the store is open", async () => {
+test("an upload that is not completed is removed while the store is open", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-expiry-"));
   try {
     let nowMs = 1_000_000;
@@ -390,31 +390,31 @@ test("hashing a large body leaves the event loop free", async () => {
   }
 });
 
-test("checksums agree with their published check values and with any way of cutting the data", () => {
+test("checksums have their published check values, however the data are split", () => {
   const check = Buffer.from("123456789");
   assert.equal(Buffer.from(computeDigest("crc32", check), "base64").toString("hex"), "cbf43926");
   assert.equal(Buffer.from(computeDigest("crc32c", check), "base64").toString("hex"), "e3069283");
   assert.equal(Buffer.from(computeDigest("crc64nvme", check), "base64").toString("hex"), "ae8b14860a799888");
   const names = ["crc32", "crc32c", "crc64nvme", "md5"] as const;
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (pieces) => {
+    fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (buffers) => {
       const digest = new BodyDigest(names);
-      for (const piece of pieces) digest.update(piece);
-      const whole = Object.fromEntries(names.map((name) => [name, computeDigest(name, Buffer.concat(pieces))]));
+      for (const each of buffers) digest.update(each);
+      const whole = Object.fromEntries(names.map((name) => [name, computeDigest(name, Buffer.concat(buffers))]));
       assert.deepEqual(digest.digest(), whole);
     }),
   );
 });
 
-test("the CRC of stretches one behind the other is that of their bytes", () => {
+test("the combined CRC of consecutive chunks is that of their bytes", () => {
   for (const algorithm of ["crc32", "crc32c", "crc64nvme"] as const) {
     fc.assert(
-      fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), (pieces) => {
-        const stretches = pieces.map((piece) => ({
-          byteLength: piece.byteLength,
-          checksum: computeDigest(algorithm, Buffer.from(piece)),
+      fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), (buffers) => {
+        const chunks = buffers.map((each) => ({
+          byteLength: each.byteLength,
+          checksum: computeDigest(algorithm, Buffer.from(each)),
         }));
-        assert.equal(combineChecksums(algorithm, stretches), computeDigest(algorithm, Buffer.concat(pieces)));
+        assert.equal(combineChecksums(algorithm, chunks), computeDigest(algorithm, Buffer.concat(buffers)));
       }),
     );
     const large = Buffer.alloc(6 * 2 ** 20, 9);
@@ -426,7 +426,7 @@ test("the CRC of stretches one behind the other is that of their bytes", () => {
   }
 });
 
-test("a listing ends where many keys are not shown, and goes on from there with those that are", () => {
+test("a page of a listing ends after many hidden keys, and the next page continues there", () => {
   const index = new ObjectIndex<{ head: ObjectHead }>();
   const hidden = Array.from({ length: 2500 }, (_, at) => `a/${String(at).padStart(4, "0")}`);
   for (const key of ["a/", ...hidden, "a/z", "b/hidden"]) index.set({ head: { key } as ObjectHead });
@@ -440,7 +440,7 @@ test("a listing ends where many keys are not shown, and goes on from there with 
   assert.deepEqual(pages, [[], [], ["a/"]]);
 });
 
-test("the index lists what a plain filter over sorted keys would, page by page", () => {
+test("the index lists the same pages as a filter over sorted keys", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", "/", "\uffee", "\u{1f600}"), minLength: 1, maxLength: 6 });
   const settings = fc.record({
     prefix: fc.constantFrom("", "a", "a/"),

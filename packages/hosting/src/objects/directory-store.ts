@@ -82,6 +82,7 @@ export async function openDirectoryStore(options: DirectoryStoreOptions): Promis
 }
 
 class DirectoryStore implements BucketStore {
+  readonly headAgeMsMax = 0;
   readonly #folder: string;
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -260,8 +261,8 @@ class DirectoryStore implements BucketStore {
       await opened.file.close();
       throw new AwsError("InvalidRange", "The requested range is not satisfiable", { statusFallback: 416 });
     }
-    const told = (reason: string) => this.#logger.error("an object's bytes are damaged", { bucket, key, reason });
-    return { head, body: readObjectBytes(opened, { start, end }, told) };
+    const onDamage = (reason: string) => this.#logger.error("an object's bytes are damaged", { bucket, key, reason });
+    return { head, body: readObjectBytes(opened, { start, end }, onDamage) };
   }
 
   async put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {

@@ -172,30 +172,34 @@ export class DirectoryUploads {
       body.destroy();
       throw new AwsError("InvalidArgument", `Part number must be an integer between 1 and ${partNumberMax}, inclusive`);
     }
-    const wanted = upload.head.checksumAlgorithm;
-    const algorithms = [...(options.expect?.algorithms ?? []), ...(wanted === null ? [] : [wanted])];
-    using place = upload.joined.slot(partNumber, options.expect?.byteLength, this.#limits.partBytesMin);
-    const data = place === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedFileName;
+    const { checksumAlgorithm } = upload.head;
+    const algorithms = [
+      ...(options.expect?.algorithms ?? []),
+      ...(checksumAlgorithm === null ? [] : [checksumAlgorithm]),
+    ];
+    using slot = upload.joined.slot(partNumber, options.expect?.byteLength, this.#limits.partBytesMin);
+    const data = slot === null ? `${partNumber}.${randomBytes(9).toString("base64url")}` : joinedFileName;
     const folder = join(this.#folder, id.uploadId);
     const path = join(folder, data);
     const { signal, released } = options;
     const digests = requiredDigests({ algorithms, announced: () => ({}) });
-    const wants = { digests, signal, released };
-    const region = place === null ? null : { offset: place.offset, byteLength: options.expect?.byteLength ?? 0 };
+    const bodyOptions = { digests, signal, released };
+    const region = slot === null ? null : { offset: slot.offset, byteLength: options.expect?.byteLength ?? 0 };
     const written =
       region === null
-        ? await writeBodyFile(path, body, this.#pool, { ...wants, bytesMax: this.#limits.objectBytesMax })
-        : await writeBodyRegion(path, region, body, this.#pool, wants);
+        ? await writeBodyFile(path, body, this.#pool, { ...bodyOptions, bytesMax: this.#limits.objectBytesMax })
+        : await writeBodyRegion(path, region, body, this.#pool, bodyOptions);
     const { md5 = "", crc32 = "", ...rest } = written.digests;
     try {
       checkBody(written, options.expect);
-      const kept = wanted === null ? {} : { [wanted]: { ...rest, crc32 }[wanted] ?? "" };
+      const kept =
+        checksumAlgorithm === null ? {} : { [checksumAlgorithm]: { ...rest, crc32 }[checksumAlgorithm] ?? "" };
       const etag = `"${Buffer.from(md5, "base64").toString("hex")}"`;
       const lastModifiedMs = this.#clock.epochMs();
       const { byteLength } = written;
       const head = { partNumber, byteLength, etag, lastModifiedMs, checksums: kept };
       const stored = { ...head, data, crc32 };
-      const part = place === null ? stored : { ...stored, offset: place.offset };
+      const part = slot === null ? stored : { ...stored, offset: slot.offset };
       await this.locks.run(id.uploadId, async () => {
         const before = this.find(id).parts.get(partNumber);
         const target = join(folder, `${partNumber}.json`);
@@ -203,13 +207,13 @@ export class DirectoryUploads {
         await writeFile(aside, checksummedText(part));
         await rename(aside, target);
         upload.parts.set(partNumber, part);
-        place?.keep();
+        slot?.keep();
         if (before !== undefined && before.data !== joinedFileName)
           await rm(join(folder, before.data), { force: true });
       });
       return part;
     } catch (cause) {
-      if (place === null) await rm(path, { force: true });
+      if (slot === null) await rm(path, { force: true });
       throw toStoreError(cause);
     }
   }

@@ -23,14 +23,14 @@ export async function writeBuffers(
  */
 export async function createDurably(
   path: string,
-  pieces: readonly Buffer[],
+  buffers: readonly Buffer[],
   others: readonly (() => Promise<void>)[] = [],
 ): Promise<void> {
   const aside = `${path}.tmp`;
   try {
     await using file = await open(aside, "wx");
-    const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-    await writeBuffers(file, pieces, { offset: 0, byteLength });
+    const byteLength = buffers.reduce((sum, piece) => sum + piece.byteLength, 0);
+    await writeBuffers(file, buffers, { offset: 0, byteLength });
     await rename(aside, path);
     await awaitAll([file.sync(), syncFolder(dirname(path)), ...others.map((other) => other())]);
   } catch (error) {

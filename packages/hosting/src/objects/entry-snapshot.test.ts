@@ -37,7 +37,7 @@ const textOf = async (store: BucketStore, key: string) => (await buffer((await s
 const copied = (from: string, to: string) =>
   cp(from, to, { recursive: true, filter: (path) => !path.endsWith("objects.snapshot.new") });
 
-/** Everything that a store says of its objects, in order, and their bytes. */
+/** Resolves with the heads of all objects, in order, and their bytes. */
 async function contentsOf(folder: string) {
   await using store = await openDirectoryStore({ folder, logger });
   const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 });
@@ -68,7 +68,7 @@ async function spoilEntries(folder: string): Promise<void> {
   }
 }
 
-test("a start after a stop reads no object's file, but the snapshot", async () => {
+test("a start after a stop reads only the snapshot, and no object's file", async () => {
   await inFolder(async (folder) => {
     const store = await made(folder, { a: "one", "b/c": "two" });
     await store.changeHeaders("bkt", "a", { "x-amz-meta-m": "n" });
@@ -170,7 +170,7 @@ async function act(store: BucketStore, step: Exclude<Step, { readonly do: "end" 
   }
 }
 
-test("property: whatever was put, deleted, killed and damaged, a start with the snapshot finds what one without it finds, and every acknowledged write", async () => {
+test("after any puts, deletes, kills and damage a start with the snapshot finds the same objects as one without it", async () => {
   await inFolder(async (root) => {
     let run = 0;
     await fc.assert(
@@ -195,17 +195,17 @@ test("property: whatever was put, deleted, killed and damaged, a start with the 
           store = await openDirectoryStore({ folder, logger });
         }
         await store[Symbol.asyncDispose]();
-        const told = await contentsOf(folder);
+        const contents = await contentsOf(folder);
         await rm(snapshotOf(folder), { force: true });
-        assert.deepEqual(told, await contentsOf(folder));
-        assert.deepEqual(new Map(told.map(({ head, text }) => [head.key, text])), expected);
+        assert.deepEqual(contents, await contentsOf(folder));
+        assert.deepEqual(new Map(contents.map(({ head, text }) => [head.key, text])), expected);
       }),
       { numRuns: 60 },
     );
   });
 });
 
-test("an object that the snapshot does not have is found, and one that it has and whose file is gone is not", async () => {
+test("an object that is missing in the snapshot is found, and one whose file is missing is not", async () => {
   await inFolder(async (folder) => {
     await (await made(folder, { kept: "1", deleted: "2" }))[Symbol.asyncDispose]();
     const other = join(folder, "other");
@@ -222,7 +222,7 @@ test("an object that the snapshot does not have is found, and one that it has an
   });
 });
 
-test("a version in the snapshot is not given out again, though its file is gone and it was the greatest", async () => {
+test("a version in the snapshot is not assigned again, even if it was the highest and its file is missing", async () => {
   await inFolder(async (root) => {
     const [first, second, third] = ["1", "2", "3"].map((name) => join(root, name)) as [string, string, string];
     await (await made(first, { k: "old!" }))[Symbol.asyncDispose]();
@@ -240,7 +240,7 @@ test("a version in the snapshot is not given out again, though its file is gone 
   });
 });
 
-test("of two versions that a kill has left, the newer one is the object, whichever the snapshot has, and the other is removed", async () => {
+test("of two versions after a kill the newer one is the object, whichever the snapshot has, and the other is removed", async () => {
   await inFolder(async (root) => {
     const all = Array.from({ length: 8 }, (_, index) => `key-${index}`);
     const [folder, killed] = [join(root, "store"), join(root, "killed")];
@@ -262,7 +262,7 @@ test("of two versions that a kill has left, the newer one is the object, whichev
   });
 });
 
-test("anything else in the snapshot's place neither blocks the start nor adds an object, and is replaced", async () => {
+test("another kind of file at the snapshot's path neither blocks the start nor adds an object, and is replaced", async () => {
   await inFolder(async (folder) => {
     await (await made(folder, { a: "1", b: "2" }))[Symbol.asyncDispose]();
     const sound = await readFile(snapshotOf(folder));

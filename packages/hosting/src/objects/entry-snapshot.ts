@@ -117,7 +117,7 @@ async function writeSnapshot(path: string, entries: readonly ObjectEntry[]): Pro
 
 /** Resolves with whether the whole snapshot was read. */
 async function readSnapshot(path: string, take: (entry: ObjectEntry) => void): Promise<boolean> {
-  // A pipe in its place would block the open for ever.
+  // A pipe at this path would block the open forever.
   if (!(await lstat(path)).isFile()) return false;
   await using file = await open(path, "r");
   let isWhole = true;

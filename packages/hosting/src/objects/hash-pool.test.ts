@@ -17,7 +17,7 @@ const body = Buffer.alloc(3 * 2 ** 20, "bytes of a body ");
 await writeFile(path, body);
 const md5 = createHash("md5").update(body).digest("base64");
 
-/** The processes below this one that hash. */
+/** Resolves with the hashing processes that this process has started. */
 async function hashingPids(): Promise<number[]> {
   const children = await childrenOf(process.pid);
   const named = children.map(async (pid) => ({ pid, line: await readProcessFile(pid, "cmdline") }));
@@ -27,8 +27,8 @@ async function hashingPids(): Promise<number[]> {
 }
 
 /**
- * Returns whether Linux shares processors out by sessions, and takes every wish: of who may not administer the system
- * it takes ten a second, of all together.
+ * Returns whether Linux divides processors by sessions and accepts each change of their priority. From processes without
+ * CAP_SYS_ADMIN it accepts ten a second in total.
  */
 function canBeNice(): boolean {
   const [, effective = "0"] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
@@ -41,7 +41,7 @@ function canBeNice(): boolean {
   }
 }
 
-/** The niceness of each thread of a process that is nicer than this one. */
+/** Returns the niceness of each thread of a process whose niceness is not that of this process. */
 function nicerThreads(pid: number): readonly (string | undefined)[] {
   const own = String(getPriority());
   const niceness = readdirSync(`/proc/${pid}/task`).map((task) => {
@@ -51,7 +51,7 @@ function nicerThreads(pid: number): readonly (string | undefined)[] {
   return niceness.filter((each) => each !== own);
 }
 
-test("bodies that come at once are hashed in threads of their own, as many as the pool may have", async () => {
+test("concurrent bodies are hashed in separate threads, up to the maximum of the pool", async () => {
   for (const threadsMax of [1, 2]) {
     await using pool = new HashPool(systemClock, threadsMax);
     const hashes = Array.from({ length: 4 }, () => pool.follow(path, ["md5"], 0));
@@ -66,7 +66,7 @@ test("bodies that come at once are hashed in threads of their own, as many as th
   }
 });
 
-test("a file is hashed while it is written, by a process that everybody else goes before", async () => {
+test("a file is hashed while it is written, by a process of low priority", async () => {
   await using pool = new HashPool(systemClock, 1);
   using hash = pool.follow(path, ["md5"], 0);
   hash.written(2 ** 20);
@@ -79,7 +79,7 @@ test("a file is hashed while it is written, by a process that everybody else goe
   assert.match(readFileSync(`/proc/${pid}/autogroup`, "utf8"), /nice 5\n$/);
 });
 
-test("a stretch of a file has its own digests, and one that is cut off is told as such", async () => {
+test("a range of a file has its own digests, and a range beyond the end of the file is an error", async () => {
   await using pool = new HashPool(systemClock, 1);
   using stretch = pool.follow(path, ["md5"], 16);
   const expected = createHash("md5").update(body.subarray(16, 48)).digest("base64");
@@ -91,7 +91,7 @@ test("a stretch of a file has its own digests, and one that is cut off is told a
   await assert.rejects(absent.end(1), /hashing failed: ENOENT/);
 });
 
-test("a process that is killed fails the bodies that it had, and the next body has another", async () => {
+test("a killed process fails the bodies that it hashed, and the next body starts another process", async () => {
   await using pool = new HashPool(systemClock, 1);
   using first = pool.follow(path, ["md5"], 0);
   await first.end(body.byteLength);
@@ -108,7 +108,7 @@ test("a process that is killed fails the bodies that it had, and the next body h
   assert.notDeepEqual(await hashingPids(), [killed]);
 });
 
-test("a process that has nothing to hash for a minute ends, and one that has does not", async () => {
+test("a process ends after a minute without a body", async () => {
   const armed: { delayMs: number; fire: () => void; isOff: boolean }[] = [];
   const clock: Clock = {
     ...systemClock,

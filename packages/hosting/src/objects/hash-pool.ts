@@ -82,7 +82,7 @@ class HashProcess implements AsyncDisposable {
   readonly #started: Promise<SpawnedProcess>;
   /** Null until the process has started. */
   #input: Writable | null = null;
-  /** Orders from before the process has started: those of a few milliseconds. */
+  /** Requests from before the process has started: those of a few milliseconds. */
   readonly #early: string[] = [];
   #nextId = 1;
   #end: Error | null = null;
@@ -121,10 +121,10 @@ class HashProcess implements AsyncDisposable {
   follow(path: string, names: readonly DigestName[], offset: number): FileHash {
     const id = this.#nextId;
     this.#nextId += 1;
-    this.#tell({ at: "open", id, path, offset, names });
+    this.#send({ at: "open", id, path, offset, names });
     let isLive = true;
     return {
-      written: (byteLength) => this.#tell({ at: "written", id, byteLength }),
+      written: (byteLength) => this.#send({ at: "written", id, byteLength }),
       end: (byteLength) =>
         new Promise((resolve, reject) => {
           isLive = false;
@@ -132,20 +132,20 @@ class HashProcess implements AsyncDisposable {
           const early = this.#failed.get(id);
           if (early !== undefined) return reject(new Error(`hashing failed: ${early}`));
           this.#waiting.set(id, { resolve, reject });
-          this.#tell({ at: "end", id, byteLength });
+          this.#send({ at: "end", id, byteLength });
         }),
       [Symbol.dispose]: () => {
         this.#failed.delete(id);
-        if (isLive) this.#tell({ at: "cancel", id });
+        if (isLive) this.#send({ at: "cancel", id });
         isLive = false;
       },
     };
   }
 
-  #tell(order: HashRequest): void {
+  #send(request: HashRequest): void {
     if (this.#end !== null) return;
-    if (this.#input === null) this.#early.push(formatHashRequest(order));
-    else this.#input.write(formatHashRequest(order));
+    if (this.#input === null) this.#early.push(formatHashRequest(request));
+    else this.#input.write(formatHashRequest(request));
   }
 
   #settle(reply: HashReply): void {

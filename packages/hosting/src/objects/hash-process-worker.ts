@@ -1,5 +1,5 @@
 /**
- * The hashing process, with at most as many threads as its argument says: reads orders from its standard input, one
+ * The hashing process, with at most as many threads as its argument says: reads requests from its standard input, one
  * JSON text per line, and prints a reply for each completed body.
  */
 import { existsSync, writeFileSync } from "node:fs";
@@ -27,7 +27,7 @@ const threadOf = new Map<number, HashThread>();
  * (`hash-worker.ts`) counts only within its session. Called after the first thread has started: on a busy machine a
  * start with low priority takes seconds.
  */
-function giveWay(): void {
+function lowerPriority(): void {
   try {
     if (existsSync(autogroup)) writeFileSync(autogroup, String(hashThreadNiceness));
   } catch (error) {
@@ -36,36 +36,36 @@ function giveWay(): void {
   }
 }
 
-function serve(order: HashRequest): void {
-  const thread = order.at === "open" ? chosen() : threadOf.get(order.id);
+function serve(request: HashRequest): void {
+  const thread = request.at === "open" ? chooseThread() : threadOf.get(request.id);
   // The body's thread has failed meanwhile, which was reported.
   if (thread === undefined) return;
-  if (order.at === "open") {
-    threadOf.set(order.id, thread);
-    thread.ids.add(order.id);
+  if (request.at === "open") {
+    threadOf.set(request.id, thread);
+    thread.ids.add(request.id);
   }
-  thread.worker.postMessage(order, []);
-  if (order.at === "cancel") forget(order.id);
+  thread.worker.postMessage(request, []);
+  if (request.at === "cancel") forget(request.id);
 }
 
 /** Returns an idle thread, else a new one, else the one with the fewest bodies. */
-function chosen(): HashThread {
+function chooseThread(): HashThread {
   const [least] = threads.toSorted((a, b) => a.ids.size - b.ids.size);
   if (least !== undefined && (least.ids.size === 0 || threads.length >= threadsMax)) return least;
   const url = new URL(import.meta.url.endsWith(".ts") ? "./hash-worker.ts" : "./hash-worker.js", import.meta.url);
   const thread: HashThread = { worker: new Worker(url, { execArgv: [] }), ids: new Set() };
-  thread.worker.on("message", reply);
+  thread.worker.on("message", send);
   thread.worker.on("error", (error) => {
     threads.splice(threads.indexOf(thread), 1);
-    for (const id of thread.ids) reply({ id, failure: (error as Error).message });
+    for (const id of thread.ids) send({ id, failure: (error as Error).message });
   });
   threads.push(thread);
   return thread;
 }
 
-function reply(said: HashReply): void {
-  forget(said.id);
-  process.stdout.write(formatHashReply(said));
+function send(reply: HashReply): void {
+  forget(reply.id);
+  process.stdout.write(formatHashReply(reply));
 }
 
 function forget(id: number): void {
@@ -73,7 +73,7 @@ function forget(id: number): void {
   threadOf.delete(id);
 }
 
-chosen().worker.once("online", giveWay);
+chooseThread().worker.once("online", lowerPriority);
 for await (const line of createInterface({ input: process.stdin })) serve(JSON.parse(line) as HashRequest);
 // The parent process has ended: the work in progress is of no use.
 process.exit();

@@ -5,7 +5,7 @@ export interface PartSlot extends Disposable {
   keep(): void;
 }
 
-/** The name of the file beside an upload's parts. */
+/** The name of the file of joined parts in the folder of an upload. */
 export const joinedFileName = "joined";
 
 /**

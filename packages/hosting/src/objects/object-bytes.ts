@@ -15,20 +15,20 @@ export interface OpenObject {
 
 /**
  * Streams the bytes from `start` to before `end` and closes the file at the end. A complete read is checked against the
- * object's CRC before its last bytes are returned, so that no reader gets all bytes of a damaged object. Calls `told`
- * once for damaged bytes, before the stream fails.
+ * object's CRC before its last bytes are returned, so that no reader gets all bytes of a damaged object. Calls
+ * `onDamage` once for damaged bytes, before the stream fails.
  */
 export function readObjectBytes(
   { entry, file }: OpenObject,
   { start, end }: { readonly start: number; readonly end: number },
-  told: (reason: string) => void,
+  onDamage: (reason: string) => void,
 ): Readable {
   const isWhole = start === 0 && end === entry.head.byteLength;
   const close = callbackify(() => file.close());
   let at = start;
   let sum = 0;
   const damaged = (reason: string) => {
-    told(reason);
+    onDamage(reason);
     return new AwsError("InternalError", `The object's bytes are damaged: ${reason}`, { statusFallback: 500 });
   };
   const next = async (): Promise<Buffer | null> => {

@@ -7,6 +7,8 @@ import { AwsError } from "@galatea/base";
  * survives kill -9 and power loss once acknowledged.
  */
 export interface ObjectStore extends AsyncDisposable {
+  /** Milliseconds for which callers that poll an object may use its head again; 0 where `head` reads memory. */
+  readonly headAgeMsMax: number;
   head(bucket: string, key: string): Promise<ObjectHead>;
   /**
    * `range` includes `start` and excludes `end`. The stream must be consumed or destroyed; its bytes stay as they were

@@ -18,18 +18,18 @@ async function inFolder(task: (folder: string) => Promise<void>): Promise<void> 
 }
 
 /** Returns two buffers, the second from Node's pool. */
-const piecesOf = (number: number) => [Buffer.from(`file ${number}\n`), Buffer.from("x".repeat(number * 7))];
+const buffersOf = (number: number) => [Buffer.from(`file ${number}\n`), Buffer.from("x".repeat(number * 7))];
 
 function createMany(files: SmallFiles, folder: string): Promise<PromiseSettledResult<void>[]> {
   const numbers = Array.from({ length: countOfMany }, (_, number) => number);
-  return Promise.allSettled(numbers.map((number) => files.create(join(folder, String(number)), piecesOf(number))));
+  return Promise.allSettled(numbers.map((number) => files.create(join(folder, String(number)), buffersOf(number))));
 }
 
 async function holdsWhole(folder: string, number: number): Promise<void> {
-  assert.deepEqual(await readFile(join(folder, String(number))), Buffer.concat(piecesOf(number)));
+  assert.deepEqual(await readFile(join(folder, String(number))), Buffer.concat(buffersOf(number)));
 }
 
-test("many files at once are all there when they are answered for, whole, and nothing beside them", async () => {
+test("concurrently created files are whole when they are acknowledged, and no other file is left", async () => {
   await inFolder(async (folder) => {
     const files = new SmallFiles();
     for (const { status } of await createMany(files, folder)) assert.equal(status, "fulfilled");
@@ -39,10 +39,10 @@ test("many files at once are all there when they are answered for, whole, and no
   });
 });
 
-test("a file that cannot be made fails with the disk's own words, leaves nothing, and the others of its group are there", async () => {
+test("a file that cannot be created fails with the error of the disk and leaves nothing; the others of its group are there", async () => {
   await inFolder(async (folder) => {
     const files = new SmallFiles();
-    // In the places of files that are being written.
+    // Directories at the temporary paths of two files.
     for (const number of [7, 40]) await mkdir(join(folder, `${number}.tmp`, "held"), { recursive: true });
     const outcomes = await createMany(files, folder);
     const failed = outcomes.flatMap((outcome, number) => (outcome.status === "rejected" ? [number] : []));
@@ -56,13 +56,13 @@ test("a file that cannot be made fails with the disk's own words, leaves nothing
   });
 });
 
-test("a file whose folder's own sync fails is not answered for, and is gone", async () => {
+test("a file whose folder cannot be synced is not acknowledged, and is removed", async () => {
   await inFolder(async (folder) => {
     const files = new SmallFiles();
     const broken = () => Promise.reject(new Error("the folder is not on the disk"));
     const numbers = Array.from({ length: 8 }, (_, number) => number);
     const outcomes = await Promise.allSettled(
-      numbers.map((number) => files.create(join(folder, String(number)), piecesOf(number), [broken])),
+      numbers.map((number) => files.create(join(folder, String(number)), buffersOf(number), [broken])),
     );
     for (const outcome of outcomes) {
       assert.equal(outcome.status, "rejected");
@@ -73,7 +73,7 @@ test("a file whose folder's own sync fails is not answered for, and is gone", as
   });
 });
 
-test("on a disk that is full the files that have no room fail as such and leave nothing; with room again they are written", async (context) => {
+test("on a full disk files fail with ENOSPC and leave nothing; with free space they are written", async (context) => {
   if (process.getuid?.() !== 0) return context.skip("mounting a small disk needs root");
   await inFolder(async (folder) => {
     const disk = join(folder, "disk");
@@ -102,7 +102,7 @@ test("on a disk that is full the files that have no room fail as such and leave 
   });
 });
 
-test("what waits when the writer is closed is written first", async () => {
+test("closing the writer waits for files that are being created", async () => {
   await inFolder(async (folder) => {
     const files = new SmallFiles();
     const many = createMany(files, folder);

@@ -5,7 +5,7 @@ import { SortedList } from "./sorted-list.ts";
 
 const ascending = (a: number, b: number) => a - b;
 
-test("a sorted list has what was put into it and not taken out, in order", () => {
+test("a sorted list has the items that were added and not removed, in order", () => {
   const step = fc.record({ item: fc.integer({ min: 0, max: 50 }), insert: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step), (steps) => {
@@ -26,7 +26,7 @@ test("a sorted list has what was put into it and not taken out, in order", () =>
   );
 });
 
-test("a place among 10,000 items is found by looking at a few", () => {
+test("a position among 10,000 items is found with few comparisons", () => {
   const list = new SortedList(ascending);
   list.load(Array.from({ length: 10_000 }, (_, at) => 9_999 - at));
   let lookedAt = 0;

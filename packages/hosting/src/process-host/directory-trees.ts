@@ -42,6 +42,10 @@ export class DirectoryTrees implements UnpackedModels {
     this.#kept = new TreeDescriptions({ models, descriptions });
   }
 
+  get headAgeMsMax(): number {
+    return this.#options.store.headAgeMsMax;
+  }
+
   adopt(): Promise<readonly AdoptableTree[]> {
     return this.#kept.read(this.#options.logger);
   }

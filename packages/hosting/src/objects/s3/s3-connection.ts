@@ -1,5 +1,6 @@
-import { S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
-import { AwsError, type Logger } from "@galatea/base";
+import { HeadBucketCommand, S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
+import { AwsError, delay, systemClock, type Logger } from "@galatea/base";
+import { backoffMs } from "@galatea/base/processes";
 
 export interface S3StoreAddress {
   /** URL of the service, such as `https://s3.eu-central-1.amazonaws.com`. */
@@ -15,49 +16,87 @@ export interface S3CallOptions {
   readonly abortSignal: AbortSignal;
 }
 
+/** Sends one request. Called again for each attempt. */
+export type SendCall<Output> = (client: S3Client, options: S3CallOptions) => Promise<Output>;
+
 export interface S3CallLimits {
   readonly signal?: AbortSignal | undefined;
   /** Code of a response with status 404 and no body, which HEAD has. */
   readonly absentCode?: string;
-  /** Maximum duration until the response has begun, repetitions included. */
-  readonly deadlineMs?: number;
+  /** Time for its body, in addition to the deadline of a short call. A deadline ends when the response has begun. */
+  readonly transferMs?: number;
+  /**
+   * A short call that fails with 404 where this one would. It is made before a long call is repeated, and before each
+   * long call while the service does not respond: a service that rejects a body may close the connection before its
+   * response is read.
+   */
+  readonly probe?: SendCall<unknown>;
 }
 
-const connectMs = 3000;
-/** Maximum time without a byte in either direction. */
-const idleMs = 60_000;
-const deadlineMs = 10_000;
-/** For calls that carry up to 5 GiB, or during which the service copies as much. */
-export const transferDeadlineMs = 30 * 60_000;
+export interface S3Durations {
+  /** Maximum time until a connection is made; also the deadline of a short call while the service does not respond. */
+  readonly connectMs: number;
+  /** Maximum time without a byte in either direction. */
+  readonly idleMs: number;
+  /** Deadline of one attempt of a short call. */
+  readonly deadlineMs: number;
+  /** Time after the first attempt during which a call is repeated. */
+  readonly repeatMs: number;
+}
+
+export const s3Durations: S3Durations = { connectMs: 3000, idleMs: 60_000, deadlineMs: 10_000, repeatMs: 10_000 };
+
+const transferMsMax = 30 * 60_000;
+const transferBytesPerMs = 100;
+const pauses = { firstMs: 50, maxMs: 1000, factor: 2, random: Math.random };
 const connectionsMax = 256;
-const attemptsMax = 8;
+
+/** Returns the limits of a call that carries a body, or during which the service copies or joins one. */
+export function transferLimits(bucket: string, byteLength: number, signal: AbortSignal) {
+  return {
+    signal,
+    transferMs: Math.min(transferMsMax, byteLength / transferBytesPerMs),
+    probe: (client, options) => client.send(new HeadBucketCommand({ Bucket: bucket }), options),
+  } satisfies S3CallLimits;
+}
+
+export interface S3ConnectionOptions {
+  readonly durations: S3Durations;
+  readonly logger: Logger;
+}
 
 /** Calls an S3 service within deadlines, and throws its errors as AwsError. */
 export class S3Connection implements Disposable {
   readonly #address: S3StoreAddress;
   readonly #logger: Logger;
-  readonly #repeating: S3Client;
-  readonly #once: S3Client;
+  readonly #durations: S3Durations;
+  readonly #client: S3Client;
   #isAway = false;
 
-  constructor(address: S3StoreAddress, logger: Logger) {
+  constructor(address: S3StoreAddress, { durations, logger }: S3ConnectionOptions) {
     this.#address = address;
     this.#logger = logger;
+    this.#durations = durations;
     const agent = { maxSockets: connectionsMax, keepAlive: true };
-    const config: S3ClientConfig = {
+    this.#client = new S3Client({
       endpoint: address.endpoint,
       region: address.region,
       forcePathStyle: true,
       followRegionRedirects: true,
+      // The client repeats no call whose body is a stream, and has no deadline over all attempts.
+      maxAttempts: 1,
       // Stores that know no trailing checksums are supported; Content-MD5 protects each body.
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
       logger: unusedLogger,
-      requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs, httpAgent: agent, httpsAgent: agent },
+      requestHandler: {
+        connectionTimeout: durations.connectMs,
+        socketTimeout: durations.idleMs,
+        httpAgent: agent,
+        httpsAgent: agent,
+      },
       ...(address.credentials === undefined ? {} : { credentials: address.credentials }),
-    };
-    this.#repeating = new S3Client({ ...config, maxAttempts: attemptsMax });
-    this.#once = new S3Client({ ...config, maxAttempts: 1 });
+    });
   }
 
   get region(): string {
@@ -65,38 +104,61 @@ export class S3Connection implements Disposable {
   }
 
   /**
-   * Makes a call that the client may repeat after a lost connection, a 5xx or SlowDown. While the service does not
-   * respond, callers wait for one short attempt each.
+   * Makes a call, and repeats it for up to 10 s after a lost connection, a 5xx or SlowDown. While the service does not
+   * respond, each call is one short attempt.
    */
-  repeatable<Output>(
-    send: (client: S3Client, options: S3CallOptions) => Promise<Output>,
-    limits?: S3CallLimits,
-  ): Promise<Output> {
-    if (!this.#isAway) return this.#call(this.#repeating, send, limits);
-    return this.#call(this.#once, send, { deadlineMs: connectMs, ...limits });
+  async repeatable<Output>(send: SendCall<Output>, limits: S3CallLimits = {}): Promise<Output> {
+    const endNs = systemClock.monotonicNs() + this.#durations.repeatMs * 1e6;
+    for (let failureCount = 0; ;) {
+      try {
+        return await this.#attempt(send, limits, failureCount > 0);
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+        if (this.#isAway || systemClock.monotonicNs() >= endNs) throw this.#noteAway(error);
+        failureCount += 1;
+      }
+      await delay(systemClock, backoffMs(failureCount, pauses), limits.signal ?? null);
+    }
   }
 
   /** Makes a call whose repetition may have another outcome than the call. */
-  once<Output>(
-    send: (client: S3Client, options: S3CallOptions) => Promise<Output>,
-    limits?: S3CallLimits,
-  ): Promise<Output> {
-    return this.#call(this.#once, send, limits);
+  async once<Output>(send: SendCall<Output>, limits: S3CallLimits = {}): Promise<Output> {
+    try {
+      return await this.#attempt(send, limits, false);
+    } catch (error) {
+      throw isUnavailable(error) ? this.#noteAway(error) : error;
+    }
   }
 
-  async #call<Output>(
-    client: S3Client,
-    send: (client: S3Client, options: S3CallOptions) => Promise<Output>,
-    limits: S3CallLimits = {},
-  ): Promise<Output> {
+  async #attempt<Output>(send: SendCall<Output>, limits: S3CallLimits, isRepeated: boolean): Promise<Output> {
+    const { probe, signal } = limits;
+    if (probe !== undefined && (isRepeated || this.#isAway)) {
+      try {
+        await this.#call(probe, { signal, absentCode: "NoSuchBucket" });
+      } catch (error) {
+        if (isUnavailable(error) || !(error instanceof AwsError) || error.statusFallback === 404) throw error;
+      }
+    }
+    return await this.#call(send, limits);
+  }
+
+  async #call<Output>(send: SendCall<Output>, limits: S3CallLimits): Promise<Output> {
     const deadline = new AbortController();
     // Not AbortSignal.timeout: it would also end the body of a response that began in time.
-    const timer = setTimeout(() => deadline.abort(), limits.deadlineMs ?? deadlineMs);
+    const { connectMs, deadlineMs } = this.#durations;
+    const { transferMs } = limits;
+    const callMs = transferMs === undefined && this.#isAway ? connectMs : deadlineMs + (transferMs ?? 0);
+    const timer = setTimeout(() => deadline.abort(), callMs);
     const signals = [deadline.signal, ...(limits.signal === undefined ? [] : [limits.signal])];
+    const options = { abortSignal: AbortSignal.any(signals) };
     try {
       limits.signal?.throwIfAborted();
-      const output = await send(client, { abortSignal: AbortSignal.any(signals) });
-      this.#noteReachable(null);
+      const output = await send(this.#client, options).catch((error: unknown) => {
+        // The service rejected the time of the signature, and the client has corrected its clock.
+        if ((error as ServiceFailure).$metadata?.clockSkewCorrected !== true) throw error;
+        return send(this.#client, options);
+      });
+      this.#noteResponse();
       return output;
     } catch (cause) {
       limits.signal?.throwIfAborted();
@@ -108,7 +170,7 @@ export class S3Connection implements Disposable {
 
   #toStoreError(cause: unknown, absentCode = "NoSuchKey"): unknown {
     if (cause instanceof AwsError) return cause;
-    const { name, message, $metadata } = cause as Error & { $metadata?: { httpStatusCode?: number } };
+    const { name, message, $metadata } = cause as ServiceFailure;
     const { endpoint } = this.#address;
     const status = $metadata?.httpStatusCode;
     if (name === "CredentialsProviderError" || ownCredentialCodes.has(name)) {
@@ -116,12 +178,11 @@ export class S3Connection implements Disposable {
       const text = "The object store rejects the platform's credentials";
       return new AwsError("InternalError", text, { cause, statusFallback: 500 });
     }
-    if (status === undefined || (status >= 500 && status !== 501) || name === "SlowDown" || status === 429) {
-      this.#noteReachable(`${name}: ${message}`);
+    if (status === undefined || (status >= 500 && status !== 501) || status === 429 || busyCodes.has(name)) {
       const text = "The object store does not respond. Please reduce your request rate or try again later.";
       return new AwsError("ServiceUnavailable", text, { cause, statusFallback: 503 });
     }
-    this.#noteReachable(null);
+    this.#noteResponse();
     if (status === 404 && ["NotFound", "UnknownError", "Unknown"].includes(name)) {
       return new AwsError(absentCode, absentTexts[absentCode] ?? "Not found", { cause, statusFallback: 404 });
     }
@@ -129,21 +190,39 @@ export class S3Connection implements Disposable {
     return new AwsError(code, message === "UnknownError" ? code : message, { cause, statusFallback: status });
   }
 
-  /** Logs the change between a service that responds and one that does not. */
-  #noteReachable(failure: string | null): void {
+  #noteAway(error: AwsError): AwsError {
     const { endpoint } = this.#address;
-    if (failure !== null && !this.#isAway) {
-      this.#logger.warning("the object store does not respond; its callers get 503", { endpoint, error: failure });
+    if (!this.#isAway) {
+      this.#logger.warning("the object store does not respond; its callers get 503", {
+        endpoint,
+        error: String(error.cause),
+      });
     }
-    if (failure === null && this.#isAway) this.#logger.info("the object store responds again", { endpoint });
-    this.#isAway = failure !== null;
+    this.#isAway = true;
+    return error;
+  }
+
+  #noteResponse(): void {
+    const { endpoint } = this.#address;
+    if (this.#isAway) this.#logger.info("the object store responds again", { endpoint });
+    this.#isAway = false;
   }
 
   [Symbol.dispose](): void {
-    this.#repeating.destroy();
-    this.#once.destroy();
+    this.#client.destroy();
   }
 }
+
+/** An error of the client. Without a status there was no response. */
+type ServiceFailure = Error & {
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly clockSkewCorrected?: true };
+};
+
+const isUnavailable = (error: unknown): error is AwsError =>
+  error instanceof AwsError && error.code === "ServiceUnavailable";
+
+/** Errors that a later attempt may not get, with other statuses than 5xx; the last one is MinIO's. */
+const busyCodes: ReadonlySet<string> = new Set(["SlowDown", "RequestTimeout", "ClientDisconnected"]);
 
 /** Keeps the client from writing to the console: its errors are thrown here. */
 const unusedLogger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -18,6 +18,7 @@ import {
   PutObjectCommand,
   PutObjectTaggingCommand,
   type HeadObjectCommandOutput,
+  type PutObjectCommandOutput,
   type _Object as ListedItem,
 } from "@aws-sdk/client-s3";
 import { AwsError, systemClock, type Logger } from "@galatea/base";
@@ -48,7 +49,14 @@ import type {
 import { compareKeys } from "../object-index.ts";
 import { decodeListedKey, describingHeaders, objectHead, withHeaders } from "./object-parameters.ts";
 import { shownPage } from "./shown-page.ts";
-import { S3Connection, transferDeadlineMs, type S3StoreAddress } from "./s3-connection.ts";
+import {
+  S3Connection,
+  s3Durations,
+  transferLimits,
+  type S3Durations,
+  type S3StoreAddress,
+  type SendCall,
+} from "./s3-connection.ts";
 import { S3Uploads, type SentBody } from "./s3-uploads.ts";
 
 export interface S3StoreOptions {
@@ -57,6 +65,7 @@ export interface S3StoreOptions {
   readonly folder: string;
   readonly processorCount: number;
   readonly logger: Logger;
+  readonly durations?: S3Durations;
 }
 
 /** The most that S3 takes in one request. */
@@ -78,14 +87,15 @@ export async function openS3Store(options: S3StoreOptions): Promise<BucketStore>
 }
 
 class S3Store implements BucketStore {
+  readonly headAgeMsMax = 5000;
   readonly #s3: S3Connection;
   readonly #folder: string;
   readonly #pool: HashPool;
   readonly #logger: Logger;
   readonly #uploads: S3Uploads;
 
-  constructor({ address, folder, processorCount, logger }: S3StoreOptions) {
-    this.#s3 = new S3Connection(address, logger);
+  constructor({ address, folder, processorCount, logger, durations = s3Durations }: S3StoreOptions) {
+    this.#s3 = new S3Connection(address, { durations, logger });
     this.#folder = folder;
     this.#logger = logger;
     this.#pool = new HashPool(systemClock, Math.min(hashThreadsMax, Math.ceil(processorCount / 2)));
@@ -191,19 +201,23 @@ class S3Store implements BucketStore {
   async put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead> {
     await using received = await this.#receive(body, options);
     const { ifMatch: IfMatch, ifNoneMatch: IfNoneMatch } = options.condition ?? {};
-    const command = new PutObjectCommand({
-      Bucket: bucket,
-      Key: key,
-      Body: received.bytes,
-      ContentLength: received.byteLength,
-      ContentMD5: received.md5,
-      IfMatch,
-      IfNoneMatch,
-    });
-    const sent = withHeaders(command, { ...describingHeaders(options), ...received.checksumHeaders });
-    const limits = { signal: options.signal, deadlineMs: transferDeadlineMs, absentCode: "NoSuchBucket" };
-    const method = options.condition === undefined ? "repeatable" : "once";
-    const { ETag } = await this.#s3[method]((client, each) => client.send(sent, each), limits);
+    const send: SendCall<PutObjectCommandOutput> = (client, each) => {
+      const command = new PutObjectCommand({
+        Bucket: bucket,
+        Key: key,
+        Body: received.bytes(),
+        ContentLength: received.byteLength,
+        ContentMD5: received.md5,
+        IfMatch,
+        IfNoneMatch,
+      });
+      return client.send(withHeaders(command, { ...describingHeaders(options), ...received.checksumHeaders }), each);
+    };
+    const limits = {
+      ...transferLimits(bucket, received.byteLength, options.signal),
+      absentCode: "NoSuchBucket",
+    };
+    const { ETag } = await this.#s3[options.condition === undefined ? "repeatable" : "once"](send, limits);
     return this.#written(bucket, key, ETag, {
       byteLength: received.byteLength,
       contentType: options.contentType ?? "binary/octet-stream",
@@ -258,13 +272,16 @@ class S3Store implements BucketStore {
     );
     const whole = chunks === null ? null : Buffer.concat(chunks);
     for (const chunk of chunks ?? []) options.released?.(chunk);
-    const file = whole === null ? createReadStream(path) : null;
+    let file: Readable | null = null;
     return {
       byteLength,
       md5,
       checksums,
       checksumHeaders,
-      bytes: whole ?? (file as Readable),
+      bytes: () => {
+        file?.destroy();
+        return whole ?? (file = createReadStream(path));
+      },
       async [Symbol.asyncDispose]() {
         file?.destroy();
         await rm(path, { force: true });
@@ -316,9 +333,9 @@ class S3Store implements BucketStore {
     return { objects, commonPrefixes, nextStartAfter };
   }
 
-  /** Copies within the service, which then reads and writes the bytes itself. */
+  /** Copies within the service. Services ignore conditions on what a copy replaces, so those copies are puts. */
   async link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null> {
-    if (source.etag.includes("-") || source.byteLength > bodyBytesMax) return null;
+    if (source.etag.includes("-") || source.byteLength > bodyBytesMax || options.condition !== undefined) return null;
     const command = new CopyObjectCommand({
       Bucket: bucket,
       Key: key,
@@ -326,11 +343,9 @@ class S3Store implements BucketStore {
       CopySourceIfMatch: source.etag,
       MetadataDirective: "REPLACE",
       TaggingDirective: "REPLACE",
-      IfMatch: options.condition?.ifMatch,
-      IfNoneMatch: options.condition?.ifNoneMatch,
     });
     const sent = withHeaders(command, describingHeaders(options));
-    const limits = { signal: options.signal, deadlineMs: transferDeadlineMs };
+    const limits = transferLimits(bucket, source.byteLength, options.signal);
     const { contentType = "binary/octet-stream", headers = {} } = options;
     try {
       const output = await this.#s3.once((client, each) => client.send(sent, each), limits);
@@ -343,9 +358,8 @@ class S3Store implements BucketStore {
       });
     } catch (cause) {
       if (!(cause instanceof AwsError)) throw cause;
-      if (cause.code === "NoSuchKey") return null;
-      // Says not which of both conditions failed: that of the source means that it was replaced.
-      if (cause.code === "PreconditionFailed" && options.condition === undefined) return null;
+      // The source was deleted or replaced.
+      if (cause.code === "NoSuchKey" || cause.code === "PreconditionFailed") return null;
       throw cause;
     }
   }

@@ -6,6 +6,8 @@ import {
   ListMultipartUploadsCommand,
   ListPartsCommand,
   UploadPartCommand,
+  type UploadPartCommandOutput,
+  type S3Client,
   type ChecksumAlgorithm as S3ChecksumAlgorithm,
 } from "@aws-sdk/client-s3";
 import { AwsError, systemClock } from "@galatea/base";
@@ -32,7 +34,7 @@ import {
   describingHeaders,
   withHeaders,
 } from "./object-parameters.ts";
-import { transferDeadlineMs, type S3Connection } from "./s3-connection.ts";
+import { transferLimits, type S3CallOptions, type S3Connection, type SendCall } from "./s3-connection.ts";
 
 /** A body that was received and checked. Disposal deletes it. */
 export interface SentBody extends AsyncDisposable {
@@ -41,8 +43,8 @@ export interface SentBody extends AsyncDisposable {
   readonly md5: string;
   readonly checksums: Readonly<Record<string, string>>;
   readonly checksumHeaders: Readonly<Record<string, string>>;
-  /** Read once. */
-  readonly bytes: Buffer | Readable;
+  /** Returns the bytes for one request; a stream that was returned before is destroyed. */
+  bytes(): Buffer | Readable;
 }
 
 interface S3UploadsDependencies {
@@ -83,16 +85,21 @@ export class S3Uploads {
     }
     await using received = await this.#receive(body, options);
     const { byteLength, checksums } = received;
-    const command = new UploadPartCommand({
-      ...uploadMembers(upload),
-      PartNumber: partNumber,
-      Body: received.bytes,
-      ContentLength: byteLength,
-      ContentMD5: received.md5,
-    });
-    const sent = withHeaders(command, received.checksumHeaders);
-    const limits = { signal: options.signal, deadlineMs: transferDeadlineMs };
-    const output = await this.#s3.repeatable((client, each) => client.send(sent, each), limits);
+    const send: SendCall<UploadPartCommandOutput> = (client, each) => {
+      const command = new UploadPartCommand({
+        ...uploadMembers(upload),
+        PartNumber: partNumber,
+        Body: received.bytes(),
+        ContentLength: byteLength,
+        ContentMD5: received.md5,
+      });
+      return client.send(withHeaders(command, received.checksumHeaders), each);
+    };
+    const limits = {
+      ...transferLimits(upload.bucket, byteLength, options.signal),
+      probe: (client: S3Client, each: S3CallOptions) => client.send(new ListPartsCommand(uploadMembers(upload)), each),
+    };
+    const output = await this.#s3.repeatable(send, limits);
     const etag = output.ETag ?? "";
     return {
       partNumber,
@@ -124,7 +131,7 @@ export class S3Uploads {
         })),
       },
     });
-    const limits = { signal, deadlineMs: transferDeadlineMs };
+    const limits = transferLimits(upload.bucket, expect?.byteLength ?? Infinity, signal);
     const method = condition === undefined ? "repeatable" : "once";
     return (await this.#s3[method]((client, each) => client.send(command, each), limits)).ETag;
   }

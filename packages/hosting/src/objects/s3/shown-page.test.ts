@@ -32,7 +32,7 @@ function listed(flatMax: number, keysMax: number, delimiter: string): string[] {
   return seen;
 }
 
-test("pages of a filtered listing meet without gap or repetition, and show a group with its first shown key", () => {
+test("pages of a filtered listing have each shown key once, and a group with its first shown key", () => {
   for (let flatMax = 1; flatMax <= keys.length; flatMax += 1) {
     for (let keysMax = 1; keysMax <= 6; keysMax += 1) {
       assert.deepEqual(listed(flatMax, keysMax, "/"), ["a/", "b", "d/", "e", "f/"], `${flatMax} ${keysMax}`);
