@@ -1,5 +1,8 @@
 /** Metrics over PostgreSQL keep the contract that those over SQLite keep, outlive a database that is away, and have one writer. */
 import assert from "node:assert/strict";
+import { mkdtempDisposableSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createLogger, silentLogger, type Logger } from "@galatea/base";
 import { InMemoryMetricStore, type MetricStore, type SeriesKey } from "@galatea/base/metrics";
@@ -10,9 +13,19 @@ import {
   type DurableMetricsOptions,
 } from "@galatea/hosting/records/contracts";
 import {
+  copyRecords,
+  openMetrics,
+  openSqliteSource,
+  openSqliteTarget,
+  type CopySource,
+  type CopyTarget,
+} from "@galatea/hosting/records";
+import {
   openMetricDatabase,
   openPostgresDocuments,
   openPostgresMetrics,
+  openPostgresSource,
+  openPostgresTarget,
   parseDatabaseUrl,
   type DatabaseAddress,
 } from "@galatea/hosting/records/postgres";
@@ -228,4 +241,37 @@ test("a platform whose records were taken by another one writes no metrics any m
   await second[Symbol.asyncDispose]();
   await using third = await openPlatform(address, { clock });
   assert.deepEqual(await totals(third.metrics), [2, 3]);
+});
+
+test("metrics are copied to a data directory and back, and every sample is there", async () => {
+  const [address, other] = [await newDatabase(server), await newDatabase(server)];
+  const clock = new UpkeepClock(start);
+  {
+    await using platform = await openPlatform(address, { clock });
+    for (let value = 1; value <= 100; value += 1) platform.metrics.recorder(key).record(value);
+  }
+  using folder = mkdtempDisposableSync(join(tmpdir(), "galatea-copy-"));
+  const paths = { records: join(folder.path, "galatea.db"), metrics: join(folder.path, "metrics.db") };
+  const copy = async (opening: readonly [Promise<CopySource> | CopySource, Promise<CopyTarget>]) => {
+    await using source = await opening[0];
+    await using target = await opening[1];
+    return (await copyRecords(source, target)).metrics;
+  };
+  const out = await copy([openPostgresSource(address), openSqliteTarget(paths)]);
+  assert.deepEqual(
+    out.map(({ kind }) => kind),
+    ["metric series", "metric blocks"],
+  );
+  {
+    await using metrics = await openMetrics({ ...limits, clock, logger, path: paths.metrics });
+    assert.deepEqual(await totals(metrics), [100, 5050]);
+  }
+  const back = await copy([openSqliteSource(paths, { isInUse: false }), openPostgresTarget(other, logger)]);
+  assert.deepEqual(back, out);
+  await using again = await openPlatform(other, { clock });
+  assert.deepEqual(await totals(again.metrics), [100, 5050]);
+  await assert.rejects(
+    copy([openPostgresSource(address), openPostgresTarget(address, logger)]),
+    /has metrics; use another/,
+  );
 });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { CloudWatchClient, GetMetricStatisticsCommand, PutMetricDataCommand } from "@aws-sdk/client-cloudwatch";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { AddTagsCommand, DescribeEndpointCommand, SageMakerClient } from "@aws-sdk/client-sagemaker";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
@@ -122,6 +123,41 @@ test("while the database is away invocations go on without a failure, control ca
   assert.ok(answered > 50);
 });
 
+test("kill -9 of the platform keeps the metrics of all minutes that had ended", async () => {
+  const client = { endpoint: platform.url, region: "us-east-1", credentials };
+  const cloudwatch = new CloudWatchClient(client);
+  const MetricData = Array.from({ length: 50 }, (_, index) => ({
+    MetricName: "Kept",
+    // The minute of the sample has ended: the end of the current one writes it.
+    Timestamp: new Date(Date.now() - 120_000),
+    Value: index + 1,
+  }));
+  await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Kills", MetricData }));
+  // `galatea up` writes at the end of each minute: no more than 60 s are lost.
+  await until("the samples are in the database", async () => {
+    const rows = await server.query("SELECT 1 FROM galatea.metric_series WHERE body LIKE '%\"Kept\"%'", "records");
+    return rows.length > 0;
+  });
+  await platform.kill();
+  await platform.startAgain();
+  const again = new CloudWatchClient({ ...client, endpoint: platform.url });
+  const { Datapoints = [] } = await again.send(
+    new GetMetricStatisticsCommand({
+      Namespace: "Kills",
+      MetricName: "Kept",
+      StartTime: new Date(Date.now() - 3_600_000),
+      EndTime: new Date(),
+      Period: 3600,
+      Statistics: ["Sum", "SampleCount"],
+    }),
+  );
+  const sum = (values: readonly (number | undefined)[]) => values.reduce<number>((all, each) => all + (each ?? 0), 0);
+  assert.equal(sum(Datapoints.map(({ SampleCount }) => SampleCount)), 50);
+  assert.equal(sum(Datapoints.map(({ Sum }) => Sum)), 1275);
+  for (const each of [cloudwatch, again]) each.destroy();
+  await endpointIs(platform, "kept", "InService");
+});
+
 test("metrics are in the database and not in the data directory", async () => {
   await platform.stop();
   const [stored] = await server.query("SELECT count(*)::int AS count FROM galatea.metric_block", "records");
@@ -161,7 +197,7 @@ test("records are copied to a data directory and back with equal checksums, and 
   assert.deepEqual([out.code, out.stderr], [0, ""]);
   assert.match(
     out.stdout,
-    /KIND +COUNT +BYTES +SHA256\n(?:\S+ +\d+ +\d+ +[0-9a-f]{64}\n)+\d+ documents of version \d+ are copied/,
+    /KIND +COUNT +BYTES +SHA256\n(?:\S.*? +\d+ +\d+ +[0-9a-f]{64}\n)+metric blocks +\d+ .*\n\d+ documents of version \d+, and the metrics, are copied/,
   );
   await server.createDatabase("again");
   const back = await galatea("records", "copy", `--from=${data}`, `--to=${urlOf("again")}`);

@@ -14,7 +14,7 @@ import type { RecordsCopyOptions } from "../options/index.ts";
 import { tableText } from "./platform-commands/table.ts";
 
 /**
- * `galatea records copy`: copies the records of one moment to an empty directory or database, and prints counts and checksums, which were
+ * `galatea records copy`: copies the records and metrics of one moment to an empty directory or database, and prints counts and checksums, which were
  * compared with those of the copy. Resolves with 1 if it fails; nothing is copied then.
  */
 export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Promise<number> {
@@ -22,10 +22,13 @@ export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Prom
   try {
     await using source = await openSource(from);
     await using target = await openTarget(to);
-    const kinds = await copyRecords(source, target);
-    process.stdout.write(tableText(kinds, ["kind", "count", "bytes", "sha256"]));
-    const sum = kinds.reduce((count, each) => count + each.count, 0);
-    process.stdout.write(`${sum} documents of version ${source.version} are copied, and their checksums are equal\n`);
+    const { documents, metrics } = await copyRecords(source, target);
+    process.stdout.write(tableText([...documents, ...metrics], ["kind", "count", "bytes", "sha256"]));
+    const sum = documents.reduce((count, each) => count + each.count, 0);
+    const also = metrics.length > 0 ? ", and the metrics," : "";
+    process.stdout.write(
+      `${sum} documents of version ${source.version}${also} are copied, and their checksums are equal\n`,
+    );
     if (source.isInUse) process.stdout.write("A platform uses the source: its later changes are not in the copy\n");
     return 0;
   } catch (error) {
@@ -42,10 +45,10 @@ async function openSource(location: string): Promise<CopySource> {
     return await openPostgresSource(parseDatabaseUrl(location));
   }
   const directories = dataDirectories(location, process.env);
-  const { records: path } = databasePaths(directories);
-  if (!existsSync(path)) throw new Error(`there are no records in '${directories.root}'`);
+  const paths = databasePaths(directories);
+  if (!existsSync(paths.records)) throw new Error(`there are no records in '${directories.root}'`);
   using lock = lockDirectory(directories.records);
-  return openSqliteSource(path, { isInUse: lock === null });
+  return openSqliteSource(paths, { isInUse: lock === null });
 }
 
 async function openTarget(location: string): Promise<CopyTarget> {
@@ -62,15 +65,16 @@ async function openTarget(location: string): Promise<CopyTarget> {
   const lock = lockDirectory(directories.records);
   if (lock === null) throw new Error(`a platform uses '${directories.root}'; stop it first`);
   opening.use(lock);
-  const { records, recordsMoved } = databasePaths(directories);
-  const target = opening.use(await openSqliteTarget(records));
+  const paths = databasePaths(directories);
+  const target = opening.use(await openSqliteTarget(paths));
   const opened = opening.move();
   return {
+    metrics: target.metrics,
     write: target.write.bind(target),
     pages: target.pages.bind(target),
     async commit(version) {
       await target.commit(version);
-      await rm(recordsMoved, { force: true });
+      await rm(paths.recordsMoved, { force: true });
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -98,8 +98,8 @@ const recordsEnd = (end: string) =>
   textFlag({ about: `${end}: a data directory, or a PostgreSQL database such as postgres://user@host/database` });
 
 export const recordsFlags = {
-  from: recordsEnd("the records to copy, of one moment; a platform may use them meanwhile"),
-  to: recordsEnd("where the copy goes, which must have no records and no running platform"),
+  from: recordsEnd("the records and metrics to copy, of one moment; a platform may use them meanwhile"),
+  to: recordsEnd("where the copy goes, which must have no records, no metrics and no running platform"),
 };
 
 /** The options of `galatea records copy`. */

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
+import { copyMetrics, type CopiedTable, type MetricCopySource, type MetricCopyTarget } from "./metric-copy.ts";
 
 /** A document as a copy carries it: with its version and its value in each order. */
 export interface CopiedDocument {
@@ -20,10 +21,12 @@ export interface CopySource extends CopiedDocuments, AsyncDisposable {
   readonly version: number;
   /** True while a platform uses the records: its later writes are not in the copy. */
   readonly isInUse: boolean;
+  readonly metrics: MetricCopySource;
 }
 
 /** Empty records that nothing else uses. Nothing is visible before `commit`; disposal without it leaves them empty. */
 export interface CopyTarget extends CopiedDocuments, AsyncDisposable {
+  readonly metrics: MetricCopyTarget;
   write(page: readonly CopiedDocument[]): Promise<void>;
   commit(version: number): Promise<void>;
 }
@@ -41,10 +44,13 @@ export interface CopiedKind {
 export const copyPageMax = 200;
 
 /**
- * Copies all documents, reads them again from the target, and commits when their counts and checksums are equal. Deletions
- * are not copied: a reader of changes from before the copy lists again.
+ * Copies all documents and metrics, reads them again from the target, and commits when their counts and checksums are equal.
+ * Deletions are not copied: a reader of changes from before the copy lists again.
  */
-export async function copyRecords(source: CopySource, target: CopyTarget): Promise<readonly CopiedKind[]> {
+export async function copyRecords(
+  source: CopySource,
+  target: CopyTarget,
+): Promise<{ readonly documents: readonly CopiedKind[]; readonly metrics: readonly CopiedTable[] }> {
   const read = new CopyDigest();
   for await (const page of source.pages()) {
     read.add(page);
@@ -60,8 +66,9 @@ export async function copyRecords(source: CopySource, target: CopyTarget): Promi
       throw new Error(`the copy of '${kind}' differs: ${copy?.count ?? 0} of ${count} documents; nothing was copied`);
     }
   }
+  const metrics = await copyMetrics(source.metrics, target.metrics);
   await target.commit(source.version);
-  return copied;
+  return { documents: copied, metrics };
 }
 
 class CopyDigest {

@@ -4,9 +4,10 @@ import { silentLogger } from "@galatea/base";
 import { documentMigrations, lastVersionSql } from "./document-tables.ts";
 import { copyPageMax, type CopiedDocument, type CopySource, type CopyTarget } from "./record-copy.ts";
 import { openRecords, recordsDefaults } from "./records.ts";
-import { restoreDocuments } from "./sqlite-documents.ts";
+import { metricMigrations } from "./metric-tables.ts";
+import { restoreDatabase } from "./replace-database.ts";
 import { appliedMigrations } from "./tables.ts";
-import type { Statement } from "./statement.ts";
+import type { Migration, Statement } from "./statement.ts";
 
 const pageSql = `SELECT kind, key, version, body, (
     SELECT json_group_object(name, value) FROM document_order o WHERE o.kind = d.kind AND o.key = d.key
@@ -29,30 +30,43 @@ async function* pagesOf(database: DatabaseSync): AsyncGenerator<readonly CopiedD
   }
 }
 
-/** Opens the records of a database file as they are now; a platform may go on writing them. */
-export function openSqliteSource(path: string, { isInUse }: Pick<CopySource, "isInUse">): CopySource {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: recordsDefaults.busyTimeoutMs });
-  try {
-    checkRelease(database, path);
-    database.exec("BEGIN");
-    const version = Number(database.prepare(lastVersionSql).get()?.["version"]);
-    return {
-      version,
-      isInUse,
-      pages: () => pagesOf(database),
-      async [Symbol.asyncDispose]() {
-        database.close();
-      },
-    };
-  } catch (error) {
-    database.close();
-    throw error;
-  }
+/** The database files of a data directory. */
+export interface SqlitePaths {
+  readonly records: string;
+  readonly metrics: string;
 }
 
-function checkRelease(database: DatabaseSync, path: string): void {
+/** Opens the records and metrics of database files as they are now; a platform may go on writing them. */
+export function openSqliteSource(paths: SqlitePaths, { isInUse }: Pick<CopySource, "isInUse">): CopySource {
+  using opening = new DisposableStack();
+  const database = openReadOnly(opening, paths.records, documentMigrations);
+  // Absent where a platform has had its records in PostgreSQL from the beginning.
+  const metrics = existsSync(paths.metrics) ? openReadOnly(opening, paths.metrics, metricMigrations) : null;
+  const version = Number(database.prepare(lastVersionSql).get()?.["version"]);
+  const opened = opening.move();
+  return {
+    version,
+    isInUse,
+    pages: () => pagesOf(database),
+    metrics: { rows: async (sql, ...values) => metrics?.prepare(sql).all(...values) ?? [] },
+    async [Symbol.asyncDispose]() {
+      opened.dispose();
+    },
+  };
+}
+
+/** Opens a file in a read transaction; throws if another release has written it. */
+function openReadOnly(opening: DisposableStack, path: string, migrations: readonly Migration[]): DatabaseSync {
+  const options = { readOnly: true, timeout: recordsDefaults.busyTimeoutMs };
+  const database = opening.adopt(new DatabaseSync(path, options), (open) => open.close());
+  checkRelease(database, path, migrations);
+  database.exec("BEGIN");
+  return database;
+}
+
+function checkRelease(database: DatabaseSync, path: string, migrations: readonly Migration[]): void {
   const applied = appliedMigrations(database);
-  const known = documentMigrations.map(({ id }) => id);
+  const known = migrations.map(({ id }) => id);
   if (applied.some((id) => !known.includes(id))) {
     throw new Error(`'${path}' is of a newer release of Galatea; copy it with that release`);
   }
@@ -62,40 +76,66 @@ function checkRelease(database: DatabaseSync, path: string): void {
 }
 
 /**
- * Opens a database file that is absent or without documents, whose directory the caller has locked. The copy is a file of
- * its own until it is committed.
+ * Opens database files that are absent or without documents and metrics, whose directory the caller has locked. The copies
+ * are files of their own until they are committed.
  */
-export async function openSqliteTarget(path: string): Promise<CopyTarget> {
-  if (existsSync(path)) {
-    using database = new DatabaseSync(path, { readOnly: true, timeout: recordsDefaults.busyTimeoutMs });
-    if (database.prepare("SELECT 1 FROM document LIMIT 1").get() !== undefined) {
-      throw new Error(`'${path}' has records; choose another data directory, or move the file away`);
-    }
-  }
-  const copyPath = `${path}.copy`;
-  const remove = () => {
-    for (const end of ["", "-wal", "-shm", ".commits"]) rmSync(`${copyPath}${end}`, { force: true });
-  };
-  remove();
-  const records = await openRecords({
-    ...recordsDefaults,
-    path: copyPath,
-    migrations: documentMigrations,
-    logger: silentLogger,
-  });
+export async function openSqliteTarget(paths: SqlitePaths): Promise<CopyTarget> {
+  refuseFilled(paths.records, "document", "records");
+  refuseFilled(paths.metrics, "metric_series", "metrics");
+  await using opening = new AsyncDisposableStack();
+  const documents = opening.use(await openCopy(paths.records, documentMigrations));
+  const metrics = opening.use(await openCopy(paths.metrics, metricMigrations));
+  const opened = opening.move();
   return {
+    metrics: {
+      async insert(statement) {
+        await metrics.records.write([statement]);
+      },
+      rows: (sql, ...values) => metrics.records.rows(sql, ...values),
+    },
     async write(page) {
-      await records.write(page.flatMap(insertStatements));
+      await documents.records.write(page.flatMap(insertStatements));
     },
     async *pages() {
-      using database = new DatabaseSync(copyPath, { readOnly: true, timeout: recordsDefaults.busyTimeoutMs });
+      using database = new DatabaseSync(documents.path, { readOnly: true, timeout: recordsDefaults.busyTimeoutMs });
       yield* pagesOf(database);
     },
     async commit(version) {
-      await records.write([{ sql: "UPDATE document_feed SET forgotten_version = ?", values: [version] }]);
+      await documents.records.write([{ sql: "UPDATE document_feed SET forgotten_version = ?", values: [version] }]);
+      // The documents are last: without them, a platform finds no records.
+      await metrics.replace();
+      await documents.replace();
+    },
+    async [Symbol.asyncDispose]() {
+      await opened.disposeAsync();
+    },
+  };
+}
+
+function refuseFilled(path: string, table: string, content: string): void {
+  if (!existsSync(path)) return;
+  using database = new DatabaseSync(path, { readOnly: true, timeout: recordsDefaults.busyTimeoutMs });
+  if (database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() === undefined) return;
+  throw new Error(`'${path}' has ${content}; choose another data directory, or move the file away`);
+}
+
+/** Creates a copy beside a database file. Disposal removes it. */
+async function openCopy(original: string, migrations: readonly Migration[]) {
+  const path = `${original}.copy`;
+  const remove = () => {
+    for (const end of ["", "-wal", "-shm", ".commits"]) rmSync(`${path}${end}`, { force: true });
+  };
+  remove();
+  const records = await openRecords({ ...recordsDefaults, path, migrations, logger: silentLogger });
+  return {
+    path,
+    records,
+    /** Closes the copy and replaces the original by it. */
+    async replace() {
       await records[Symbol.asyncDispose]();
-      const restored = restoreDocuments(copyPath, path);
-      if (restored.at === "refused") throw new Error(`the copy is damaged: ${restored.reason}`);
+      const { busyTimeoutMs } = recordsDefaults;
+      const restored = restoreDatabase(path, { path: original, migrations, busyTimeoutMs });
+      if (restored.at === "refused") throw new Error(`the copy of '${original}' is damaged: ${restored.reason}`);
     },
     async [Symbol.asyncDispose]() {
       await records[Symbol.asyncDispose]();

@@ -2,10 +2,13 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { systemClock, type Logger } from "@galatea/base";
 import { copyPageMax, type CopiedDocument, type CopySource, type CopyTarget } from "../record-copy.ts";
+import type { MetricCopySource } from "../metric-copy.ts";
+import type { SqlValue } from "../statement.ts";
 import type { DatabaseAddress } from "./database-address.ts";
 import { openHolderSession } from "./holder-session.ts";
 import { clientConfig } from "./server-session.ts";
-import { lockHolderSql, postgresMigrations, versionSql } from "./postgres-tables.ts";
+import { databaseMessage } from "./database-errors.ts";
+import { lockHolderSql, postgresMigrations, versionSql, withNumberedPlaceholders } from "./postgres-tables.ts";
 
 const pageSql = `SELECT kind, key, version, body, (
     SELECT coalesce(jsonb_object_agg(name, value), '{}') FROM document_order o WHERE o.kind = d.kind AND o.key = d.key
@@ -27,6 +30,12 @@ async function* pagesOf(client: Client): AsyncGenerator<readonly CopiedDocument[
   }
 }
 
+/** Returns reads of the tables of metrics in the transaction of the client. */
+const metricsOf = (client: Client): MetricCopySource => ({
+  rows: async (sql, ...values) =>
+    (await client.query<Record<string, SqlValue>>(withNumberedPlaceholders(sql), values)).rows,
+});
+
 async function versionOf(client: Client): Promise<number> {
   return Number((await client.query<{ number: string }>(versionSql)).rows[0]?.number);
 }
@@ -43,6 +52,7 @@ export async function openPostgresSource(address: DatabaseAddress): Promise<Copy
       version: await versionOf(client),
       isInUse,
       pages: () => pagesOf(client),
+      metrics: metricsOf(client),
       async [Symbol.asyncDispose]() {
         await client.end();
       },
@@ -60,17 +70,31 @@ export async function openPostgresTarget(address: DatabaseAddress, logger: Logge
   const { client } = await openHolderSession(options);
   try {
     await client.query("BEGIN");
-    const { rows } = await client.query("SELECT 1 FROM document LIMIT 1");
-    if (rows.length > 0) throw new Error(`${address.shown} has records; use another database`);
+    for (const [table, content] of [
+      ["document", "records"],
+      ["metric_series", "metrics"],
+    ]) {
+      const { rows } = await client.query(`SELECT 1 FROM ${table} LIMIT 1`);
+      if (rows.length > 0) throw new Error(`${address.shown} has ${content}; use another database`);
+    }
   } catch (error) {
     await client.end();
     throw error;
   }
+  const insert = async (sql: string, values: readonly unknown[]) => {
+    await client.query(sql, [...values]).catch((error: unknown) => {
+      throw new Error(databaseMessage(error), { cause: error });
+    });
+  };
   return {
+    metrics: {
+      ...metricsOf(client),
+      insert: ({ sql, values }) => insert(withNumberedPlaceholders(sql), values),
+    },
     async write(page) {
       const text = JSON.stringify(page);
-      await client.query(insertSql, [text]);
-      await client.query(insertOrdersSql, [text]);
+      await insert(insertSql, [text]);
+      await insert(insertOrdersSql, [text]);
     },
     pages: () => pagesOf(client),
     async commit(version) {
