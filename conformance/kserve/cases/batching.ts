@@ -21,7 +21,7 @@ export const batching: readonly Case[] = [
     steps: [infer("batches_plain", delay(0))],
   },
   {
-    name: "batching: what queues behind a running batch goes together",
+    name: "batching: requests queued during a batch become one batch",
     fixture: "main",
     steps: [
       infer("batches_plain", delay(700), "json", { afterMs: 0 }),
@@ -30,12 +30,12 @@ export const batching: readonly Case[] = [
     ],
   },
   {
-    name: "batching: the queue's bound",
+    name: "batching: the maximum queue size",
     fixture: "main",
     steps: [infer("queue_bound", delay(400), "error", { copies: 12 })],
   },
   {
-    name: "batching: the queue's timeout",
+    name: "batching: the timeout of the queue",
     fixture: "main",
     steps: [infer("queue_timeout", delay(900), "error", { copies: 6 })],
   },

@@ -26,13 +26,13 @@ export const compression: readonly Case[] = [
   encoded("a gzip request", gzipSync(body), "gzip"),
   encoded("a deflate request", deflateSync(body), "deflate"),
   encoded("identity by name", body, "identity"),
-  encoded("gzip named, zlib sent", deflateSync(body), "gzip"),
-  encoded("a binary request: the header's length counts uncompressed bytes", binaryBody, "gzip", "json", {
+  encoded("zlib data with encoding gzip", deflateSync(body), "gzip"),
+  encoded("in a binary request the header length counts uncompressed bytes", binaryBody, "gzip", "json", {
     headers: { "inference-header-content-length": String(header.length) },
   }),
   encoded("an unknown encoding", body, "br", "error"),
   {
-    name: "compression: not compressed although it says so",
+    name: "compression: an uncompressed body with encoding gzip",
     fixture: "main",
     steps: [
       differs(infer("add_sub", body, "error", { headers: { "content-encoding": "gzip" } }), {
@@ -46,17 +46,17 @@ export const compression: readonly Case[] = [
   accepts("identity"),
   accepts("*;q=0"),
   {
-    name: "compression: a gzip answer says so",
+    name: "compression: a gzip response has its content-encoding",
     fixture: "main",
     steps: [{ ...infer("add_sub", { inputs: addSubInputs }, "json", { headers: { "accept-encoding": "gzip" } }) }],
   },
   {
-    name: "compression: a deflate answer says so",
+    name: "compression: a deflate response has its content-encoding",
     fixture: "main",
     steps: [infer("add_sub", { inputs: addSubInputs }, "json", { headers: { "accept-encoding": "deflate" } })],
   },
   {
-    name: "compression: the better of two",
+    name: "compression: the preferred one of two encodings",
     fixture: "main",
     steps: [
       infer("add_sub", { inputs: addSubInputs }, "json", {
@@ -65,7 +65,7 @@ export const compression: readonly Case[] = [
     ],
   },
   {
-    name: "compression: a binary answer's header length counts uncompressed bytes",
+    name: "compression: in a binary response the header length counts uncompressed bytes",
     fixture: "main",
     steps: [
       infer("add_sub", { inputs: addSubInputs, parameters: { binary_data_output: true } }, "binary", {

@@ -96,7 +96,7 @@ export const containerStreams: readonly Case[] = [
     streamed(invocations(kserve(one, { outputs: [{ name: "OUT" }] })), 200, event("one")),
   ),
   inferred(
-    "requests that are refused",
+    "rejected requests",
     streamed(invocations("{"), 500, "failed to parse the request JSON buffer"),
     streamed(invocations({ inputs: [] }), 400, "expected 1 inputs but got 0 inputs"),
     streamed(invocations(kserve(one, { outputs: [{ name: "NO" }] })), 400, "unexpected inference output 'NO'"),

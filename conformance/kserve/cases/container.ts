@@ -41,12 +41,12 @@ export const container: readonly Case[] = [
   single("ping", sm("GET", "/ping", undefined, "bytes")),
   single("ping with POST", sm("POST", "/ping", "", "status")),
   {
-    name: "container: ping in mode live beside a failed model",
+    name: "container: ping in mode live with a failed model",
     fixture: "lenient",
     steps: [sm("GET", "/ping", undefined, "bytes")],
   },
   {
-    name: "container: ping in mode ready beside a failed model",
+    name: "container: ping in mode ready with a failed model",
     fixture: "partly",
     steps: [sm("GET", "/ping", undefined, "bytes")],
   },
@@ -58,7 +58,7 @@ export const container: readonly Case[] = [
     sm("POST", "/invocations", packed, "error", binaryType(100_000)),
   ),
   single(
-    "invocations with a header size that is no number",
+    "invocations with a header size that is not a number",
     newer(
       sm("POST", "/invocations", packed, "error", binaryType("x")),
       400,
@@ -92,7 +92,7 @@ export const container: readonly Case[] = [
     }),
   ),
   single(
-    "invocations in binary behind another type",
+    "invocations in binary after another type",
     sm("POST", "/invocations", packed, "error", {
       "content-type": `text/plain;${binaryType(header.length)["content-type"]}`,
     }),
@@ -104,12 +104,12 @@ export const container: readonly Case[] = [
     }),
   ),
   single(
-    "invocations in binary with something behind the size",
+    "invocations in binary with text after the size",
     sm("POST", "/invocations", packed, "binary", {
       "content-type": `${binaryType(header.length)["content-type"]};charset=utf-8`,
     }),
   ),
-  single("invocations with no JSON", sm("POST", "/invocations", "{", "error")),
+  single("invocations with a body that is not JSON", sm("POST", "/invocations", "{", "error")),
   single("invocations with a missing input", sm("POST", "/invocations", '{"inputs":[]}', "error")),
   single("invocations with GET", sm("GET", "/invocations", undefined, "status")),
   single("an unknown path", sm("GET", "/v2/health/live", undefined, "status")),
@@ -120,11 +120,11 @@ export const container: readonly Case[] = [
   },
   multi("ping", sm("GET", "/ping", undefined, "bytes")),
   multi("no models", sm("GET", "/models", undefined, "json")),
-  multi("invoke what is not loaded", invoke("kservesuite1", "bytes")),
-  multi("describe what is not loaded", sm("GET", "/models/kservesuite1", undefined, "bytes")),
-  multi("unload what is not loaded", remove("kservesuite1")),
+  multi("invoke a model that is not loaded", invoke("kservesuite1", "bytes")),
+  multi("describe a model that is not loaded", sm("GET", "/models/kservesuite1", undefined, "bytes")),
+  multi("unload a model that is not loaded", remove("kservesuite1")),
   multi(
-    "load a url elsewhere",
+    "load a url outside the model directory",
     newer(
       sm("POST", "/models", JSON.stringify({ model_name: "h", url: "/tmp/somewhere" }), "error", target("h.tar.gz")),
       400,
@@ -142,7 +142,7 @@ export const container: readonly Case[] = [
     invoke("kservesuite1", "bytes"),
   ),
   multi(
-    "an archive whose model lies in the root",
+    "an archive with the model in its root",
     load("kservesuite2", "bytes"),
     invoke("kservesuite2", "json"),
     remove("kservesuite2"),
@@ -161,7 +161,7 @@ export const container: readonly Case[] = [
     remove("kservesuite6"),
   ),
   multi(
-    "an archive whose model lies in the root under a name of its own",
+    "an archive with the model in its root, configured under its own name",
     load("kservesuite7", "bytes"),
     invoke("kservesuite7", "json"),
     remove("kservesuite7"),
@@ -211,7 +211,7 @@ export const container: readonly Case[] = [
     remove("kservesuite1"),
   ),
   multi(
-    "load with a body that is no JSON",
+    "load with a body that is not JSON",
     differs(sm("POST", "/models", "no json", "error", target("x.tar.gz")), {
       row: "multi-model-load-no-json",
       status: 400,

@@ -41,7 +41,7 @@ export const modelControl: readonly Case[] = [
   },
   { name: "index: all models", fixture: "main", steps: [post("/v2/repository/index", undefined)] },
   { name: "index: an empty object as body", fixture: "main", steps: [post("/v2/repository/index", "{}")] },
-  { name: "index: ready ones", fixture: "partly", steps: [post("/v2/repository/index", { ready: true })] },
+  { name: "index: only ready models", fixture: "partly", steps: [post("/v2/repository/index", { ready: true })] },
   {
     name: "index: ready is a string",
     fixture: "main",
@@ -53,7 +53,7 @@ export const modelControl: readonly Case[] = [
       ),
     ],
   },
-  { name: "index: no JSON", fixture: "main", steps: [post("/v2/repository/index", "{", "error")] },
+  { name: "index: a body that is not JSON", fixture: "main", steps: [post("/v2/repository/index", "{", "error")] },
   {
     name: "index: of a named repository",
     fixture: "partly",
@@ -69,13 +69,13 @@ export const modelControl: readonly Case[] = [
     unload("versions_latest"),
   ),
   control(
-    "an ensemble brings its steps, unload leaves them",
+    "load of an ensemble loads its steps, unload keeps them",
     load("chain"),
     get("/v2/models/chain/ready", "bytes"),
     unload("chain"),
     get("/v2/models/add_sub/ready", "bytes"),
   ),
-  control("a version directory whose name is no number", load("version_named_v1", undefined, "error")),
+  control("a version directory whose name is not a number", load("version_named_v1", undefined, "error")),
   ...[
     "order_delays",
     "order_without_timeout",
@@ -87,7 +87,7 @@ export const modelControl: readonly Case[] = [
     control(name.replaceAll("_", " "), load(name, undefined, "error"), unload(name, undefined, "status")),
   ),
   {
-    name: "control: what could not be read is not in the index, and takes no readiness",
+    name: "control: a model that cannot be read is not in the index and does not affect readiness",
     fixture: "fresh",
     steps: [
       load("broken_unknown_field", undefined, "error"),
@@ -99,18 +99,21 @@ export const modelControl: readonly Case[] = [
     ],
   },
   control("a policy with one version of two", load("version_one_of_two", undefined, "error")),
-  control("unload of what is not loaded", unload("raises_in_initialize")),
+  control("unload of a model that is not loaded", unload("raises_in_initialize")),
   control("unload of an unknown model", unload("nobody")),
   control("load of an unknown model", load("nobody", undefined, "error")),
   control("load from a named repository", post("/v2/repository/here/models/auto/load", undefined, "error")),
-  control("load with a body that is no JSON", load("auto", "{", "error")),
+  control("load with a body that is not JSON", load("auto", "{", "error")),
   control("load with an empty object", load("auto", "{}"), unload("auto")),
   control("load with an unknown parameter", load("auto", { parameters: { colour: "red" } }, "status")),
   control("load with a parameter that is a number", load("auto", { parameters: { config: 1 } }, "error")),
-  control("load with a config that is no JSON", load("auto", { parameters: { config: "{" } }, "error")),
-  control("load with a config of an unknown field", load("auto", { parameters: { config: '{"colour":1}' } }, "error")),
+  control("load with a config that is not JSON", load("auto", { parameters: { config: "{" } }, "error")),
   control(
-    "load with a config that has values in the place of lists",
+    "load with a config with an unknown field",
+    load("auto", { parameters: { config: '{"colour":1}' } }, "error"),
+  ),
+  control(
+    "load with a config with values instead of lists",
     load("auto", {
       parameters: {
         config: JSON.stringify({
@@ -124,7 +127,7 @@ export const modelControl: readonly Case[] = [
     unload("auto"),
   ),
   control(
-    "load with a file and no config",
+    "load with a file but without a config",
     load("auto", { parameters: { "file:1/model.py": program("file") } }, "error"),
   ),
   control(
@@ -138,7 +141,7 @@ export const modelControl: readonly Case[] = [
     unload("auto"),
   ),
   control(
-    "load from files alone",
+    "load from files only",
     load("made_up", { parameters: { config: overridden, "file:1/model.py": program("from a file") } }),
     version("made_up"),
     get("/v2/models/made_up"),
@@ -153,20 +156,20 @@ export const modelControl: readonly Case[] = [
     ),
   ),
   control(
-    "unload with dependents takes the steps along",
+    "unload with dependents unloads the steps",
     load("chain"),
     unload("chain", { parameters: { unload_dependents: true } }),
     gone("chain"),
   ),
   control(
-    "a platform beside the backend of the same name",
+    "a config with a platform and the backend of the same name",
     load("platform_beside_backend"),
     get("/v2/models/platform_beside_backend/config", "map"),
     get("/v2/models/platform_beside_backend"),
     unload("platform_beside_backend"),
   ),
   control(
-    "instances on a GPU that is not there",
+    "instances on a GPU that does not exist",
     differs(load("kind_gpu", undefined, "error"), { row: "kind-gpu", status: 200, includes: [] }),
     unload("kind_gpu", undefined, "status"),
   ),

@@ -25,12 +25,12 @@ const number = { parameterChoice: { case: "int64Param" as const, value: 5n } };
 
 /** `--http-header-forward-pattern` and `--grpc-header-forward-pattern`. */
 export const forwardedHeaders: readonly Case[] = [
-  forwarding("of a name that the pattern finds", http({ "x-a": "1" }), grpc({ "x-a": "1" })),
-  forwarding("of other names", http({ other: "1" }), grpc({ other: "1" })),
+  forwarding("a header whose name matches the pattern", http({ "x-a": "1" }), grpc({ "x-a": "1" })),
+  forwarding("headers with other names", http({ other: "1" }), grpc({ other: "1" })),
   forwarding("in another case", http({ "X-A": "1" }), http({ "y-b": "2" }), grpc({ "y-b": "2" })),
-  forwarding("within a longer name", http({ "ax-a": "1" }), grpc({ "ax-a": "1" })),
+  forwarding("a name that contains a matching name", http({ "ax-a": "1" }), grpc({ "ax-a": "1" })),
   forwarding(
-    "in the place of a parameter",
+    "a header with the name of a parameter",
     http({ "x-a": "1" }, { "x-a": 5, b: 1 }),
     grpc({ "x-a": "1" }, { "x-a": number }),
   ),
@@ -40,11 +40,11 @@ export const forwardedHeaders: readonly Case[] = [
     differs(http({ "x-a": "v " }), { row: "header-blanks", status: 200, includes: ['\\"x-a\\": \\"v\\"'] }),
   ),
   forwarding(
-    "of generate are not",
+    "headers of generate are not forwarded",
     post("/v2/models/report/generate", { INPUT0: [1, 2] }, "error", { headers: { "x-a": "1" } }),
   ),
   forwarding(
-    "of a reserved name",
+    "a header with a reserved name",
     newer(grpc({ triton_other: "1" }), 603, "header 'triton_other' is reserved for Triton usage"),
   ),
 ];

@@ -50,8 +50,10 @@ export const generatesDecoupled: readonly Case[] = [
   both("two answers", ["sender.send(answer(1))", "sender.send(answer(2), FINAL)"]),
   both("several answers, then the flag", [three, final]),
   both("an id", [three, final], { id: "r1" }),
-  both("an empty final one wanted", [three, final], { triton_enable_empty_final_response: true }),
-  both("no answer, an empty one wanted", final, { parameters: { triton_enable_empty_final_response: true } }),
+  both("an empty final response is requested", [three, final], { triton_enable_empty_final_response: true }),
+  both("no answer, an empty final response is requested", final, {
+    parameters: { triton_enable_empty_final_response: true },
+  }),
   both("an error alone", "sender.send(error('no'), FINAL)"),
   both("an error alone, then the flag", ["sender.send(error('no'))", final]),
   both("an error between answers", [
@@ -60,7 +62,7 @@ export const generatesDecoupled: readonly Case[] = [
     "sender.send(answer(2), FINAL)",
   ]),
   both("an error before answers", ["sender.send(error('no'))", "sender.send(answer(2), FINAL)"]),
-  both("an error behind an answer", ["sender.send(answer(1))", "sender.send(error('no'), FINAL)"]),
+  both("an error after an answer", ["sender.send(answer(1))", "sender.send(error('no'), FINAL)"]),
   both("execute raises", "raise ValueError('no')"),
   both("execute raises after an answer", ["sender.send(answer(1))", "raise ValueError('no')"]),
   both("execute returns an answer", "result = [answer(1)]"),
@@ -69,7 +71,7 @@ export const generatesDecoupled: readonly Case[] = [
   both("several outputs", send(`[${text}, pb_utils.Tensor('MORE', np.array([1], dtype=np.int32))]`)),
   both("an output without elements", send("[pb_utils.Tensor('LARGE', np.zeros([0], dtype=np.int32))]")),
   both("texts with line ends", send("[pb_utils.Tensor('OUT', np.array(['a\\n\\nb\\r\"'], dtype=object))]")),
-  both("an output that JSON cannot hold, between answers", [
+  both("an output that JSON cannot represent, between answers", [
     "sender.send(answer(1))",
     "sender.send(pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array([b'\\xff'], dtype=object))]))",
     "sender.send(answer(2), FINAL)",
@@ -89,7 +91,7 @@ export const generatesDecoupled: readonly Case[] = [
     d: 0.5,
     parameters: { e: -1 },
   }),
-  both("more answers than may wait", ["for i in range(50): sender.send(answer(i))", final]),
+  both("more answers than the queue can hold", ["for i in range(50): sender.send(answer(i))", final]),
   item(
     "a batch",
     post("/v2/models/streams_batch/generate", { CODE: "sender.send(answer(len(requests)), FINAL)" }, "bytes"),
@@ -124,7 +126,7 @@ export const generatesDecoupled: readonly Case[] = [
     post("/v2/models/streams/versions/9/generate_stream", { CODE: one }, "error"),
   ),
   item(
-    "other ways over HTTP",
+    "other HTTP paths",
     post("/v2/models/streams/infer", "{", "error"),
     post("/v2/models/streams_batch/infer", { inputs: [] }, "error"),
   ),

@@ -55,10 +55,14 @@ const wrongFor: Readonly<Record<string, readonly string[]>> = {
 export const generates: readonly Case[] = [
   item("one answer, its members in order", generate("add_sub", pair)),
   item("the answer of a stream", stream("add_sub", pair)),
-  item("the id comes back", generate("add_sub", { id: "r1", ...pair }), stream("add_sub", { ...pair, id: "ü\n" })),
+  item(
+    "the response has the request's id",
+    generate("add_sub", { id: "r1", ...pair }),
+    stream("add_sub", { ...pair, id: "ü\n" }),
+  ),
   item("versions", generate("versions", { IN: 0 }), generate("versions/versions/1", { IN: 0 })),
   item(
-    "versions that are not there",
+    "versions that do not exist",
     refused("versions/versions/9", { IN: 0 }),
     refused("versions/versions/0", { IN: 0 }),
     refused("versions/versions/x", { IN: 0 }),
@@ -66,7 +70,7 @@ export const generates: readonly Case[] = [
     post("/v2/models/versions/versions/9/generate_stream", { IN: 0 }, "error"),
   ),
   item(
-    "models that are not there",
+    "models that do not exist",
     refused("nope", pair),
     refused("nope", ""),
     post("/v2/models/nope/generate_stream", pair, "error"),
@@ -85,7 +89,7 @@ export const generates: readonly Case[] = [
     generate("add_sub_batch", { INPUT0: [1, 2, 3, 4, 5, 6, 7, 8], INPUT1: [8, 7, 6, 5, 4, 3, 2, 1] }),
   ),
   item(
-    "shapes that come out even",
+    "element counts that fit the shape",
     generate("identity_matrix", { INPUT0: [1, 2, 3, 4, 5, 6] }),
     generate("identity_matrix", { INPUT0: [] }),
     generate("identity_batch", { INPUT0: [1, 2, 3] }),
@@ -98,7 +102,7 @@ export const generates: readonly Case[] = [
     generate("upper", { TEXT: [] }),
   ),
   item(
-    "shapes that do not",
+    "element counts that do not fit the shape",
     refused("add_sub", { ...pair, INPUT0: 1 }),
     refused("add_sub", { ...pair, INPUT0: [1, 2, 3] }),
     refused("add_sub", { ...pair, INPUT0: [] }),
@@ -108,7 +112,7 @@ export const generates: readonly Case[] = [
     refused("identity_bytes", { INPUT0: ["a", "b", "c", "d", "e"] }),
   ),
   item(
-    "inputs that are missing",
+    "missing inputs",
     refused("add_sub", { INPUT0: [1, 2, 3, 4] }),
     refused("add_sub", { id: "a" }),
     refused("add_sub", {}),
@@ -126,7 +130,7 @@ export const generates: readonly Case[] = [
     item(`no values of ${type}`, ...values.map((value) => refused("identity_all", `{"INPUT_${type}":${value}}`))),
   ),
   item(
-    "integers that the datatype does not hold",
+    "integers outside the datatype's range",
     differs(generate("identity_all", '{"INPUT_UINT8":300}'), {
       row: "integer-range",
       status: 400,
@@ -167,7 +171,7 @@ export const generates: readonly Case[] = [
     refused("report", text('"parameters":{"INPUT0":[3,4]}')),
   ),
   item(
-    "the first error is told",
+    "the response has the first error",
     refused("report", '{"INPUT0":[1,2,3],"id":3}'),
     refused("report", text('"zz":null,"parameters":3')),
     refused("report", '{"INPUT0":[1,"x"],"zz":null}'),
@@ -180,14 +184,14 @@ export const generates: readonly Case[] = [
     generate("report", text('"a":1,"a":2,"parameters":{"b":1,"a":3},"parameters":{"c":2},"id":"one","id":"two"')),
   ),
   item(
-    "bodies that are no object",
+    "bodies that are not objects",
     ...["", "[]", "{", "3", "null", '{"a":1} x', '{"a":1,}', "x"].flatMap((body) => [
       refused("add_sub", body),
       post("/v2/models/add_sub/generate_stream", body, "error"),
     ]),
   ),
   item(
-    "nesting without end",
+    "very deep nesting",
     newer(refused("report", text(`"a":${"[".repeat(200)}${"]".repeat(200)}`)), 400, "JSON nesting depth"),
   ),
   item(

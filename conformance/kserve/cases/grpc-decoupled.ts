@@ -62,11 +62,15 @@ const final = "sender.send(flags=FINAL)";
 export const grpcDecoupled: readonly Case[] = [
   one("several answers", [three, final]),
   one("the last answer with the final flag", [three, "sender.send(answer(3), FINAL)"]),
-  one("the last answer with the final flag, an empty one wanted", [three, "sender.send(answer(3), FINAL)"], wantsEmpty),
+  one(
+    "the last answer with the final flag, an empty final response is requested",
+    [three, "sender.send(answer(3), FINAL)"],
+    wantsEmpty,
+  ),
   one("no answer", final),
-  one("no answer, an empty one wanted", final, wantsEmpty),
-  one("an empty final one wanted", [three, final], wantsEmpty),
-  one("an empty final one wanted in a request without an id", [three, final], { ...wantsEmpty, id: "" }),
+  one("no answer, an empty final response is requested", final, wantsEmpty),
+  one("an empty final response is requested", [three, final], wantsEmpty),
+  one("an empty final response is requested without an id", [three, final], { ...wantsEmpty, id: "" }),
   one("one answer", "sender.send(answer(1), flags=FINAL)"),
   one("an error between answers", [
     "sender.send(answer(1))",
@@ -74,7 +78,11 @@ export const grpcDecoupled: readonly Case[] = [
     "sender.send(answer(2), FINAL)",
   ]),
   one("an error with the final flag", ["sender.send(answer(1))", "sender.send(error('no'), FINAL)"]),
-  one("an error with the final flag, an empty one wanted", "sender.send(error('no'), FINAL)", wantsEmpty),
+  one(
+    "an error with the final flag, an empty final response is requested",
+    "sender.send(error('no'), FINAL)",
+    wantsEmpty,
+  ),
   one("an error alone, then the flag", ["sender.send(error('no'))", final]),
   one("an answer without outputs", ["sender.send(pb_utils.InferenceResponse([]))", final]),
   stream(
@@ -95,14 +103,14 @@ export const grpcDecoupled: readonly Case[] = [
     "model.kept['said'] = said",
   ]),
   stream(
-    "what is said of an answer after the final flag",
+    "the error for an answer after the final flag",
     modelStream([
       run("1", [...raised("sender.send(answer(1), FINAL); sender.send(answer(2))"), "model.kept['a'] = said"]),
     ]),
     modelStream([run("2", ["sender.send(answer(model.kept['a']), FINAL)"])]),
   ),
   stream(
-    "what is said of a second final flag",
+    "the error for a second final flag",
     modelStream([
       run("1", [...raised("sender.send(flags=FINAL); sender.send(flags=FINAL)"), "model.kept['b'] = said"]),
     ]),
@@ -111,15 +119,15 @@ export const grpcDecoupled: readonly Case[] = [
   one("an unknown flag", [...raised("sender.send(answer(1), 7)"), "sender.send(answer(said), FINAL)"]),
   one("neither answer nor flag", [...raised("sender.send()"), "sender.send(answer(said), FINAL)"]),
   one(
-    "a sender that tells whether its client has gone",
+    "a sender that returns whether its client is disconnected",
     "sender.send(answer([sender.is_cancelled(), request.is_cancelled()]), FINAL)",
   ),
-  one("execute returns a list of nothing", ["sender.send(answer(1))", "result = [None]"]),
-  one("execute returns a list of nothing after the final flag", ["sender.send(answer(1), FINAL)", "result = [None]"]),
+  one("execute returns a list of None", ["sender.send(answer(1))", "result = [None]"]),
+  one("execute returns a list of None after the final flag", ["sender.send(answer(1), FINAL)", "result = [None]"]),
   one("execute returns an answer", ["result = [answer(1)]"]),
   one("execute returns a text", ["result = 'x'"]),
   one("execute raises", ["raise ValueError('no')"]),
-  one("execute raises, an empty one wanted", ["raise ValueError('no')"], wantsEmpty),
+  one("execute raises, an empty final response is requested", ["raise ValueError('no')"], wantsEmpty),
   one("execute raises after an answer", ["sender.send(answer(1))", "raise ValueError('no')"]),
   one("execute raises after the final flag", ["sender.send(answer(1), FINAL)", "raise ValueError('no')"]),
   dropped("a sender that is dropped", "del sender"),
@@ -153,11 +161,11 @@ export const grpcDecoupled: readonly Case[] = [
     ]),
   ),
   stream(
-    "an ordinary model behind a decoupled one",
+    "a request to an ordinary model after one to a decoupled model",
     modelStream([run("1", [three, final]), run("2", "sender.send(answer(1), FINAL)")]),
   ),
   one(
-    "one wanted output",
+    "one requested output",
     [
       "sender.send(pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array(['a'], dtype=object)), pb_utils.Tensor('MORE', np.array([1], dtype=np.int32))]), FINAL)",
     ],

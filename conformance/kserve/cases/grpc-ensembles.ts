@@ -71,10 +71,20 @@ const called = (name: string, model: string, program: Code): Case => {
 /** Ensembles with decoupled steps: later steps run once for each response. */
 export const grpcEnsembles: readonly Case[] = [
   one("a decoupled model alone", "many_alone", [...said("1", "2", "3"), settled, final]),
-  one("a decoupled model alone, an empty answer wanted", "many_alone", [...said("1", "2"), settled, final], wantsEmpty),
+  one(
+    "only a decoupled model, an empty final response is requested",
+    "many_alone",
+    [...said("1", "2"), settled, final],
+    wantsEmpty,
+  ),
   one("a decoupled model alone, the last answer with the flag", "many_alone", [...said("1"), last("2")], wantsEmpty),
   one("a step for each answer", "many_then", [...said("1", "2 + 3", "'x'"), settled, final]),
-  one("a step for each answer, an empty answer wanted", "many_then", [...said("1", "2"), settled, final], wantsEmpty),
+  one(
+    "a step for each answer, an empty final response is requested",
+    "many_then",
+    [...said("1", "2"), settled, final],
+    wantsEmpty,
+  ),
   one("the last answer with the flag", "many_then", [...said("1"), settled, last("2")], wantsEmpty),
   asked(
     "the flag while the last answer's step runs",
@@ -88,7 +98,7 @@ export const grpcEnsembles: readonly Case[] = [
   ),
   one("one answer", "many_then", last("1")),
   one("no answer", "many_then", final),
-  one("no answer, an empty one wanted", "many_then", final, wantsEmpty),
+  one("no answer, an empty final response is requested", "many_then", final, wantsEmpty),
   one("a model before the decoupled one", "then_many", gives("sender.send(answer(7), FINAL)")),
   one("two decoupled models, one after the other", "many_many", [
     ...said("sender.send(answer('a')); sender.send(answer('b')); time.sleep(0.1); sender.send(flags=FINAL)"),
@@ -97,18 +107,29 @@ export const grpcEnsembles: readonly Case[] = [
     settled,
     final,
   ]),
-  one("two decoupled models, the first gives none", "many_many", final, wantsEmpty),
-  one("two decoupled models, the second gives none", "many_many", [...said(final, final), settled, final], wantsEmpty),
+  one("two decoupled models, the first sends no answer", "many_many", final, wantsEmpty),
+  one(
+    "two decoupled models, the second sends no answer",
+    "many_many",
+    [...said(final, final), settled, final],
+    wantsEmpty,
+  ),
   one("two decoupled models and a step", "many_many_then", [
     ...said("sender.send(answer('1')); sender.send(answer('2')); time.sleep(0.2); sender.send(flags=FINAL)"),
     settled,
     settled,
     final,
   ]),
-  one("branches that come together", "many_joined", [...said("1", "2 + 3"), settled, final]),
-  one("what lies between as an output", "many_open", [...said("1", "2 + 3"), settled, final], {}, "ensemble"),
-  subset("what lies between as the only wanted output", "BETWEEN", ["AQAAADE=", "BQAAADIgKyAz"]),
-  subset("the end as the only wanted output", "OUT", ["AQAAADE=", "AQAAADU="]),
+  one("branches that join", "many_joined", [...said("1", "2 + 3"), settled, final]),
+  one(
+    "the tensor between the steps is an output",
+    "many_open",
+    [...said("1", "2 + 3"), settled, final],
+    {},
+    "ensemble",
+  ),
+  subset("the tensor between the steps is the only requested output", "BETWEEN", ["AQAAADE=", "BQAAADIgKyAz"]),
+  subset("the last tensor is the only requested output", "OUT", ["AQAAADE=", "AQAAADU="]),
   one(
     "two outputs of the decoupled model",
     "many_pairs",
@@ -137,7 +158,7 @@ export const grpcEnsembles: readonly Case[] = [
     settled,
     final,
   ]),
-  one("a step that gives no outputs for an answer", "many_then", [...said("1", empty, "2"), settled, final]),
+  one("a step that responds to an answer without outputs", "many_then", [...said("1", empty, "2"), settled, final]),
   one("an ensemble of an ensemble", "many_nested", [...said("1", "2 + 3"), settled, final], wantsEmpty),
   one(
     "an ensemble with two decoupled models behind a step",
@@ -168,7 +189,7 @@ export const grpcEnsembles: readonly Case[] = [
     "raise ValueError('no')",
   ]),
   one("an error of a later step", "many_then", [...said("1", failing, "2"), settled, final], wantsEmpty),
-  one("an error of a later step while the decoupled model goes on", "many_then", [
+  one("an error of a later step while the decoupled model sends answers", "many_then", [
     ...said(failing),
     settled,
     ...said("1"),
@@ -222,18 +243,18 @@ export const grpcEnsembles: readonly Case[] = [
     infer("says_decoupled", { inputs: [input("CODE", "BYTES", [1], ["7"])] }, "ensemble"),
   ),
   asked("decoupled in its configuration alone, one request", modelInfer(run("says_decoupled", "7"), "map")),
-  asked("what is printed of it", get("/v2/models/says_decoupled/config", "map")),
+  asked("the configuration of a decoupled ensemble", get("/v2/models/says_decoupled/config", "map")),
   one("not decoupled in its configuration", "says_not_decoupled", [...said("1", "2"), settled, final]),
-  asked("what is printed of that", get("/v2/models/says_not_decoupled/config", "map")),
+  asked("the configuration of an ensemble that is not decoupled", get("/v2/models/says_not_decoupled/config", "map")),
   asked(
-    "what is printed of one that says nothing",
+    "the configuration of an ensemble without a transaction policy",
     get("/v2/models/many_then/config", "map"),
     get("/v2/models/many_then"),
   ),
   asked("an ordinary request over HTTP", infer("many_then", { inputs: [input("CODE", "BYTES", [1], ["x"])] }, "error")),
   asked("an ordinary request over gRPC", modelInfer(run("many_then", final), "error")),
   asked(
-    "a step that leaves out one of two outputs, in an ensemble that is not decoupled",
+    "a step whose response lacks one of two outputs, in an ensemble that is not decoupled",
     infer("leaves_out", { inputs: [input("K", "INT32", [1], [2])] }, "ensemble"),
   ),
   ...(["generate", "generate_stream"] as const).flatMap((verb) => [

@@ -52,8 +52,8 @@ const wireName = (datatype: string) => (datatype === "STRING" ? "BYTES" : dataty
 
 const parameterCases: readonly (readonly [name: string, parameters: object])[] = [
   ["strings, numbers and truths", { a: string("text"), b: int64(-5n), c: bool(true), d: string("") }],
-  ["a sequence by number", { sequence_id: int64(5n), sequence_start: bool(true), sequence_end: bool(false) }],
-  ["a sequence by text", { sequence_id: string("s-1"), sequence_end: bool(true) }],
+  ["a number as the sequence", { sequence_id: int64(5n), sequence_start: bool(true), sequence_end: bool(false) }],
+  ["a text as the sequence", { sequence_id: string("s-1"), sequence_end: bool(true) }],
   ["a timeout", { timeout: int64(5_000_000n) }],
   ["a negative timeout", { timeout: int64(-1n) }],
   ["a priority", { priority: uint64(2n) }],
@@ -61,9 +61,9 @@ const parameterCases: readonly (readonly [name: string, parameters: object])[] =
   ["an empty final response", { triton_enable_empty_final_response: bool(true) }],
 ];
 const wrongParameters: readonly (readonly [name: string, parameters: object])[] = [
-  ["a sequence by truth", { sequence_id: bool(true) }],
-  ["a start that is no truth", { sequence_start: int64(1n) }],
-  ["an end that is no truth", { sequence_end: string("true") }],
+  ["a boolean as the sequence", { sequence_id: bool(true) }],
+  ["a start that is not a boolean", { sequence_start: int64(1n) }],
+  ["an end that is not a boolean", { sequence_end: string("true") }],
   ["a priority that is a text", { priority: string("1") }],
   ["an unsigned timeout", { timeout: uint64(1n) }],
   ["a timeout that is a text", { timeout: string("1") }],
@@ -71,15 +71,18 @@ const wrongParameters: readonly (readonly [name: string, parameters: object])[] 
   ["a negative priority", { priority: int64(-1n) }],
   ["an unsigned sequence", { sequence_id: uint64(1n) }],
   ["a reserved name", { triton_anything: int64(1n) }],
-  ["nothing set", { a: unset }],
-  ["an empty final response that is no truth", { triton_enable_empty_final_response: int64(1n) }],
+  ["a parameter without a value", { a: unset }],
+  ["an empty final response that is not a boolean", { triton_enable_empty_final_response: int64(1n) }],
 ];
 
 export const grpcInfer: readonly Case[] = [
   main("raw tensors", modelInfer({ ...addSub, id: "a-1" })),
   main("a version", modelInfer({ ...addSub, modelVersion: "1" })),
   main("one output", modelInfer({ ...addSub, outputs: [{ name: "OUTPUT1" }] })),
-  main("an output asked for twice", modelInfer({ ...addSub, outputs: [{ name: "OUTPUT1" }, { name: "OUTPUT1" }] })),
+  main(
+    "an output that is requested twice",
+    modelInfer({ ...addSub, outputs: [{ name: "OUTPUT1" }, { name: "OUTPUT1" }] }),
+  ),
   main(
     "a batch",
     modelInfer({
@@ -176,7 +179,7 @@ export const grpcInfer: readonly Case[] = [
     main(`wrong parameters: ${name}`, modelInfer({ ...addSub, parameters: parameters as never }, "error")),
   ),
   main("parameters: a fraction", modelInfer(report({ parameters: { a: double(0.5) } }))),
-  main("an id in a report", modelInfer(report({ id: "the id" }))),
+  main("an id in the error", modelInfer(report({ id: "the id" }))),
   ...[0, 1, 2, 3, 4, 5, 6, 7, 10].map((code) =>
     main(`a model's error ${code}`, modelInfer(kind("errors", code), "error")),
   ),
@@ -198,7 +201,7 @@ export const grpcRequestErrors: readonly Case[] = [
   wrong("unknown model", { ...addSub, modelName: "nobody" }),
   wrong("no model", { ...addSub, modelName: "" }),
   wrong("unknown version", { ...addSub, modelVersion: "9" }),
-  wrong("a version that is no number", { ...addSub, modelVersion: "x" }),
+  wrong("a version that is not a number", { ...addSub, modelVersion: "x" }),
   wrong("a negative version", { ...addSub, modelVersion: "-1" }),
   wrong("no inputs", { modelName: "add_sub" }),
   wrong("one input of two", { ...addSub, inputs: addSub.inputs.slice(1), rawInputContents: [floats(1, 2, 3, 4)] }),
@@ -363,7 +366,7 @@ export const grpcRequestErrors: readonly Case[] = [
       },
     ],
   }),
-  main("wrong: bytes that are no protobuf", {
+  main("wrong: bytes that are not protobuf", {
     ...modelInfer({}, "status"),
     request: { ...modelInfer({}).request, body: Buffer.from([0, 0, 0, 0, 2, 0x0a, 0xff]) },
   }),
@@ -373,7 +376,7 @@ export const grpcRequestErrors: readonly Case[] = [
     request: { ...modelInfer({}).request, body: Buffer.from([0, 0, 0, 0, 9, 0x0a]) },
   }),
   main(
-    "wrong: a compression that nobody knows",
+    "wrong: an unknown compression",
     differs(modelInfer(addSub, "status", { headers: { "grpc-encoding": "zstd" } }), {
       row: "grpc-unknown-compression",
       status: 612,

@@ -20,7 +20,7 @@ const bytesParam = (text: string) => ({
 
 /** The server's metadata, and that of its models. */
 export const grpcServer: readonly Case[] = [
-  main("the server lives", rpc("serverLive", {})),
+  main("the server is live", rpc("serverLive", {})),
   main("the server is ready", rpc("serverReady", {})),
   main(
     "the server's metadata",
@@ -31,7 +31,7 @@ export const grpcServer: readonly Case[] = [
   main("metadata: unknown model", rpc("modelMetadata", { name: "nobody" }, "error")),
   main("metadata: unknown version", rpc("modelMetadata", { name: "add_sub", version: "9" }, "error")),
   main("metadata: no name", rpc("modelMetadata", {}, "error")),
-  main("metadata: a version that is no number", rpc("modelMetadata", { name: "add_sub", version: "one" }, "error")),
+  main("metadata: a version that is not a number", rpc("modelMetadata", { name: "add_sub", version: "one" }, "error")),
   main("metadata: a version with digits first", rpc("modelMetadata", { name: "add_sub", version: "1x" })),
   main("metadata: a negative version", rpc("modelMetadata", { name: "add_sub", version: "-1" }, "error")),
   main("metadata: another negative version", rpc("modelMetadata", { name: "add_sub", version: "-2" }, "error")),
@@ -49,7 +49,7 @@ export const grpcServer: readonly Case[] = [
   main("config: unknown version", rpc("modelConfig", { name: "add_sub", version: "2" }, "error")),
   main("statistics: unknown model", rpc("modelStatistics", { name: "nobody" }, "error")),
   main("statistics: unknown version", rpc("modelStatistics", { name: "add_sub", version: "9" }, "error")),
-  main("statistics: a model that was never asked", rpc("modelStatistics", { name: "scores_batch" }, "statistics")),
+  main("statistics: a model without requests", rpc("modelStatistics", { name: "scores_batch" }, "statistics")),
   main("health: the server", {
     request: { method: "GRPC", path: "/grpc.health.v1.Health/Check", body: new Uint8Array(5) },
     compare: "json",

@@ -27,7 +27,7 @@ const bool = (value: boolean) => ({ parameterChoice: { case: "boolParam" as cons
 const refused = (name: string, message: string, ...requests: Parameters<typeof modelStream>[0]): Case[] =>
   [
     [name, {}],
-    [`${name}, where a model's errors would be the status`, { headers: { triton_grpc_error: "true" } }],
+    [`${name}, with errors of models as the status`, { headers: { triton_grpc_error: "true" } }],
   ].map(([name, more]) =>
     stream(
       name as string,
@@ -51,13 +51,13 @@ export const grpcStream: readonly Case[] = [
   stream("without an id", modelStream([addSub("")])),
   stream("one output", modelStream([addSub("1", { outputs: [{ name: "OUTPUT1" }] })])),
   stream(
-    "an empty final response is not added to an answer that is there",
+    "an empty final response is not added to an existing answer",
     modelStream([addSub("1", { parameters: { triton_enable_empty_final_response: bool(true) } })]),
   ),
   stream("a model's error between answers", modelStream([addSub("1"), error("2", 3), addSub("3")])),
   stream("a failed batch", modelStream([error("1", 11)])),
   stream(
-    "a model's error as the status of the call, behind a request that was refused",
+    "a model's error as the status of the call, after a rejected request",
     statusBehind(addSub("1", { modelName: "nobody" }), addSub("2"), error("3", 3)),
   ),
   ...refused(
@@ -67,7 +67,7 @@ export const grpcStream: readonly Case[] = [
     addSub("2"),
   ),
   ...refused(
-    "a refused request",
+    "a rejected request",
     "unable to find data for input tensor 'INPUT0' for model 'add_sub' in request.",
     addSub("1", { rawInputContents: [] }),
     addSub("2"),
@@ -78,7 +78,7 @@ export const grpcStream: readonly Case[] = [
     addSub("1", { inputs: [rawInput("X", "FP32", [4])] }),
   ),
   ...refused(
-    "a version that is no number",
+    "a version that is not a number",
     "failed to get model version from specified version string 'x'",
     addSub("1", { modelVersion: "x" }),
   ),
@@ -87,7 +87,7 @@ export const grpcStream: readonly Case[] = [
     modelStream([error("1", 3), addSub("2")], "error", { headers: { triton_grpc_error: "true" } }),
   ),
   stream(
-    "answers as before where errors would be the status",
+    "answers with errors of models as the status",
     differs(modelStream([addSub("1"), addSub("2")], "json", { headers: { triton_grpc_error: "true" } }), {
       row: "grpc-error-half-close",
       status: 200,

@@ -9,14 +9,18 @@ export const health: readonly Case[] = [
   { name: "health: live is 200 with an empty body", fixture: "main", steps: [get("/v2/health/live", "bytes")] },
   { name: "health: ready is 200 with an empty body", fixture: "main", steps: [get("/v2/health/ready", "bytes")] },
   { name: "health: a query string is ignored", fixture: "main", steps: [get("/v2/health/live?verbose=1", "bytes")] },
-  { name: "health: a failed model keeps the server live", fixture: "partly", steps: [get("/v2/health/live", "bytes")] },
   {
-    name: "health: a failed model keeps the server from being ready",
+    name: "health: the server is live with a failed model",
+    fixture: "partly",
+    steps: [get("/v2/health/live", "bytes")],
+  },
+  {
+    name: "health: the server is not ready with a failed model",
     fixture: "partly",
     steps: [get("/v2/health/ready", "bytes")],
   },
   {
-    name: "health: without strict readiness a failed model does not",
+    name: "health: without strict readiness the server is ready with a failed model",
     fixture: "lenient",
     steps: [get("/v2/health/ready", "bytes")],
   },
@@ -26,12 +30,12 @@ export const health: readonly Case[] = [
     steps: [lookup(get("/v2/models/raises_in_initialize/ready", "error"))],
   },
   {
-    name: "health: the other model answers beside a failed one",
+    name: "health: the other model responds despite a failed model",
     fixture: "partly",
     steps: [get("/v2/models/add_sub/ready", "bytes")],
   },
   {
-    name: "health: the index names the failed model with its reason",
+    name: "health: the index has the failed model with its reason",
     fixture: "partly",
     steps: [post("/v2/repository/index", undefined)],
   },
@@ -50,7 +54,7 @@ export const health: readonly Case[] = [
   },
   { name: "health: version 0", fixture: "main", steps: [lookup(get("/v2/models/add_sub/versions/0/ready", "error"))] },
   {
-    name: "health: a version that is no number is no route",
+    name: "health: a version that is not a number is not a route",
     fixture: "main",
     steps: [get("/v2/models/add_sub/versions/x/ready", "error")],
   },

@@ -36,7 +36,7 @@ export const inferBinary: readonly Case[] = [
     steps: [binary("add_sub", addSubHeader, addSubBuffers, "json")],
   },
   {
-    name: "binary: both ways",
+    name: "binary: inputs and outputs binary",
     fixture: "main",
     steps: [binary("add_sub", { ...addSubHeader, ...wantBinary }, addSubBuffers)],
   },
@@ -66,7 +66,7 @@ export const inferBinary: readonly Case[] = [
     ],
   },
   {
-    name: "binary: an output's own wish wins over the request's",
+    name: "binary: the setting of an output overrides that of the request",
     fixture: "main",
     steps: [
       binary(
@@ -130,7 +130,7 @@ export const inferBinary: readonly Case[] = [
     steps: [binary("identity_matrix", { inputs: [binaryInput("INPUT0", "FP32", [0, 3], 0)], ...wantBinary }, [])],
   },
   {
-    name: "binary: 12 kB come back unchanged",
+    name: "binary: 12 kB are returned unchanged",
     fixture: "main",
     steps: [
       binary("identity_matrix", { inputs: [binaryInput("INPUT0", "FP32", [1000, 3], 12_000)], ...wantBinary }, [
@@ -153,14 +153,14 @@ export const inferBinary: readonly Case[] = [
     ],
   },
   {
-    name: "binary: FP16 cannot be answered in JSON",
+    name: "binary: FP16 outputs cannot be in JSON",
     fixture: "main",
     steps: [
       binary("identity_all", { inputs: [binaryInput("INPUT_FP16", "FP16", [1], 2)] }, [Buffer.from([0, 60])], "error"),
     ],
   },
   {
-    name: "binary: BF16 cannot be answered in JSON",
+    name: "binary: BF16 outputs cannot be in JSON",
     fixture: "main",
     steps: [
       binary("identity_bf16", { inputs: [binaryInput("INPUT_BF16", "BF16", [1], 2)] }, [Buffer.from([0, 60])], "error"),
@@ -201,7 +201,7 @@ export const inferBinary: readonly Case[] = [
     steps: [infer("add_sub", Buffer.concat([Buffer.from(JSON.stringify(addSubHeader)), ...addSubBuffers]), "error")],
   },
   {
-    name: "binary: header length is no number",
+    name: "binary: header length is not a number",
     fixture: "main",
     steps: [
       newer(
@@ -317,7 +317,7 @@ export const inferBinary: readonly Case[] = [
     ],
   },
   {
-    name: "binary: data beside binary_data_size",
+    name: "binary: data in addition to binary_data_size",
     fixture: "main",
     steps: [
       binary(

@@ -44,11 +44,15 @@ const nested = (depth: number) => identityText("INT32", "[1]", `${"[".repeat(dep
 export const inferJson: readonly Case[] = [
   { name: "json: add_sub", fixture: "main", steps: [infer("add_sub", { inputs: addSubInputs })] },
   {
-    name: "json: the id comes back first",
+    name: "json: the id is the first member of the response",
     fixture: "main",
     steps: [infer("add_sub", { id: 'req-1 "é"', inputs: addSubInputs })],
   },
-  { name: "json: an empty id does not", fixture: "main", steps: [infer("add_sub", { id: "", inputs: addSubInputs })] },
+  {
+    name: "json: an empty id is not in the response",
+    fixture: "main",
+    steps: [infer("add_sub", { id: "", inputs: addSubInputs })],
+  },
   {
     name: "json: unknown top-level members are ignored",
     fixture: "main",
@@ -65,7 +69,7 @@ export const inferJson: readonly Case[] = [
     steps: [infer("versions/versions/1", { inputs: [input("IN", "INT32", [1], [0])] })],
   },
   {
-    name: "json: the highest version where none is named",
+    name: "json: the highest version if the request names none",
     fixture: "main",
     steps: [infer("versions", { inputs: [input("IN", "INT32", [1], [0])] })],
   },
@@ -75,7 +79,7 @@ export const inferJson: readonly Case[] = [
     steps: [infer("versions_latest", { inputs: [input("IN", "INT32", [1], [0])] })],
   },
   {
-    name: "json: a version that the policy leaves out",
+    name: "json: a version that the policy excludes",
     fixture: "main",
     steps: [get("/v2/models/versions_latest/versions/2", "error")],
   },
@@ -132,7 +136,7 @@ export const inferJson: readonly Case[] = [
     const step = identityText(datatype, `[${countOf(text)}]`, text);
     const difference = { row: "integer-range", status: 400, includes: [`is out of range for datatype ${datatype}`] };
     return {
-      name: `json: ${datatype} beyond its limits`,
+      name: `json: ${datatype} outside its range`,
       fixture: "main",
       // Both servers reject numbers that need more than 64 bits.
       steps: [datatype.endsWith("64") ? { ...step, compare: "error" } : differs(step, difference)],
@@ -235,7 +239,7 @@ export const inferJson: readonly Case[] = [
     fixture: "main",
     steps: [infer("optional", { inputs: [input("A", "INT32", [2], [1, 2]), input("B", "INT32", [2], [10, 20])] })],
   },
-  { name: "json: what initialize is told", fixture: "main", steps: [infer("arguments", { inputs: [] }, "error")] },
+  { name: "json: the arguments of initialize", fixture: "main", steps: [infer("arguments", { inputs: [] }, "error")] },
   {
     name: "json: strings through a model",
     fixture: "main",
@@ -247,7 +251,7 @@ export const inferJson: readonly Case[] = [
     steps: [infer("auto_without_config", { inputs: [input("INPUT0", "FP32", [1, 4], [1, 2, 3, 4])] })],
   },
   {
-    name: "json: an odd content type is not looked at",
+    name: "json: an unusual content type is ignored",
     fixture: "main",
     steps: [infer("add_sub", { inputs: addSubInputs }, "json", { headers: { "content-type": "text/html" } })],
   },

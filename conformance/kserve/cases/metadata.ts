@@ -39,9 +39,9 @@ const metadataOf = [
 ];
 
 export const metadata: readonly Case[] = [
-  { name: "metadata: the root is no route", fixture: "main", steps: [get("/", "error")] },
+  { name: "metadata: the root is not a route", fixture: "main", steps: [get("/", "error")] },
   {
-    name: "metadata: the root for a browser",
+    name: "metadata: the root as a browser requests it",
     fixture: "main",
     steps: [
       differs(get("/", "error", { headers: { accept: "text/html" } }), {

@@ -37,7 +37,7 @@ const wild = ["float('nan')", "float('inf')"];
 
 const counting: readonly Case[] = [
   about(
-    "a counter counts up",
+    "a counter increases",
     run(`${metric("c")}\nout = m.value()`),
     run("m.increment(1); m.increment(0.5); m.increment(0)\nout = m.value()"),
     run(
@@ -79,9 +79,9 @@ e.observe(2)`),
     scrape,
     forget("m", "n", "e", "f"),
   ),
-  about("what is made in initialize is there", scrape),
+  about("a metric created in initialize exists", scrape),
   about(
-    "labels of any text, in any order, and none",
+    "labels with any text, in any order, and without labels",
     run(`${family("c")}
 kept = [f.Metric(), f.Metric(labels=None), f.Metric(labels={})]
 kept[0].increment(1)
@@ -97,7 +97,7 @@ out = [one.value() for one in kept], first is kept[-1]`),
 
 const lives: readonly Case[] = [
   about(
-    "a metric that is dropped stays while its family does",
+    "a deleted metric stays as long as its family",
     run(`${metric("c")}\nm.increment(5)\nm = None`),
     scrape,
     run('m = f.Metric(labels={"a": "b"})\nout = m.value()'),
@@ -110,7 +110,7 @@ const lives: readonly Case[] = [
     forget("m", "k", "g", "f"),
   ),
   about(
-    "models of one repository share what they name alike, with the description of the first",
+    "models of one repository share families with equal names, with the description of the first",
     run(`${metric("c")}\nm.increment(1)\nout = m.value()`),
     run(`${metric("c").replace("of a case", "another")}\nm.increment(10)\nout = m.value()`, "counts_too"),
     run("out = m.value()"),
@@ -129,7 +129,7 @@ const lives: readonly Case[] = [
     scrape,
   ),
   about(
-    "the first of two families of a name goes",
+    "the first of two families with one name is deleted",
     differs(
       run(`${metric("c")}
 m.increment(1)
@@ -167,8 +167,8 @@ const said: readonly (readonly [what: string, code: string])[] = [
   ["no buckets of a counter", "f.Metric(buckets=[])"],
   ["buckets that are a tuple", "f.Metric(buckets=(1.0,))"],
   ["a histogram without buckets", `${family("h", "HISTOGRAM")}\nf.Metric()`],
-  ["a text to count", 'm.increment("1")'],
-  ["an integer beyond doubles", "m.increment(10**400)"],
+  ["a text as the increment", 'm.increment("1")'],
+  ["an integer above the range of doubles", "m.increment(10**400)"],
   ["a kind that is a number", 'MetricFamily(name="c", description="", kind=1)'],
   ["a name that is a number", 'MetricFamily(name=1, description="", kind=COUNTER)'],
 ];
@@ -239,7 +239,7 @@ const refusals: readonly (readonly [what: string, code: string, told: string])[]
     message("Error when creating Metric", "attempt to access JSON non-string as string"),
   ],
   [
-    "buckets that fall",
+    "decreasing buckets",
     `${histogram}f.Metric({"a": "b"}, [2, 1])`,
     message("Error when creating Metric", "Bucket Boundaries must be strictly sorted"),
   ],
@@ -264,7 +264,7 @@ const ownWay: readonly Case[] = [
     forget("m", "f"),
   ),
   about(
-    "a bucket that is no number",
+    "a bucket that is not a number",
     differs(
       run(`${family("h", "HISTOGRAM")}\nm = f.Metric(buckets=[float("nan"), 1])`),
       refused("metrics-buckets", "Bucket Boundaries must be strictly sorted"),
@@ -280,14 +280,14 @@ const ownWay: readonly Case[] = [
     forget("m", "f"),
   ),
   about(
-    "a name of the server's own",
+    "a name of a metric of the server",
     differs(run(family("nv_inference_request_success")), {
       ...refused("metrics-own-names", "Metrics of the name 'nv_inference_request_success' are the server's own"),
       notAsked: true,
     }),
   ),
   about(
-    "a name that begins as the server's",
+    "a name with the prefix of the server's metrics",
     run(`${metric("nv_of_a_model")}\nout = m.value()`),
     scrape,
     forget("m", "f"),

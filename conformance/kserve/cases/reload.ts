@@ -38,7 +38,7 @@ const settled = (path: string) => get(path, "bytes", { afterMs: 8000 });
 /** Changes of models and of the ensembles that use them. */
 export const reloads: readonly Case[] = [
   reload(
-    "an unloaded step takes its ensembles along, and the server stays ready",
+    "unload of a step unloads its ensembles, and the server stays ready",
     load("over_over"),
     composed("over_over"),
     unload("versions_latest"),
@@ -47,9 +47,9 @@ export const reloads: readonly Case[] = [
     settled("/v2/health/ready"),
     post("/v2/repository/index", undefined),
   ),
-  reload("they come back with it", load("versions_latest"), composed(), composed("over_over")),
+  reload("load of the step loads its ensembles again", load("versions_latest"), composed(), composed("over_over")),
   reload(
-    "an ensemble that was unloaded itself does not, nor what stands on it",
+    "an ensemble that was unloaded by request stays unloaded, with the ensembles that use it",
     unload("over_latest"),
     load("versions_latest"),
     answers("versions_latest"),
@@ -59,7 +59,7 @@ export const reloads: readonly Case[] = [
     composed("over_over"),
   ),
   reload(
-    "an ensemble that was unloaded while its step was away does not come back either",
+    "an ensemble that was unloaded by request while its step was unloaded stays unloaded",
     unload("versions_latest"),
     unload("over_over"),
     load("versions_latest"),
@@ -68,7 +68,7 @@ export const reloads: readonly Case[] = [
     load("over_over"),
   ),
   reload(
-    "a step of another datatype takes its ensembles out of service, until it fits again",
+    "a step with another datatype makes its ensembles unavailable until the datatype fits again",
     load("versions_latest", { config: config(floats) }),
     gone("over_latest"),
     gone("over_over"),
@@ -78,7 +78,7 @@ export const reloads: readonly Case[] = [
     composed("over_over"),
   ),
   reload(
-    "an ensemble that could not be loaded comes up with its step",
+    "an ensemble that could not be loaded is loaded with its step",
     load("over_failing", undefined, "error"),
     gone("failing"),
     load("failing", { config: config() }, "error"),
@@ -86,7 +86,7 @@ export const reloads: readonly Case[] = [
     composed("over_failing"),
   ),
   reload(
-    "one that fails leaves the version that serves",
+    "the served version stays if its replacement fails",
     load("versions_latest", { config: config(), "file:11/model.py": broken }, "error"),
     answers("versions_latest"),
     composed(),
@@ -94,7 +94,7 @@ export const reloads: readonly Case[] = [
     get("/v2/models/versions_latest"),
   ),
   reload(
-    "versions are loaded all or none",
+    "either all versions are loaded or none",
     load("second_broken", undefined, "error"),
     gone("second_broken"),
     post("/v2/models/second_broken/versions/1/infer", asked, "error"),
@@ -109,7 +109,7 @@ export const reloads: readonly Case[] = [
   ),
   reload("an unknown model stays unknown", load("nobody", undefined, "error"), gone("nobody")),
   reload(
-    "an ensemble with a step that nobody has",
+    "an ensemble with a step that does not exist",
     load("over_latest", { config: unknownStep }, "error"),
     differs(composed(), { row: "ensemble-reload", status: 200, includes: ['"versions_latest/10"'] }),
     differs(composed("over_over"), { row: "ensemble-reload", status: 200, includes: ['"versions_latest/10"'] }),

@@ -5,7 +5,7 @@ const run = infer("auto_without_config", { inputs: [input("INPUT0", "FP32", [2, 
 
 export const statistics: readonly Case[] = [
   {
-    name: "statistics: of a model never asked",
+    name: "statistics: a model without requests",
     fixture: "lenient",
     steps: [get("/v2/models/add_sub/stats", "statistics")],
   },
