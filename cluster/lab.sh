@@ -51,7 +51,7 @@ end_laboratory() {
   done
 }
 
-# Moves this shell into cgroups of its own below the present ones, which a cgroup namespace then shows as the root.
+# Moves this shell into its own cgroups below the present ones, which a cgroup namespace then shows as the root.
 enter_cgroups() { # NAME
   local mount type name own group
   while read -r _ mount type _; do

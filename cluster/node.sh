@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# node.sh: one node of the laboratory: containerd, kubelet and kube-proxy, in namespaces and cgroups of its own that lab.sh has made. Reads NODE
+# node.sh: one node of the laboratory: containerd, kubelet and kube-proxy, in its own namespaces and cgroups that lab.sh has made. Reads NODE
 # (its number), NODES, PROGRAMS, RUN and IMAGES, and keeps what it writes in $RUN/node$NODE. Needs cgroup v1.
 set -euo pipefail
 name=node$NODE

@@ -41,7 +41,7 @@ for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-p
   ln -sf kubernetes "$out/$name"
 done
 
-# The same obstacle; etcd's server has no main package of its own to install at a version.
+# The same obstacle; etcd's server has no main package to install at a version.
 mkdir "$work/etcd"
 cd "$work/etcd"
 printf 'module laboratory.invalid/etcd\ngo 1.26.0\n' > go.mod

@@ -25,7 +25,7 @@ export async function apply(manifest: object): Promise<void> {
   await applying;
 }
 
-/** The chart's release `galatea` in a namespace of its own, which disposal removes. */
+/** The chart's release `galatea` in its own namespace, which disposal removes. */
 export class InstalledChart implements AsyncDisposable {
   readonly namespace: string;
 

@@ -72,7 +72,7 @@ export interface LaunchOptions {
 const logBytesMax = 1 << 20;
 const stopTimeoutMs = 30_000;
 
-/** Starts a server in a process group of its own and waits for its start lines. */
+/** Starts a server in its own process group and waits for its start lines. */
 export async function launch(options: LaunchOptions): Promise<RunningServer> {
   const child = spawn(options.command, options.arguments, {
     stdio: ["ignore", "pipe", "pipe"],

@@ -30,7 +30,7 @@ export interface PostgresServer extends AsyncDisposable {
   /** The URL of a database of this server. */
   url(database: string): string;
   createDatabase(name: string): Promise<void>;
-  /** Runs a statement in a session of its own; in the database `postgres` by default. */
+  /** Runs a statement in its own session; in the database `postgres` by default. */
   query(sql: string, database?: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Sends SIGKILL to the server and the processes of its sessions. Resolves when they have ended. */
   kill(): Promise<void>;

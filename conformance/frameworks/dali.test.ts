@@ -82,7 +82,7 @@ test("decoded and resized photographs are close to the results of an independent
     const mean = differences.reduce((sum, one) => sum + one, 0) / differences.length;
     const spread = truth.reduce((sum, one) => sum + Math.abs(one), 0) / truth.length;
     // One step of a pixel's value is 0.017. Decoders may round differently, and scalers may filter edges differently.
-    assert.ok(mean < 0.02, `${photograph}: on the mean ${mean} beside values of ${spread}`);
+    assert.ok(mean < 0.02, `${photograph}: mean difference ${mean}, with values of ${spread}`);
     assert.ok(differences[Math.floor(differences.length * 0.99)]! < 0.15, photograph);
     assert.ok(spread > 0.5, `${photograph}: the truth is constant`);
   }

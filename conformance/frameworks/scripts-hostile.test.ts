@@ -55,7 +55,7 @@ test("an input_fn that never returns loses its worker at the toolkit's time-out,
   assert.equal((await server.invoke("endless", "again", json)).body, "again");
 });
 
-test("an output of gigabytes is a response or an error of its own request, and no process dies", async () => {
+test("an output of gigabytes is a response or an error of that request only, and no process dies", async () => {
   const script =
     "def model_fn(d): return None\ndef transform_fn(m, data, ct, accept): return b'x' * (1 << int(data))\n";
   assert.equal((await server.load("large", { "code/inference.py": script })).status, 200);
@@ -162,7 +162,7 @@ test("the container's PYTHONPATH applies to its models, and its code runs only i
   }
 });
 
-test("a further script model is a fork with less than 30 MB of its own", async () => {
+test("a further script model is a fork with less than 30 MB of private memory", async () => {
   const loads: number[] = [];
   for (let index = 0; index < 10; index++) {
     const began = performance.now();
@@ -179,7 +179,7 @@ test("a further script model is a fork with less than 30 MB of its own", async (
   const own = [...rollup.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce((sum, match) => sum + Number(match[1]), 0);
   const median = loads.sort((a, b) => a - b)[5] ?? 0;
   process.stdout.write(
-    `# scikit-learn script: load ${median.toFixed(1)} ms (median of 10), ${(own / 1024).toFixed(1)} MB of its own\n`,
+    `# scikit-learn script: load ${median.toFixed(1)} ms (median of 10), ${(own / 1024).toFixed(1)} MB of private memory\n`,
   );
   assert.ok(own < 30 * 1024, `${own} kB`);
 });

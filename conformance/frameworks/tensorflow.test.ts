@@ -167,8 +167,8 @@ for (const [model, megabytes, file, timesFile] of costs)
     );
     const weights = (await stat(join(fixture.repository, model, "1", file))).size;
     const own = ((await privateBytesOf(fixture, model)) - timesFile * weights) / 1e6;
-    t.diagnostic(`${Math.round(own)} MB beside ${timesFile} times ${(weights / 1e6).toFixed(1)} MB`);
-    assert.ok(own < megabytes, `${own} MB beside ${weights / 1e6} MB`);
+    t.diagnostic(`${Math.round(own)} MB in addition to ${timesFile} times ${(weights / 1e6).toFixed(1)} MB`);
+    assert.ok(own < megabytes, `${own} MB in addition to ${weights / 1e6} MB`);
   });
 
 const refusals: readonly [model: string, sentence: string | RegExp][] = [

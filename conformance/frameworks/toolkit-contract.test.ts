@@ -45,7 +45,7 @@ def transform_fn(m, data, ct, accept, context):
   assert.equal((await server.invoke("headers", "3", json)).headers["x-own"], "a  X-Evil: 1");
 });
 
-test("headers apply to one response only, and an invalid header is an error of its own request", async () => {
+test("headers apply to one response only, and an invalid header is an error of that request only", async () => {
   const script = `
 def model_fn(d): return None
 class Silent:

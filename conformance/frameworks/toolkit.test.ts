@@ -58,7 +58,7 @@ const scripts: readonly Script[] = [
     asked(Buffer.from([0xff, 0xfe]), json),
   ),
   script(
-    "all functions of its own, what they are given",
+    "only its own functions, with their arguments",
     `${model}def input_fn(data, content_type): return [type(data).__name__, str(data), content_type]\n` +
       "def predict_fn(data, model): return data + [model]\ndef output_fn(prediction, accept): return repr(prediction + [accept]), 'a/b'\n",
     asked("x", json, "c/d, e/f"),
@@ -93,7 +93,10 @@ const scripts: readonly Script[] = [
     asked("x", json),
   ),
   script("no model_fn", "def predict_fn(d, m): return d\n"),
-  script("transform_fn beside predict_fn", `${model}def transform_fn(m, d, c, a): pass\ndef predict_fn(d, m): pass\n`),
+  script(
+    "transform_fn in addition to predict_fn",
+    `${model}def transform_fn(m, d, c, a): pass\ndef predict_fn(d, m): pass\n`,
+  ),
   script("a model_fn that raises", "def model_fn(d): raise RuntimeError('no weights')\n"),
 ];
 
@@ -126,7 +129,7 @@ const compared = (status: number, body: Buffer) =>
   status < 400 ? body.toString("latin1") : body.toString().split("\nTraceback")[0];
 
 for (const [index, { name, files, requests }] of scripts.entries())
-  test(`a script's results equal those recorded from SageMaker's inference toolkit: ${name}`, async () => {
+  test(`a script's results equal those of SageMaker's inference toolkit: ${name}`, async () => {
     const expected = judged[index]!;
     const loaded = await server.load(`s${index}`, files);
     if (expected.error !== null) {

@@ -34,7 +34,7 @@ test("without a GPU every check prints what is missing, nothing is recorded and 
   });
   assert.equal(code, 1);
   assert.deepEqual(stdout.trim().split("\n"), [
-    "not run  gauges beside nvidia-smi: missing an NVIDIA GPU (/nonexistent/gpu), nvidia-smi",
+    "not run  gauges compared with nvidia-smi: missing an NVIDIA GPU (/nonexistent/gpu), nvidia-smi",
     "not run  a TensorRT plan of an ONNX model: missing an NVIDIA GPU (/nonexistent/gpu), the package tensorrt in /nonexistent/python",
     "not run  a PyTorch model of KIND_GPU: missing an NVIDIA GPU (/nonexistent/gpu)",
     "not run  an ONNX model of KIND_GPU, with CUDA: missing an NVIDIA GPU (/nonexistent/gpu)",

@@ -52,7 +52,7 @@ const kinds = { on_gpu: "KIND_GPU", on_cpu: "KIND_CPU" };
 
 export const gpuRows: readonly GpuRow[] = [
   {
-    name: "gauges beside nvidia-smi",
+    name: "gauges compared with nvidia-smi",
     missing: async (about) => [...(await gpu(about)), ...(await program("nvidia-smi", ["-L"]))],
     async figures({ directory }) {
       return await withServer(directory, [], async (server) => {

@@ -7,7 +7,7 @@ export function megabytes(byteLength: number): string {
 
 /**
  * Calls `detail` once a second with the bytes of the files below `directory`, until `work` has settled, and returns its result. For installers,
- * which report no progress of their own.
+ * which do not report progress.
  */
 export async function withBytesBelow<T>(
   directory: string,

@@ -68,7 +68,7 @@ async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<
 }
 
 /**
- * Returns the proxy with its authorities: those that the shell's AWS clients trusted before, from a file of its own or
+ * Returns the proxy with its authorities: those that the shell's AWS clients trusted before, from its own file or
  * the system's.
  */
 async function clientProxy(clients: string, bundle: string): Promise<ClientProxy> {

@@ -173,7 +173,7 @@ test("on SIGHUP, a server presents its current certificate files to new connecti
   assert.equal(await shownCertificate(port), second);
 });
 
-/** Runs a command in a terminal of its own, and closes that when the command has printed "is up". */
+/** Runs a command in its own terminal, and closes that when the command has printed "is up". */
 const inTerminal = `import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:

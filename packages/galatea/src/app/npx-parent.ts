@@ -14,7 +14,7 @@ export interface ParentProcess {
 }
 
 /**
- * Ends this process with `npx`. `npx galatea ...` runs this program below a shell of its own, and passes signals on to
+ * Ends this process with `npx`. `npx galatea ...` runs this program below its own shell, and passes signals on to
  * the shell only; so the kernel is asked to send SIGTERM when that shell ends. A killed npx (SIGKILL) passes nothing
  * on, and the kernel reports only a parent's end: the shell's parent is polled. A server that was started in another
  * way continues after its parent's end: in a shell's background, with nohup, under an init. Call it after SIGTERM has a

@@ -295,7 +295,7 @@ export class Alarms implements AsyncDisposable {
     const { clock, readValues } = this.#options;
     const { periodMs } = definition.watched;
     const queriedMs = clock.epochMs();
-    // Periods of a minute or more end on full minutes. Shorter periods end on multiples of their own length.
+    // Periods of a minute or more end on full minutes. Shorter periods end on multiples of their length.
     const stepMs = Math.min(periodMs, 60_000);
     const length = periodsToRead(definition);
     const endMs = Math.floor(queriedMs / stepMs) * stepMs;

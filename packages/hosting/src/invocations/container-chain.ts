@@ -118,7 +118,7 @@ export class ContainerChain implements Disposable {
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
     // A response of one container is not computed again.
     const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
-    // A response with bounds of its own has no waiting caller: the bounds alone limit the time without data.
+    // A response with its own bounds has no waiting caller: the bounds alone limit the time without data.
     const isStreamed = request.isStreamed || request.bounds !== undefined;
     const { containerPath } = request;
     const invoked = hop.lease ?? hop.target.container;

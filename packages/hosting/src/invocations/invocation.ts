@@ -20,9 +20,9 @@ export interface InvocationLimits {
    * its start.
    */
   readonly restartWaitMsMax: number;
-  /** Maximum number of requests of one instance in flight or waiting; above it 503. */
+  /** Maximum number of requests in flight or waiting on one instance; further requests get 503. */
   readonly requestsMax: number;
-  /** Maximum number of streamed ones of these; above it 503. */
+  /** Maximum number of these requests with a streamed response; further ones get 503. */
   readonly streamsMax: number;
   /** Idle time after which an additional copy of a model is unloaded. */
   readonly modelCopyColdMs: number;
@@ -71,7 +71,7 @@ export interface InvocationRequest {
   readonly body: () => Promise<Buffer | Readable>;
   /** The caller's memory; buffered bytes of the response are taken from it. */
   readonly memory: ByteLease;
-  /** A response with bounds of its own streams, and has metrics of its own. */
+  /** A response with its own bounds streams, and has its own metrics. */
   readonly bounds?: BackgroundInvocationLimits;
   readonly receivedNs: number;
   /** The part of the time limit that the start of a serverless instance has used up. */

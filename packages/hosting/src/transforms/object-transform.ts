@@ -60,7 +60,7 @@ export async function transformObject(
     ? streamedAnswer(place, part, either)
     : inPieces(orderedAnswers(place, part, either));
   let failure: { readonly error: unknown } | null = null;
-  // The store would report a broken body with an error of its own.
+  // The store would report a broken body with another error.
   const told = async function* () {
     try {
       yield* pieces;

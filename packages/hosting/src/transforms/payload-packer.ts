@@ -2,7 +2,7 @@ import { transformClientError } from "./transform-error.ts";
 
 /** A record for the container. */
 export interface PackedRecord {
-  /** Its bytes in a request of its own. */
+  /** Its bytes in a separate request. */
   readonly alone: Buffer;
   /** Its bytes in a request with further records. */
   readonly together: Buffer;

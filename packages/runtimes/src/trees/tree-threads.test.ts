@@ -65,7 +65,7 @@ async function run({ id, model, sliceCount = 1, signal = new AbortController().s
   }
 }
 
-test("concurrent jobs of several models each get the results of their own model", async () => {
+test("concurrent jobs of several models each get the results for their model", async () => {
   const models = [1, 2, 3].map(modelOf);
   const predictions = await Promise.all(models.map((model, id) => run({ id, model, sliceCount: 20 })));
   for (const [index, values] of predictions.entries())

@@ -177,7 +177,7 @@ function watchedQueries(input: MetricAlarmInput): EvaluatedMetric {
   const named = (["MetricName", "Namespace", "Period", "Statistic", "ExtendedStatistic", "Dimensions"] as const).find(
     (name) => input[name] !== undefined,
   );
-  if (named !== undefined) throw invalid(`The parameter ${named} must not be specified beside Metrics.`);
+  if (named !== undefined) throw invalid(`The parameter ${named} cannot be used together with Metrics.`);
   const given = input.Metrics ?? [];
   const queries = parseDataQueries(given);
   const returned = queries.filter((query) => query.isReturned);

@@ -332,7 +332,7 @@ test("PutMetricAlarm rejects an alarm that cannot be evaluated, with the reason"
       { AlarmActions: ["arn:aws:lambda:us-east-1:1:function:f"] },
       /arn:aws:lambda:.* is not supported by this platform/,
     ],
-    [{ Metrics: [{ Id: "m", Expression: "1" }] }, /MetricName must not be specified beside Metrics/],
+    [{ Metrics: [{ Id: "m", Expression: "1" }] }, /MetricName cannot be used together with Metrics/],
     [{ Threshold: undefined }, /Threshold is required/],
   ] as const)
     await assert.rejects(at.put(more as Partial<PutMetricAlarmCommandInput>), (error: Error) =>

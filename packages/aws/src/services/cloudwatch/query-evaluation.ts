@@ -36,7 +36,7 @@ interface SearchAsked {
 const labelOf = ({ metricName, dimensions }: MetricName): string =>
   [...dimensions.map(({ value }) => value), metricName].join(" ");
 
-/** Runs the steps to their end, each in a tick of its own. */
+/** Runs the steps to their end, each in its own tick. */
 export async function runComputation<Result>(
   steps: ComputationSteps<Result>,
   nextTick: () => Promise<void>,

@@ -6,7 +6,7 @@ const sagemakerTrust = JSON.stringify({
   Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
 });
 
-/** Creates the default execution role, which callers without a role of their own have, unless it exists. */
+/** Creates the default execution role, which callers without their own role have, unless it exists. */
 export async function ensureRole(options: IamOptions, accountId: string, name: string): Promise<void> {
   const kept = await options.store.role(name);
   if (kept !== null) {

@@ -119,7 +119,7 @@ function questions({ components }: Hosting) {
 
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
 
-/** Returns null without a specification. With several, each is for an instance type of its own. */
+/** Returns null without a specification. With several, each is for another instance type. */
 function askedSpecs({
   Specification: one,
   Specifications: several = [],

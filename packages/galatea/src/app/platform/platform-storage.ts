@@ -96,7 +96,7 @@ const metricOptions = ({ log: logger, clock }: StorageOptions) => ({
   logger,
 });
 
-/** Opens databases in the data directory, each in a thread of its own. */
+/** Opens databases in the data directory, each in its own thread. */
 function openSqlite(directories: DataDirectories, options: StorageOptions): OpeningDatabases {
   const { log: logger, clock, snapshotDays } = options;
   const paths = databasePaths(directories);

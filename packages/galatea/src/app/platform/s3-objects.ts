@@ -15,7 +15,7 @@ export async function openS3Objects(
   { directories, logger }: { readonly directories: DataDirectories; readonly logger: Logger },
 ): Promise<BucketStore> {
   const { openS3Store } = await import("@galatea/hosting/objects/s3");
-  // A folder of its own: objects of a platform that was over the directory before stay.
+  // A separate folder: objects of a platform that was over the directory before stay.
   const folder = join(directories.objects, "sending");
   return await openS3Store({ address, folder, processorCount: availableParallelism(), logger });
 }

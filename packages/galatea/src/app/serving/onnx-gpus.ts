@@ -36,7 +36,7 @@ async function environmentOf(
 
 /**
  * Returns the library in the environment that `galatea model add` made, and the environment of processes that load it:
- * CUDA's libraries are packages beside it, which the loader finds by LD_LIBRARY_PATH. Throws UNAVAILABLE with the
+ * CUDA's libraries are packages next to it, which the loader finds by LD_LIBRARY_PATH. Throws UNAVAILABLE with the
  * command that sets it up.
  */
 export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {

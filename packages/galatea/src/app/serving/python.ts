@@ -14,7 +14,7 @@ import { memoryShare } from "../request-memory.ts";
 import { tenantOptions } from "./tenant-options.ts";
 import { withThreads } from "../thread-environment.ts";
 
-/** Packages that models find without an environment of their own. */
+/** Packages that models find without their own environment. */
 const ownPackages = ["numpy", "tokenizers"];
 export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
 

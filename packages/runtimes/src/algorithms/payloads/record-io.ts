@@ -56,7 +56,7 @@ function bytesOf({ wireType, reader }: Field): Uint8Array {
   return reader.bytes();
 }
 
-/** Reads a repeated field, whose values are packed in one field, or each in a field of its own. */
+/** Reads a repeated field, whose values are packed in one field, or each in its own field. */
 function repeated(field: Field, of: WireType, read: (reader: BinaryReader) => number): number[] {
   if (field.wireType === of) return [read(field.reader)];
   const packed = new BinaryReader(bytesOf(field));

@@ -10,7 +10,7 @@ import { scriptSettings } from "./script-settings.ts";
 const settings = (environment: Readonly<Record<string, string>>, isMultiModel = false) =>
   scriptSettings({ environment, isMultiModel, mlRoot: "/opt/ml" });
 
-test("without variables, a model has one worker for each processor (one in a multi-model container) and no time limit of its own", () => {
+test("without variables, a model has one worker for each processor (one in a multi-model container) and no own time limit", () => {
   const { workerCount, batchSizeMax, callMsMax, notes } = settings({});
   assert.deepEqual([workerCount, batchSizeMax, callMsMax, notes], [availableParallelism(), 1, null, []]);
   assert.equal(settings({}, true).workerCount, 1);

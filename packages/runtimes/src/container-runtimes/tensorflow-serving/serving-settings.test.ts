@@ -10,7 +10,7 @@ import { servingSettings } from "./serving-settings.ts";
 const settings = (environment: Readonly<Record<string, string>>) =>
   servingSettings({ environment, isMultiModel: false, mlRoot: "/opt/ml" });
 
-test("without variables, an archive has one process, no batching and no time limit of its own", () => {
+test("without variables, an archive has one process, no batching and no own time limit", () => {
   const { instanceCount, batching, callMsMax, notes } = settings({});
   assert.deepEqual([instanceCount, batching, callMsMax, notes], [1, null, null, []]);
 });

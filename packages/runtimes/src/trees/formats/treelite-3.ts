@@ -93,7 +93,7 @@ function readHead(from: ByteReader): Head {
   return { number, treeCount, featureCount, task, averages, outputCount };
 }
 
-/** Version 3.9 writes none. */
+/** Skips the optional fields, of which version 3.9 writes none. */
 function skipExtras(from: ByteReader): void {
   const count = from.int32();
   if (count !== 0) throw invalidForest("the file", `has ${count} optional fields, at ${from.at - 4}`);

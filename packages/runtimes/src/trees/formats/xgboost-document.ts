@@ -26,7 +26,7 @@ const knownFields = {
 export function readXgboostDocument(read: (taking: TakenElements) => Value, options: XgboostOptions): XgboostModel {
   let model = new Members(read(takenTrees(options)), "");
   checkFields(model, knownFields.model, options);
-  // A checkpoint, which has a configuration beside the model.
+  // The file is a checkpoint, which has a configuration in addition to the model.
   if (model.has("Model")) model = model.object("Model");
   const learner = model.object("learner");
   checkFields(learner, knownFields.learner, options);

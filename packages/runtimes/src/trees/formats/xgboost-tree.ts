@@ -139,7 +139,7 @@ function readLeafVectors(
     if (left[node] !== -1) continue;
     const place = byLeaf ? (right[node] as number) : node;
     // Each vector belongs to one leaf: shared ones could make a small file a large model.
-    if (taken[place] !== 0) throw invalidForest(written.path, `has a leaf ${node} without weights of its own`);
+    if (taken[place] !== 0) throw invalidForest(written.path, `has a leaf ${node} without its own weights`);
     taken[place] = 1;
     tree.right[node] = place * vectorLength;
   }
