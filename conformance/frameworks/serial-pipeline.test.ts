@@ -33,7 +33,7 @@ test("a pipeline of scikit-learn, linear learner and XGBoost returns what the li
   // The program compares the responses with the libraries' results, and prints its findings.
   const said = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
   for (const line of [
-    /three in a row: \[0\.\d+, /m,
+    /pipeline of three models: \[0\.\d+, /m,
     /batch transform: \[0\.\d+, /m,
     /targeted, reversed: \[/m,
     /^done$/m,

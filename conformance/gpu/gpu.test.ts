@@ -41,6 +41,6 @@ test("without a GPU every check prints what is missing, nothing is recorded and 
     "not run  an ONNX model with the accelerator tensorrt: missing an NVIDIA GPU (/nonexistent/gpu), TensorRT 10 (libnvinfer.so.10)",
     "not run  a TensorFlow graph of KIND_GPU: missing an NVIDIA GPU (/nonexistent/gpu)",
     "not run  DALI's mixed decoder: missing an NVIDIA GPU (/nonexistent/gpu)",
-    "nothing was run, and nothing is recorded",
+    "no check has run, so no figures are written",
   ]);
 });

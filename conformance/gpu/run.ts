@@ -25,7 +25,7 @@ try {
       "--format=csv,noheader",
     ]);
     console.log(`written to ${await writeFigures("gpu", { gpus: stdout.trim().split("\n"), rows })}`);
-  } else console.log("nothing was run, and nothing is recorded");
+  } else console.log("no check has run, so no figures are written");
   if (!outcomes.some((one) => "figures" in one) || outcomes.some((one) => "failed" in one)) process.exitCode = 1;
 } finally {
   await rm(root, { recursive: true, force: true });

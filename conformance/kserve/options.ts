@@ -8,13 +8,13 @@ export type PartName = (typeof partNames)[number];
 const flags = (cache: string) => ({
   target: choiceFlag(["oracle", "galatea", "both"], {
     default: "both",
-    about: "the server to ask",
+    about: "the server to test",
   }),
-  record: switchFlag("write Triton's answers down anew"),
-  only: textFlag({ default: "", about: "only cases with this text in their names" }),
-  part: choiceFlag(partNames, { about: "only this part" }),
-  cache: textFlag({ default: cache, about: "where the suite's environments are kept" }),
-  quiet: switchFlag("no progress"),
+  record: switchFlag("record Triton's responses again"),
+  only: textFlag({ default: "", about: "run only cases with this text in their names" }),
+  part: choiceFlag(partNames, { about: "run only this part" }),
+  cache: textFlag({ default: cache, about: "directory of the suite's environments" }),
+  quiet: switchFlag("do not print progress"),
 });
 
 export interface SuiteOptions extends OptionsOf<ReturnType<typeof flags>> {
@@ -30,7 +30,8 @@ export function suiteOptions(argv: readonly string[], cache: string): SuiteOptio
 }
 
 export function suiteHelp(cache: string): string {
-  const title = "Asks the real tritonserver and ours the same, and compares.";
+  const title =
+    "Sends equal requests to the real tritonserver and to Galatea, and compares the responses with the recorded ones.";
   return [
     title,
     "",

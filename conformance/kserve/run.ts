@@ -22,7 +22,7 @@ const options = commandLine();
 
 /**
  * Maximum number of cases without a response. Triton rarely crashes or hangs in some cases, which does not invalidate
- * their recordings; more failures mean that the suite is wrong.
+ * their recordings; more failures indicate an error of the suite.
  */
 const unansweredMax = 5;
 
@@ -40,7 +40,7 @@ const progress = (line: string) => {
 };
 
 async function recordCases(target: Target): Promise<number> {
-  const asked = await runCases(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const asked = await runCases(target, { only: options.only }, (entry) => progress(`completed ${entry.item.name}`));
   for (const [group, cases] of Object.entries(caseGroups)) {
     const answers = new Map<string, CaseResponses>();
     for (const entry of asked) {
@@ -59,7 +59,7 @@ async function recordCases(target: Target): Promise<number> {
 }
 
 async function checkCases(target: Target): Promise<number> {
-  const asked = await runCases(target, { only: options.only }, (entry) => progress(`asked ${entry.item.name}`));
+  const asked = await runCases(target, { only: options.only }, (entry) => progress(`completed ${entry.item.name}`));
   const recordings = new Map<string, (item: RecordedCase["item"]) => CaseResponses>();
   for (const group of new Set(asked.map((entry) => entry.group))) recordings.set(group, await readRecording(group));
   let wrong = 0;
@@ -67,7 +67,7 @@ async function checkCases(target: Target): Promise<number> {
   for (const entry of asked) {
     if (target.kind === "oracle" && isLost(entry.answers)) {
       unanswered++;
-      say(`NOT ANSWERED ${entry.item.name}: ${entry.answers.message}\n`);
+      say(`NO RESPONSE ${entry.item.name}: ${entry.answers.message}\n`);
       continue;
     }
     const verdict = verdictOf(entry, recordings, target.kind === "oracle" ? judgeRecording : judge);
@@ -77,7 +77,7 @@ async function checkCases(target: Target): Promise<number> {
     say(`DIFFERS ${entry.item.name}: ${verdict}\n`);
   }
   say(
-    `${target.kind}: ${asked.length - wrong - unanswered} of ${asked.length} cases agree, ${unanswered} were not answered`,
+    `${target.kind}: ${asked.length - wrong - unanswered} of ${asked.length} cases agree, ${unanswered} got no response`,
   );
   return unanswered > unansweredMax ? wrong + unanswered : wrong;
 }
@@ -116,7 +116,7 @@ async function checkCommandLine(target: Target): Promise<number> {
     if (result.exitCode === expectedExitCode(target, item) && result.said) continue;
     wrong++;
     say(
-      `DIFFERS command line, ${item.name}: exit code ${result.exitCode}, said '${item.says}': ${result.said}\n${result.output}\n`,
+      `DIFFERS command line, ${item.name}: exit code ${result.exitCode}, output with '${item.says}': ${result.said}\n${result.output}\n`,
     );
   }
   say(`${target.kind}: ${commandLineCases.length - wrong} of ${commandLineCases.length} starts agree`);

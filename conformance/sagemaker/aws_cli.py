@@ -55,7 +55,7 @@ def deploy(folder):
 
 def watch():
     group = ("--log-group-name", "/aws/sagemaker/Endpoints/cli")
-    assert "asked for a double" in aws("logs", "filter-log-events", *group, "--filter-pattern", "double")
+    assert "received a request for a double" in aws("logs", "filter-log-events", *group, "--filter-pattern", "double")
     dimensions = "Name=EndpointName,Value=cli"
     listed = json.loads(aws("cloudwatch", "list-metrics", "--namespace", "AWS/SageMaker", "--dimensions", dimensions))
     assert "Invocations" in {metric["MetricName"] for metric in listed["Metrics"]}

@@ -126,7 +126,7 @@ async function up(directory: string, { program, flags, environment }: Start, por
   });
   child.once("exit", (code, signal) => {
     // Tests stop a platform through this object; any other end is the reason for later failures.
-    if (!child.killed) process.stderr.write(`the platform ended by itself: exit code ${code}, signal ${signal}\n`);
+    if (!child.killed) process.stderr.write(`the platform ended unexpectedly: exit code ${code}, signal ${signal}\n`);
   });
   let text = "";
   // The pipe stays open, because the platform would die when it writes to a closed pipe.

@@ -26,7 +26,7 @@ async function run(options: SoakOptions): Promise<void> {
   const report = await soak(options, (line) => console.error(line));
   const { asked, answered, errors, disruptions, verdicts, rounds, seconds } = report;
   console.log(`${rounds} rounds in ${seconds.toFixed(0)} s`);
-  console.log(`asked ${JSON.stringify(asked)}, answered ${answered}, errors ${JSON.stringify(errors)}`);
+  console.log(`requests ${JSON.stringify(asked)}, responses ${answered}, errors ${JSON.stringify(errors)}`);
   console.log(`disruptions ${JSON.stringify(disruptions)}`);
   for (const { name, unit, first, last, growth, growthMax, isFlat } of verdicts) {
     const figures = `${first.toFixed(1)} to ${last.toFixed(1)} ${unit}, grew by ${growth.toFixed(1)}, at most ${growthMax}`;

@@ -165,11 +165,11 @@ if options.scale:
     asked = scaled.under_load(
         lambda: by_binary(scaled.endpoint, encoded), clients=clients, count=2, each_time=lambda: tell(clients)
     )
-    print(f"{asked} pictures while it grew, none failed")
+    print(f"{asked} pictures during the scale-out, none failed")
     scaled.wait_for(1, each_time=lambda: tell(0))
     scaled.activities()
     assert sum(scaled.values()["Invocations"]) == before + asked
-    print(f"its alarms went off {scaled.alarms_went_off()} times")
+    print(f"its alarms went into ALARM {scaled.alarms_went_off()} times")
     scaled.release(dashboard)
 
 # 6. Clean up.

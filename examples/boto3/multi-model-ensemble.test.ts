@@ -76,7 +76,7 @@ test("the example script completes with boto3 and tritonclient, prints its resul
     /^endpoint ensembles-\S+ InService$/,
     /^json {3}\(2, 26\) \[0\.16012816 +0\. +0\.16012816\]$/,
     /^binary \(2, 26\) \[0\.16012816 +0\. +0\.16012816\]$/,
-    /^new tenant answered after \d+ ms$/,
+    /^new tenant responded after \d+ ms$/,
     /^deleted tenant: \S+$/,
     /^done$/,
   ];

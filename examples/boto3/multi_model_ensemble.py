@@ -118,7 +118,7 @@ started = time.perf_counter()
 runtime_sm_client.invoke_endpoint(
     EndpointName=model_name, ContentType="application/json", Body=json.dumps(payload), TargetModel="tenant-c.tar.gz"
 )
-print(f"new tenant answered after {(time.perf_counter() - started) * 1e3:.0f} ms")
+print(f"new tenant responded after {(time.perf_counter() - started) * 1e3:.0f} ms")
 
 # 6. Delete a tenant by deleting its object.
 s3_client.delete_object(Bucket=bucket, Key=f"{prefix}/tenant-c.tar.gz")
@@ -126,7 +126,7 @@ try:
     runtime_sm_client.invoke_endpoint(
         EndpointName=model_name, ContentType="application/json", Body=json.dumps(payload), TargetModel="tenant-c.tar.gz"
     )
-    raise SystemExit("a deleted tenant answered")
+    raise SystemExit("a deleted tenant responded")
 except runtime_sm_client.exceptions.ClientError as error:
     print("deleted tenant:", error.response["Error"]["Code"])
 

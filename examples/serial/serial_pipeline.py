@@ -108,7 +108,7 @@ pipeline = deployed(
     ],
 )
 found = ask(three, FACTS["rows"])
-print("three in a row: %s" % found)
+print("pipeline of three models: %s" % found)
 assert near(found, FACTS["probabilities"], 1e-5)
 assert near([ask(three, [row])[0] for row in FACTS["rows"]], FACTS["probabilities"], 1e-5)
 

@@ -100,7 +100,7 @@ def ask(texts):
 
 begun = time.monotonic()
 first = ask(sentences[:1])
-print(f"first answer after {time.monotonic() - begun:.1f} s, with the model's loading")
+print(f"first response after {time.monotonic() - begun:.1f} s, including the load of the model")
 answers = ask(sentences)
 assert np.array_equal(first, answers[:1])
 for sentence, tokens in zip(sentences, answers):
@@ -124,11 +124,11 @@ if options.scale is not None:
     )
     dashboard = scaled.dashboard()
     asked = scaled.under_load(lambda: ask(sentences[:1]), clients=2, count=2)
-    print(f"{asked} requests while it grew, none failed")
+    print(f"{asked} requests during the scale-out, none failed")
     scaled.wait_for(1)
     scaled.activities()
     assert sum(scaled.values()["Invocations"]) == asked + 2
-    print(f"its alarms went off {scaled.alarms_went_off()} times")
+    print(f"its alarms went into ALARM {scaled.alarms_went_off()} times")
     scaled.release(dashboard)
 
 # 5. Clean up.
