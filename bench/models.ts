@@ -72,6 +72,35 @@ export const weighty: BenchModels = {
   },
 };
 
+/**
+ * A tenant's ensemble of three Python steps, the middle one with weights of its own. `suffix` ends the names of the models.
+ * Outputs beside the result: the tenant's number, and how many responses its middle step has sent since it was loaded.
+ */
+export function tenantEnsemble(weights: Uint8Array, suffix = ""): BenchModels {
+  const scorer = {
+    config:
+      `backend: "python"\n${tensor("input", "X", "TYPE_FP32", "16")}${tensor("output", "Y", "TYPE_FP32", "16")}` +
+      `${tensor("output", "TENANT", "TYPE_INT32", "1")}${tensor("output", "ANSWERS", "TYPE_INT32", "1")}${cpu}`,
+    program: "scorer.py",
+    files: { "weights.bin": weights },
+  };
+  const score =
+    `step { model_name: "score${suffix}" model_version: -1 input_map { key: "X" value: "a" } ` +
+    'output_map { key: "Y" value: "b" } output_map { key: "TENANT" value: "TENANT" } output_map { key: "ANSWERS" value: "ANSWERS" } }\n';
+  return {
+    [`prepare${suffix}`]: stage,
+    [`score${suffix}`]: scorer,
+    [`finish${suffix}`]: stage,
+    [`tenant${suffix}`]: {
+      config:
+        `platform: "ensemble"\n${tensor("input", "IN", "TYPE_FP32", "16")}${tensor("output", "OUT", "TYPE_FP32", "16")}` +
+        `${tensor("output", "TENANT", "TYPE_INT32", "1")}${tensor("output", "ANSWERS", "TYPE_INT32", "1")}` +
+        `ensemble_scheduling {\n${step(`prepare${suffix}`, "IN", "a")}${score}${step(`finish${suffix}`, "b", "OUT")}}\n`,
+      program: null,
+    },
+  };
+}
+
 /** `count` models of the add_sub program under different names. */
 export function manyAddSub(count: number): BenchModels {
   const model = addSub["add_sub"];

@@ -26,19 +26,24 @@ export async function treeMemory(pid: number): Promise<TreeMemory> {
 /** Microseconds of a clock tick, the unit of CPU times in /proc. */
 const tickUs = 10_000;
 
-/** The time on processors that the same processes have had. What ended meanwhile is not counted. */
+/** The time on processors that the same processes have had, and children of theirs that have ended. */
 export async function treeCpuUs(pid: number): Promise<number> {
   let us = 0;
-  for (const member of await processTree(pid)) us += await processCpuUs(member);
+  for (const member of await processTree(pid)) us += await cpuUs(member, [11, 12, 13, 14]);
   return us;
 }
 
 /** CPU time of one process with all of its threads; 0 if it has ended. */
-export async function processCpuUs(pid: number): Promise<number> {
+export function processCpuUs(pid: number): Promise<number> {
+  return cpuUs(pid, [11, 12]);
+}
+
+/** Adds fields of /proc/PID/stat, counted from the process's state. */
+async function cpuUs(pid: number, positions: readonly number[]): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(ignoreEnded);
   if (stat === undefined) return 0;
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * tickUs;
+  return positions.reduce((ticks, position) => ticks + Number(fields[position]), 0) * tickUs;
 }
 
 async function processTree(root: number): Promise<number[]> {

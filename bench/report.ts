@@ -9,6 +9,8 @@ import type { Verdict } from "./row.ts";
 export interface RowReport {
   readonly row: string;
   readonly verdicts: readonly Verdict[];
+  /** Conditions and assumptions of the figures. */
+  readonly notes: readonly string[];
   /** Why there are none. */
   readonly failure: string | null;
 }
@@ -16,7 +18,7 @@ export interface RowReport {
 const figure = (value: number | null) =>
   value === null ? "" : value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(4);
 
-/** The table that is printed: both absolute figures, the ratio, the goal and whether it is reached. */
+/** The table that is printed: both absolute figures, the ratio, the goal and whether it is reached; below it the notes. */
 export function printedTable(reports: readonly RowReport[]): string {
   const lines = [["what", "ours", "oracle", "ratio", "to reach", ""]];
   for (const report of reports) {
@@ -40,14 +42,13 @@ export function printedTable(reports: readonly RowReport[]): string {
     }
   }
   const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? [];
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  const table = lines.map((line) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return [...table, ...reports.flatMap(({ row, notes }) => notes.map((note) => `${row}: ${note}`))].join("\n");
 }
 
 /** Writes one file for each run, with the context that is needed to interpret it later. */

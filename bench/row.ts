@@ -16,6 +16,8 @@ export interface BenchContext {
   readonly zipfModels: number;
   readonly zipfSeconds: number;
   readonly log: (line: string) => void;
+  /** Logs a line that belongs to the row's figures: it is also printed below the table and kept in the results. */
+  readonly note: (line: string) => void;
 }
 
 export interface Measure {

@@ -13,6 +13,9 @@ import { rows } from "./rows/index.ts";
 // Ends by a signal go through `exit`, where started servers are ended too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
+// Each started server has a listener for the exit, and a row may start dozens.
+process.setMaxListeners(200);
+
 const cache = cacheDirectory(process.env);
 const rowNames = rows.map((row) => row.name);
 try {
@@ -29,20 +32,25 @@ try {
 async function measureRows({ only, cache: directory, ...options }: BenchOptions): Promise<void> {
   const log = (line: string) => console.error(line);
   const oracle = await ensureEnvironment(directory, "oracle", { progress: log });
-  const context: BenchContext = { ...options, oracle, log };
   const reports: RowReport[] = [];
   for (const row of rows) {
     if (only !== null && !only.has(row.name)) continue;
     log(`# ${row.name}`);
+    const notes: string[] = [];
+    const note = (line: string) => {
+      notes.push(line);
+      log(line);
+    };
+    const context: BenchContext = { ...options, oracle, log, note };
     try {
       const measures = await row.measure(context);
-      reports.push({ row: row.name, verdicts: measures.map(judgeMeasure), failure: null });
+      reports.push({ row: row.name, verdicts: measures.map(judgeMeasure), notes, failure: null });
     } catch (error) {
       log(String(error instanceof Error ? error.stack : error));
-      reports.push({ row: row.name, verdicts: [], failure: String(error) });
+      reports.push({ row: row.name, verdicts: [], notes, failure: String(error) });
       process.exitCode = 1;
     }
   }
   console.log(printedTable(reports));
-  console.log(`written to ${await writeResults(reports, { rounds: context.rounds, quick: context.quick })}`);
+  console.log(`written to ${await writeResults(reports, { rounds: options.rounds, quick: options.quick })}`);
 }

@@ -9,6 +9,8 @@ import type { BenchContext } from "./row.ts";
 export interface BenchModel {
   readonly config: string;
   readonly program: string | null;
+  /** Further files beside the program, by name. */
+  readonly files?: Readonly<Record<string, Uint8Array>>;
 }
 
 export type BenchModels = Readonly<Record<string, BenchModel>>;
@@ -20,6 +22,8 @@ export async function writeModels(directory: string, models: BenchModels): Promi
     await mkdir(join(directory, name, "1"), { recursive: true });
     await writeFile(join(directory, name, "config.pbtxt"), model.config);
     if (model.program !== null) await cp(join(programs, model.program), join(directory, name, "1", "model.py"));
+    for (const [file, content] of Object.entries(model.files ?? {}))
+      await writeFile(join(directory, name, "1", file), content);
   }
 }
 

@@ -75,7 +75,7 @@ export const suites: readonly Suite[] = [
   {
     run: "test",
     files: [
-      "bench/*.test.ts",
+      "bench/**/*.test.ts",
       "conformance/{environments,fuzz,gpu,soak}/*.test.ts",
       "conformance/crashes/machines.test.ts",
       "conformance/documents/blocks.test.ts",

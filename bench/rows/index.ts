@@ -6,6 +6,7 @@ import { churnRow } from "./churn.ts";
 import { encoderRow } from "./encoder.ts";
 import { coldInvocationRow, coldMiniLmRow, invokeOverheadRow } from "./hosting.ts";
 import { gatewayRow } from "./gateway.ts";
+import { fleetCostRow } from "./fleet-cost.ts";
 import { grpcAddSubRow } from "./grpc.ts";
 import { daliRow } from "./dali.ts";
 import { decoupledRow } from "./decoupled.ts";
@@ -20,6 +21,7 @@ import { pipelineRow } from "./pipeline.ts";
 import { pytorchRow } from "./pytorch.ts";
 import { recordsRow } from "./records.ts";
 import { rivalsRow, rivalsTorchRow } from "./rivals.ts";
+import { scaleRow } from "./scale.ts";
 import { tensorflowRow } from "./tensorflow.ts";
 import { startEmptyRow, startFiftyRow } from "./start.ts";
 import { addSubDynamicRow, ensembleRow, identityBinaryRow, identityLargeRow } from "./throughput.ts";
@@ -67,4 +69,6 @@ export const rows: readonly Row[] = [
   busyRow,
   zipfRow,
   zipfSpreadRow,
+  fleetCostRow,
+  scaleRow,
 ];
