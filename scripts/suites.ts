@@ -179,6 +179,11 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "rest",
+    files: ["conformance/containers/*.test.ts"],
+    why: "Users' own images in containers: they need root and Debian's docker.io, iptables and mmdebstrap. Downloads of 100 MB, minutes.",
+  },
+  {
+    run: "rest",
     files: ["conformance/documents/snippets.test.ts"],
     alone: true,
     why: "The blocks of README.md and docs/ run as a reader types them and print what is shown. On the ports that readers use.",

@@ -148,7 +148,7 @@ test("only the records have SQL: every other module takes documents, metrics and
 
 test("hosting reads no memory, processors, disks or addresses of the machine: the command passes them in", () => {
   // Modules that run on the instance's machine.
-  const onNodes = /^hosting\/(model-cache|instances|process-host)$/;
+  const onNodes = /^hosting\/(model-cache|instances|process-host|container-host)$/;
   const machine =
     /\b(?:totalmem|freemem|cpus|loadavg|availableParallelism|availableMemory|constrainedMemory|networkInterfaces|statfs|statfsSync)\b|\/proc\/(?!self\/autogroup)|\/sys\/|\b127\.0\.0\.1\b|\blocalhost\b/g;
   none(

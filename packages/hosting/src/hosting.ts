@@ -179,6 +179,11 @@ export class Hosting implements AsyncDisposable {
     return this.#store.view.outputOwners(object);
   }
 
+  /** True if models may name images beside those of the built-in containers. */
+  get runsImages(): boolean {
+    return this.#host.runsImages;
+  }
+
   /** Counts of the requests that were copied for shadow variants and data capture. */
   get mirrorStatistics(): MirrorStatistics {
     return this.#mirrors.figures;

@@ -59,7 +59,10 @@ test("images of any account, region and tag are recognised by their repository; 
   for (const image of [`${registry}/sagemaker-xgboost:1.7-1`, "811284229777.dkr.ecr.us-east-1.amazonaws.com/xgboost:1"])
     assert.equal(resolveImage(image), "xgboost");
   assert.equal(resolveImage(`${registry}/sagemaker-sparkml-serving:3.3`), "sparkml-serving");
-  assert.match(unsupportedImageText("mine:1"), /The image mine:1 cannot be run here.*sagemaker-scikit-learn/);
+  assert.match(
+    unsupportedImageText("mine:1"),
+    /The image mine:1 cannot be run here.*sagemaker-scikit-learn.*install Docker or Podman.*--container-engine=unix:/,
+  );
 });
 
 test("S3 URIs and ARNs are parsed and formatted", () => {

@@ -21,6 +21,7 @@ export { delay, systemClock, type Clock } from "./clock.ts";
 export { createLogger, silentLogger, type LogFields, type LogLevel, type Logger } from "./log.ts";
 export { openDeadline, type Deadline } from "./concurrency/deadline.ts";
 export { waitForDrain } from "./concurrency/wait-for-drain.ts";
+export { CoalescedWriter } from "./concurrency/coalesced-writer.ts";
 export { ChangeNotifier } from "./concurrency/change-notifier.ts";
 export { KeyedLock } from "./concurrency/keyed-lock.ts";
 export { LazyResource } from "./concurrency/lazy-resource.ts";

@@ -15,6 +15,8 @@ import {
   eventsFlags,
   frameworkFlags,
   frameworkOptions,
+  imageFlags,
+  imageOptions,
   parseFlags,
   recordsFlags,
   recordsOptions,
@@ -118,6 +120,14 @@ export const commands: readonly Command[] = [
     flags: frameworkFlags,
     positionalsMax: 2,
     run: async (parsed) => (await import("./frameworks.ts")).model(frameworkOptions(parsed)),
+  }),
+  command({
+    name: "image",
+    summary: "load images of your own to the container engine of `galatea up --container-engine`",
+    usage: "image load FILE.tar [--container-engine URL]",
+    flags: imageFlags,
+    positionalsMax: 2,
+    run: async (parsed) => (await import("./image.ts")).image(imageOptions(parsed)),
   }),
   command({
     name: "convert",

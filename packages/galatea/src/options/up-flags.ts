@@ -11,6 +11,7 @@ import {
 } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
 import { parsedName, parsedObjectsUrl, parsedRegion, platformDefaults } from "./platform-flags.ts";
+import { parsedEngineAddress } from "./engine-address.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
 
 /** The flags of `galatea up`. */
@@ -71,6 +72,20 @@ export const upFlags = {
     about:
       "run each instance in a pod of the Kubernetes cluster that this platform runs in, as this file says, which the chart writes " +
       "(default: as processes of this machine)",
+  }),
+  "container-engine": parsedFlag(
+    {
+      unit: "url",
+      about:
+        "run images beside the built-in containers through the container engine at this address, such as unix:///var/run/docker.sock " +
+        "(Docker) or unix:///run/podman/podman.sock",
+    },
+    parsedEngineAddress,
+  ),
+  "container-network": textFlag({
+    about:
+      "network of the container engine that containers of images join, such as bridge (default: one of the platform's own, in which they reach " +
+      "this machine alone)",
   }),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   "serverless-idle-secs": integerFlag({
@@ -143,6 +158,12 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   }
   if (options.standby && (options.records === null || options.objects === null)) {
     throw new UsageError("--standby needs --records and --objects: both platforms have to reach the same data");
+  }
+  if (options.pods !== null && options.containerEngine !== null) {
+    throw new UsageError("--pods and --container-engine exclude each other: the engine is of this machine");
+  }
+  if (options.containerNetwork !== null && options.containerEngine === null) {
+    throw new UsageError("--container-network needs --container-engine");
   }
   return {
     ...options,

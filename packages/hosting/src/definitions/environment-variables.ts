@@ -1,3 +1,4 @@
+import { resolveImage } from "./image-names.ts";
 import { grantVariableError } from "./model-permissions.ts";
 
 /** An environment variable that CreateModel rejects, with the reason. */
@@ -15,6 +16,8 @@ const python = "it replaces the Python that the server starts";
 const installer = "packages are installed for every container of the platform";
 const own = "it configures the platform itself";
 const listener = "a container listens on its own socket only";
+const portVariable = "SAGEMAKER_BIND_TO_PORT";
+const port = "the platform calls every container at port 8080";
 
 /**
  * Variables that affect the server's own process, or processes that run without the isolation of models. All other
@@ -53,7 +56,7 @@ const refusedVariables: readonly RefusedVariable[] = [
     ],
     reason: own,
   },
-  { name: "SAGEMAKER_BIND_TO_PORT", reason: listener },
+  { name: portVariable, reason: listener },
 ];
 
 /** Variables that enable further listeners. They are allowed with a value that disables the listener. */
@@ -96,9 +99,14 @@ const modelArguments: ReadonlySet<string> = new Set([
   "unload-timeout-secs",
 ]);
 
-/** Returns CreateModel's error text for an environment variable; null if the variable is allowed. */
-export function environmentVariableError(name: string, value: string): string | null {
+/**
+ * Returns CreateModel's error text for an environment variable; null if the variable is allowed. `image` is the container's; null where it is not
+ * known. The platform's server is not in an image of a user: that may have every variable but the port.
+ */
+export function environmentVariableError(name: string, value: string, image: string | null = null): string | null {
   const refusal = (reason: string) => `Environment variable ${name} is not allowed: ${reason}.`;
+  if (image !== null && resolveImage(image) === null)
+    return name === portVariable ? refusal(port) : grantVariableError(name, value);
   const row = refusedVariables.find(
     (each) =>
       (name === each.name || (each.name.endsWith("_") && name.startsWith(each.name))) &&

@@ -8,6 +8,15 @@ export type BuiltInRuntime =
   | "sparkml-serving"
   | "xgboost";
 
+/** An image that a container engine runs. */
+export interface EngineImage {
+  /** The name in CreateModel, for example `registry.example.com/team/churn:3`. */
+  readonly image: string;
+}
+
+/** The program of a container: one of ours, or an image. */
+export type ContainerRuntime = BuiltInRuntime | EngineImage;
+
 interface ImageRow {
   /** Pattern for the repository name of an image: the last path component, without tag and digest. */
   readonly repository: RegExp;
@@ -65,6 +74,8 @@ export function resolveImage(image: string): BuiltInRuntime | null {
 export function unsupportedImageText(image: string): string {
   return (
     `The image ${image} cannot be run here: the platform uses no container engine and runs only its built-in containers. These replace the ` +
-    `following images of any account, region and tag: ${images.map(({ about }) => about).join("; ")}.`
+    `following images of any account, region and tag: ${images.map(({ about }) => about).join("; ")}. ` +
+    "To run other images, install Docker or Podman on the platform's machine and start the platform with " +
+    "--container-engine=unix:///var/run/docker.sock."
   );
 }

@@ -3,7 +3,13 @@
  * of models and endpoint configurations. This module performs no I/O.
  */
 export { hostingArn, nameKey, parseHostingArn, type HostingResource, type Owner } from "./arns.ts";
-export { resolveImage, unsupportedImageText, type BuiltInRuntime } from "./image-names.ts";
+export {
+  resolveImage,
+  unsupportedImageText,
+  type BuiltInRuntime,
+  type ContainerRuntime,
+  type EngineImage,
+} from "./image-names.ts";
 export { instanceTypeSize, type InstanceBudget } from "./instance-types.ts";
 export { variantWeightError } from "./variant-weights.ts";
 export { serverlessModelError, serverlessConfigError, serverlessQuotaType, variantBudget } from "./serverless.ts";

@@ -1,5 +1,5 @@
 import { assert } from "@galatea/base";
-import { resolveImage, type BuiltInRuntime, type ContainerDefinition } from "../definitions/index.ts";
+import { resolveImage, type ContainerDefinition, type ContainerRuntime } from "../definitions/index.ts";
 import {
   modelCacheLimits,
   type AgentContainerSpec,
@@ -86,8 +86,6 @@ function cacheOf(planned: PlannedContainer, { budget }: VariantInstanceOptions):
   };
 }
 
-function runtimeOf({ Image: image = "" }: ContainerDefinition): BuiltInRuntime {
-  const runtime = resolveImage(image);
-  assert(runtime !== null, `CreateModel took the image ${image}`);
-  return runtime;
+function runtimeOf({ Image: image = "" }: ContainerDefinition): ContainerRuntime {
+  return resolveImage(image) ?? { image };
 }

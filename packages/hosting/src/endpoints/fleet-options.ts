@@ -9,7 +9,7 @@ import type { OpenSeries } from "../series/index.ts";
 /** Options that are the same for all fleets of the platform. */
 export interface FleetOptions {
   /** Finds the instances of a previous run of the platform. */
-  readonly host: Pick<ModelHost, "resume" | "claim">;
+  readonly host: Pick<ModelHost, "resume" | "claim" | "runsImages">;
   /** The object store with model data, and with the inputs and outputs of transform jobs. */
   readonly store: Pick<ObjectStore, "head" | "get" | "put" | "list">;
   readonly openSeries: OpenSeries;

@@ -89,7 +89,7 @@ export interface AgentInstance {
 export type InstanceOpener = Pick<InstanceAgent, "instance">;
 
 /** Runs instances outside of this process, with an agent for each, and finds those of a previous run again. */
-export interface InstanceHost extends InstanceOpener, Pick<ModelHost, "resume" | "claim"> {}
+export interface InstanceHost extends InstanceOpener, Pick<ModelHost, "resume" | "claim" | "runsImages"> {}
 
 export interface AgentState {
   /** The number of the newest event that the state includes. */

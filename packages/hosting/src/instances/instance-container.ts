@@ -360,7 +360,10 @@ interface Started {
 }
 
 function endText({ exitCode, signal, isOutOfMemory }: ContainerEnd): string {
-  if (signal === null) return exitCode === null ? "ended" : `exited with code ${exitCode}`;
-  const why = signal === "SIGKILL" && isOutOfMemory ? ": the kernel killed it for lack of memory" : "";
-  return `was ended by ${signal}${why}`;
+  if (signal !== null) {
+    const why = signal === "SIGKILL" && isOutOfMemory ? ": the kernel killed it for lack of memory" : "";
+    return `was ended by ${signal}${why}`;
+  }
+  if (exitCode === null) return "ended";
+  return `exited with code ${exitCode}${isOutOfMemory ? " after the kernel had killed a process for lack of memory" : ""}`;
 }

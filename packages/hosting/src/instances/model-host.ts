@@ -1,5 +1,5 @@
 import type { UnpackedModels } from "../model-cache/index.ts";
-import type { BuiltInRuntime, ContainerDefinition, InstanceBudget } from "../definitions/index.ts";
+import type { ContainerDefinition, ContainerRuntime, InstanceBudget } from "../definitions/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 
 /** The address of a container. */
@@ -34,7 +34,7 @@ export type ContainerModels =
 export interface ContainerSpec {
   /** Title in lists of processes. */
   readonly title: string;
-  readonly runtime: BuiltInRuntime;
+  readonly runtime: ContainerRuntime;
   readonly models: ContainerModels;
   /**
    * Variables of the model's definition and of the platform; of the platform's own environment only PATH and the like
@@ -142,6 +142,8 @@ export interface HostedInstance extends AsyncDisposable {
  * `model-host.contract.ts`.
  */
 export interface ModelHost extends AsyncDisposable {
+  /** True if it runs images beside the built-in containers. */
+  readonly runsImages: boolean;
   /**
    * Keeps the running instances of a previous run for these owners; ends and removes all others. Resolves with the ids of the kept instances.
    * Call once, before `open`.

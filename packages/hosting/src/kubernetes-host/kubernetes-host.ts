@@ -27,6 +27,8 @@ const yearMs = 365 * 24 * 3_600_000;
 
 /** Runs instances as pods of the platform's namespace. The pods outlive the platform's process; its next run adopts them. */
 export class KubernetesHost implements AsyncDisposable {
+  /** False: each pod has the image of Galatea. */
+  readonly runsImages = false;
   readonly #options: KubernetesHostOptions;
   readonly #pods: PodCache;
   readonly #platform: Certificate;

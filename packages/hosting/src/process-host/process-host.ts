@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger } from "@galatea/base";
+import { assert, makeSharedDirectory, openDeadline, unreachable, type Clock, type Logger } from "@galatea/base";
 import { adoptDetached, adoptOrphans, startDetached, type DetachedProcess } from "@galatea/base/processes";
+import type { BuiltInRuntime, ContainerDefinition } from "../definitions/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
-import type { ContainerDefinition } from "../definitions/index.ts";
 import type {
   ContainerModels,
   ContainerSlot,
@@ -26,6 +26,7 @@ import {
 } from "./container-file.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
 import { deleteAllUnlinkedContents, stopContainerProcess, AdoptableInstances } from "./adoptable-instances.ts";
+import type { ImageRunner, ImageSlot } from "./image-runner.ts";
 import { downloadModelData } from "./model-data.ts";
 import { ProcessContainer, type MachineGpus } from "./process-container.ts";
 
@@ -39,6 +40,7 @@ export interface ContainerCommand {
 /** The input of `commandFor`. */
 export interface ContainerStart {
   readonly spec: ContainerSpec;
+  readonly runtime: BuiltInRuntime;
   /** The existing directory that stands for /opt/ml. The container only reads it. */
   readonly mlRoot: string;
   /** The Unix socket that the container must listen on. */
@@ -54,6 +56,8 @@ export interface ProcessHostOptions {
   readonly instancesDirectory: string;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
+  /** Runs the containers whose program is an image; null where there is no container engine. The caller disposes of it after the host. */
+  readonly images?: ImageRunner | null;
   /** The machine's GPUs as they are now. */
   readonly gpus?: MachineGpus["gpus"];
   readonly clock: Clock;
@@ -64,13 +68,13 @@ const noGpus = () => [];
 const socketPathBytesMax = 107;
 
 /**
- * Runs instances as local processes, one process, directory and Unix socket for each container. The processes outlive this one when it is
- * killed or calls `detach`; a later host over the same directories adopts them.
+ * Runs instances on this machine: built-in containers as local processes, with a directory and a Unix socket each, and images through an
+ * `ImageRunner`. Both outlive this process when it is killed or calls `detach`; a later host over the same directories adopts them.
  */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
   readonly #left = new AdoptableInstances();
-  readonly #running = new Set<ProcessContainer>();
+  readonly #running = new Set<HostedContainer>();
   readonly #bootId = readBootId();
   #isDetached = false;
 
@@ -79,12 +83,17 @@ export class ProcessHost implements ModelHost {
     adoptOrphans();
   }
 
+  get runsImages(): boolean {
+    return (this.#options.images ?? null) !== null;
+  }
+
   async resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>> {
-    const { instancesDirectory, socketsDirectory, unpacker, clock } = this.#options;
+    const { instancesDirectory, socketsDirectory, unpacker, images = null, clock } = this.#options;
     await mkdir(instancesDirectory, { recursive: true });
     await mkdir(socketsDirectory, { recursive: true, mode: 0o700 });
     await this.#left.open({ directory: instancesDirectory, socketsDirectory, desired, clock });
     if (unpacker.contentDirectory !== null) await deleteAllUnlinkedContents(unpacker.contentDirectory);
+    await images?.keepOnly(this.#left.ids);
     return this.#left.ids;
   }
 
@@ -96,18 +105,22 @@ export class ProcessHost implements ModelHost {
     this.#isDetached = true;
   }
 
-  open({ instanceId, node, owner, containers }: InstanceSpec): HostedInstance {
+  open({ instanceId, node, owner, budget, containers }: InstanceSpec): HostedInstance {
     const slots = containers.map((spec, index) => {
       const id = index === 0 ? instanceId : `${instanceId}-${index + 1}`;
       return new ProcessSlot({
         ...this.#options,
         id,
+        instanceId,
         spec,
         position: index + 1,
         owner,
         node,
+        budget,
         bootId: this.#bootId,
-        track: (running, socketPath) => this.#track(running, socketPath, owner),
+        isDetached: () => this.#staysRunning(owner),
+        trackProcess: (running, socketPath) => this.#trackProcess(running, socketPath, owner),
+        track: (container) => this.#track(container),
       });
     });
     return {
@@ -119,16 +132,20 @@ export class ProcessHost implements ModelHost {
     };
   }
 
-  #track(running: DetachedProcess, socketPath: string, owner: InstanceOwner | null): ProcessContainer {
+  #trackProcess(running: DetachedProcess, socketPath: string, owner: InstanceOwner | null): ProcessContainer {
     const container = new ProcessContainer(running, socketPath, {
       directory: this.#options.instancesDirectory,
       machine: { gpus: this.#options.gpus ?? noGpus },
       bootId: this.#bootId,
       isDetached: () => this.#staysRunning(owner),
     });
+    this.#track(container);
+    return container;
+  }
+
+  #track(container: HostedContainer): void {
     this.#running.add(container);
     void container.ended.then(() => this.#running.delete(container));
-    return container;
   }
 
   #staysRunning(owner: InstanceOwner | null): boolean {
@@ -143,20 +160,26 @@ export class ProcessHost implements ModelHost {
 interface ProcessSlotOptions extends ProcessHostOptions {
   /** Names the slot's directory and socket. */
   readonly id: string;
+  readonly instanceId: string;
   readonly spec: ContainerSpec;
   /** The container's position in its instance, from 1. Names a container without ContainerHostname: `container_1`. */
   readonly position: number;
   /** The owner of the instance. */
   readonly owner: InstanceOwner | null;
   readonly node: InstanceSpec["node"];
+  readonly budget: InstanceSpec["budget"];
   readonly bootId: string;
+  /** Returns whether the slot's container outlives this host. */
+  readonly isDetached: () => boolean;
   /** Returns a process of the slot as a container of the host. */
-  readonly track: (running: DetachedProcess, socketPath: string) => ProcessContainer;
+  readonly trackProcess: (running: DetachedProcess, socketPath: string) => ProcessContainer;
+  /** Makes the host stop the container at its disposal. */
+  readonly track: (container: HostedContainer) => void;
 }
 
 const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
 
-/** A container's slot as a local directory, and the processes that are started in it one after another. */
+/** A container's slot as a local directory, and the processes or containers of an image that are started in it one after another. */
 class ProcessSlot implements ContainerSlot, AsyncDisposable {
   readonly trees: UnpackedModels | null;
   readonly #options: ProcessSlotOptions;
@@ -177,8 +200,14 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
           });
   }
 
-  async adopt(_signal: AbortSignal): Promise<HostedContainer | null> {
-    const { spec, clock } = this.#options;
+  async adopt(signal: AbortSignal): Promise<HostedContainer | null> {
+    const { spec, clock, track } = this.#options;
+    const image = this.#image;
+    if (image !== null) {
+      const adopted = await image.runner.adopt(image.slot, signal);
+      if (adopted !== null) track(adopted);
+      return adopted;
+    }
     const file = await readContainerFile(this.#directory);
     if (file === null || file.process === null) return null;
     const isSame = file.specDigest === specDigest(spec);
@@ -189,12 +218,12 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
 
   /** Returns null for a process that has ended or has another socket. */
   #adoptProcess(process: ContainerProcess): ProcessContainer | null {
-    const { spec, bootId, clock, track } = this.#options;
+    const { spec, bootId, clock, trackProcess } = this.#options;
     const socketPath = this.#socketPath;
     if (process.bootId !== bootId || process.socketPath !== socketPath || !existsSync(socketPath)) return null;
     const output = { outputDirectory: this.#outputDirectory, onLine: spec.output, clock };
     const running = adoptDetached(process, output);
-    return running === null ? null : track(running, socketPath);
+    return running === null ? null : trackProcess(running, socketPath);
   }
 
   async prepare(signal: AbortSignal): Promise<void> {
@@ -216,7 +245,26 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
         unreachable(models);
     }
     await this.#describe(null);
-    await this.#downloadCode(signal);
+    const image = this.#image;
+    // The program of an image downloads its code itself.
+    await (image === null ? this.#downloadCode(signal) : image.runner.pull(image.slot.image, signal));
+  }
+
+  /** The runner and the slot of an image; null for a built-in container. Throws where the host runs no images. */
+  get #image(): { readonly runner: ImageRunner; readonly slot: ImageSlot } | null {
+    const { spec, images = null, id, instanceId, budget, isDetached } = this.#options;
+    if (typeof spec.runtime === "string") return null;
+    const { image } = spec.runtime;
+    if (images === null) {
+      throw new Error(
+        `The image ${image} needs a container engine: start the platform with --container-engine, as it was when the model was created.`,
+      );
+    }
+    const place = { directory: this.#directory, mlRoot: this.#mlRoot };
+    return {
+      runner: images,
+      slot: { id, instanceId, image, spec, specDigest: specDigest(spec), budget, ...place, isDetached },
+    };
   }
 
   /** Downloads SAGEMAKER_SUBMIT_DIRECTORY from S3 to `code`, as SageMaker's containers do: one script for all archives of the container. */
@@ -245,7 +293,17 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
   }
 
   async start(signal: AbortSignal): Promise<HostedContainer> {
-    const { spec, socketsDirectory, clock, commandFor, track } = this.#options;
+    const image = this.#image;
+    if (image === null) return await this.#startProcess(signal);
+    const container = await image.runner.start(image.slot, signal);
+    this.#options.track(container);
+    return container;
+  }
+
+  async #startProcess(signal: AbortSignal): Promise<HostedContainer> {
+    const { spec, socketsDirectory, clock, commandFor, trackProcess } = this.#options;
+    const { runtime } = spec;
+    assert(typeof runtime === "string", "an image is no process");
     const mlRoot = this.#mlRoot;
     const socketPath = this.#socketPath;
     const outputDirectory = this.#outputDirectory;
@@ -259,9 +317,9 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     // A socket file outlives its process, and binding to an existing path fails with EADDRINUSE.
     await rm(socketPath, { force: true });
     signal.throwIfAborted();
-    const { command, args, env } = commandFor({ spec, mlRoot, socketPath });
+    const { command, args, env } = commandFor({ spec, runtime, mlRoot, socketPath });
     const output = { outputDirectory, onLine: spec.output, clock };
-    const started = track(await startDetached({ command, args, env, cwd: mlRoot, ...output }), socketPath);
+    const started = trackProcess(await startDetached({ command, args, env, cwd: mlRoot, ...output }), socketPath);
     await this.#describe(started.process);
     return started;
   }

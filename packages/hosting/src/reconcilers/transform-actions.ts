@@ -1,4 +1,4 @@
-import type { EventLoopQueue } from "@galatea/base";
+import { CoalescedWriter, type EventLoopQueue } from "@galatea/base";
 import type { FleetOptions } from "../endpoints/index.ts";
 import type { HostingStore } from "../store/index.ts";
 import {
@@ -11,7 +11,6 @@ import {
   type TransformJobRecord,
   type TransformProgress,
 } from "../transforms/index.ts";
-import { CoalescedWriter } from "./coalesced-writer.ts";
 import type { ReconciledKind, ActionContext, ActionOutcome } from "./reconciler.ts";
 
 export interface TransformActionsOptions {

@@ -1,9 +1,6 @@
 import {
   validationError,
   parseS3Uri,
-  environmentVariableError,
-  resolveImage,
-  unsupportedImageText,
   type ComponentRecord,
   type ComponentSpec,
   type RequestedComponentSpec,
@@ -13,6 +10,7 @@ import {
 } from "@galatea/hosting";
 import type { SagemakerInputs, SagemakerOperations } from "../../spec/gen/sagemaker.ts";
 import { rejectUnsupportedMembers, type CallContext } from "../../wire/index.ts";
+import { checkImage, checkVariable } from "./container-images.ts";
 import { listQueryOf, listingToken } from "./listings.ts";
 import { unsupportedSpecMembers } from "./unsupported-members.ts";
 import { resourceArnOf, type SageMakerRows } from "./rows.ts";
@@ -30,12 +28,13 @@ export function inferenceComponentOperations(hosting: Hosting) {
   return { ...changes(hosting), ...questions(hosting) };
 }
 
-function changes({ components }: Hosting) {
+function changes(hosting: Hosting) {
+  const { components } = hosting;
   return {
     CreateInferenceComponent: {
       resource,
       async handle(input, context) {
-        const spec = askedSpecs(input);
+        const spec = askedSpecs(input, hosting);
         if (spec === null) throw validationError("Either Specification or Specifications must be given.");
         const record = await components.create({
           name: input.InferenceComponentName,
@@ -55,7 +54,7 @@ function changes({ components }: Hosting) {
         const { arn } = await components.update({
           name: input.InferenceComponentName,
           owner: ownerOf(context),
-          spec: askedSpecs(input),
+          spec: askedSpecs(input, hosting),
           copyCount: input.RuntimeConfig?.CopyCount ?? null,
           rolling: rollingOf(input.DeploymentConfig),
         });
@@ -120,14 +119,17 @@ function questions({ components }: Hosting) {
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
 
 /** Returns null without a specification. With several, each is for another instance type. */
-function askedSpecs({
-  Specification: one,
-  Specifications: several = [],
-}: {
-  readonly Specification?: Spec;
-  readonly Specifications?: readonly Spec[];
-}): RequestedComponentSpec | null {
-  if (several.length === 0) return one === undefined ? null : askedSpec(one);
+function askedSpecs(
+  {
+    Specification: one,
+    Specifications: several = [],
+  }: {
+    readonly Specification?: Spec;
+    readonly Specifications?: readonly Spec[];
+  },
+  { runsImages }: Hosting,
+): RequestedComponentSpec | null {
+  if (several.length === 0) return one === undefined ? null : askedSpec(one, runsImages);
   if (one !== undefined) throw validationError("Specification and Specifications cannot be used together.");
   const types = several.map(({ InstanceType: type }) => type);
   if (several.length > 1 && types.includes(undefined)) {
@@ -135,11 +137,11 @@ function askedSpecs({
   }
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice !== undefined) throw validationError(`Specifications have the InstanceType ${twice} twice.`);
-  const [first, ...others] = several.map(askedSpec);
+  const [first, ...others] = several.map((spec) => askedSpec(spec, runsImages));
   return first === undefined ? null : { ...first, others };
 }
 
-function askedSpec(spec: Spec): RequestedComponentSpec {
+function askedSpec(spec: Spec, runsImages: boolean): RequestedComponentSpec {
   if (spec.BaseInferenceComponentName !== undefined) {
     throw validationError(
       "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters for the model " +
@@ -158,7 +160,7 @@ function askedSpec(spec: Spec): RequestedComponentSpec {
   }
   return {
     modelName: ModelName ?? null,
-    container: Container === undefined ? null : containerOf(Container),
+    container: Container === undefined ? null : containerOf(Container, runsImages),
     claim:
       needs === undefined
         ? null
@@ -176,15 +178,12 @@ function askedSpec(spec: Spec): RequestedComponentSpec {
   };
 }
 
-function containerOf(container: NonNullable<Spec["Container"]>): ContainerDefinition {
+function containerOf(container: NonNullable<Spec["Container"]>, runsImages: boolean): ContainerDefinition {
   const { Image: image, ArtifactUrl: url, Environment: environment = {} } = container;
   if (image === undefined) throw validationError("Image must be given for the container.");
-  if (resolveImage(image) === null) throw validationError(unsupportedImageText(image));
+  checkImage(image, runsImages);
   if (url !== undefined && parseS3Uri(url) === null) throw validationError(`Could not find model data at ${url}.`);
-  for (const [name, value] of Object.entries(environment)) {
-    const refusal = environmentVariableError(name, value);
-    if (refusal !== null) throw validationError(refusal);
-  }
+  for (const [name, value] of Object.entries(environment)) checkVariable(name, value, image);
   return { Image: image, Environment: environment, ...(url === undefined ? {} : { ModelDataUrl: url }) };
 }
 

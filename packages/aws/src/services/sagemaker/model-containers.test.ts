@@ -8,7 +8,7 @@ type Container = SagemakerInputs["ContainerDefinition"];
 
 const Image = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
 const named = (name: string, more: Container = {}): Container => ({ Image, ContainerHostname: name, ...more });
-const checked = (input: Input) => checkedContainers({ ModelName: "m", ...input });
+const checked = (input: Input) => checkedContainers({ ModelName: "m", ...input }, { runsImages: false });
 const refused = (input: Input, message: string | RegExp) =>
   assert.throws(() => checked(input), { code: "ValidationException", message });
 const direct = { InferenceExecutionConfig: { Mode: "Direct" } } as const;
@@ -58,6 +58,23 @@ test("a pipeline may have one multi-model container; in Direct mode every contai
     "More than one container in MultiModel mode is not supported with inference pipeline.",
   );
   assert.equal(checked({ Containers: containers, ...direct }).length, 2);
+});
+
+test("with a container engine, other images are taken, with variables that would configure our own server; their names are Docker's", () => {
+  const taken = (container: Container) =>
+    checkedContainers({ ModelName: "m", PrimaryContainer: container }, { runsImages: true });
+  const Environment = { LD_LIBRARY_PATH: "/opt/lib", NODE_OPTIONS: "--max-old-space-size=100", PATH: "/bin" };
+  for (const name of ["mine:1", "000000000000.dkr.ecr.us-east-1.amazonaws.com/team/churn:3", "churn@sha256:ab"]) {
+    assert.deepEqual(taken({ Image: name, Environment }), [{ Image: name, Environment }]);
+  }
+  const invalid = { code: "ValidationException" };
+  for (const name of ["../x", "a?b", "-x", "a b"]) assert.throws(() => taken({ Image: name }), invalid, name);
+  assert.throws(() => taken({ Image, Environment }), invalid, "one of ours");
+  const port = { SAGEMAKER_BIND_TO_PORT: "9000" };
+  assert.throws(() => taken({ Image: "mine:1", Environment: port }), {
+    message:
+      "Environment variable SAGEMAKER_BIND_TO_PORT is not allowed: the platform calls every container at port 8080.",
+  });
 });
 
 test("every container is validated, and the error names the container by its number", () => {

@@ -1,13 +1,7 @@
-import {
-  validationError,
-  parseS3Uri,
-  environmentVariableError,
-  resolveImage,
-  unsupportedImageText,
-  type ModelContainers,
-} from "@galatea/hosting";
+import { validationError, parseS3Uri, type ModelContainers } from "@galatea/hosting";
 import type { SagemakerInputs } from "../../spec/gen/sagemaker.ts";
 import { rejectUnsupportedMembers } from "../../wire/index.ts";
+import { checkImage, checkVariable } from "./container-images.ts";
 import { unsupportedContainerMembers } from "./unsupported-members.ts";
 
 type Container = SagemakerInputs["ContainerDefinition"];
@@ -16,8 +10,11 @@ type Container = SagemakerInputs["ContainerDefinition"];
 const environmentBytesMax = 32 * 1024;
 const environmentPairsMax = 100;
 
-/** Returns a model's containers; throws for invalid ones and invalid combinations. */
-export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): ModelContainers {
+/** Returns a model's containers; throws for invalid ones and invalid combinations. `runsImages`: whether images beside the built-in ones run. */
+export function checkedContainers(
+  input: SagemakerInputs["CreateModelInput"],
+  { runsImages }: { readonly runsImages: boolean },
+): ModelContainers {
   const { PrimaryContainer: primary, Containers: several = [], InferenceExecutionConfig: execution } = input;
   if (primary !== undefined && several.length > 0) {
     throw validationError("Both PrimaryContainer and Containers were given: exactly one of them is needed.");
@@ -31,7 +28,9 @@ export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): M
     );
   }
   const all = [first, ...more] as const;
-  for (const [index, container] of all.entries()) checkContainer(container, all.length === 1 ? "" : ` ${index + 1}`);
+  for (const [index, container] of all.entries()) {
+    checkContainer(container, { which: all.length === 1 ? "" : ` ${index + 1}`, runsImages });
+  }
   if (primary === undefined) checkNames(all, isDirect);
   if (!isDirect && all.filter(({ Mode: mode }) => mode === "MultiModel").length > 1) {
     throw validationError("More than one container in MultiModel mode is not supported with inference pipeline.");
@@ -41,10 +40,13 @@ export function checkedContainers(input: SagemakerInputs["CreateModelInput"]): M
 }
 
 /** `which`: the container's number, if there are several. */
-function checkContainer(container: Container, which: string): void {
+function checkContainer(
+  container: Container,
+  { which, runsImages }: { readonly which: string; readonly runsImages: boolean },
+): void {
   rejectUnsupportedMembers(container, unsupportedContainerMembers, { code: "ValidationException" });
   if (container.Image === undefined) throw validationError(`Image must be given for the container${which}.`);
-  if (resolveImage(container.Image) === null) throw validationError(unsupportedImageText(container.Image));
+  checkImage(container.Image, runsImages);
   checkData(container);
 }
 
@@ -84,14 +86,13 @@ function checkData(container: SagemakerInputs["ContainerDefinition"]): void {
 
 function checkEnvironments(containers: readonly Container[]): void {
   let byteLength = 0;
-  for (const { Environment: environment = {} } of containers) {
-    const pairs = Object.entries(environment);
+  for (const container of containers) {
+    const pairs = Object.entries(container.Environment ?? {});
     if (pairs.length > environmentPairsMax)
       throw validationError(`Environment has more than ${environmentPairsMax} pairs.`);
     for (const [name, value] of pairs) {
       byteLength += Buffer.byteLength(name) + Buffer.byteLength(value);
-      const refusal = environmentVariableError(name, value);
-      if (refusal !== null) throw validationError(refusal);
+      checkVariable(name, value, container.Image ?? null);
     }
   }
   // Sum over all containers.

@@ -12,7 +12,7 @@ export function modelOperations(hosting: Hosting) {
       resource,
       unsupportedMembers: unsupportedModelMembers,
       async handle(input, context) {
-        const containers = checkedContainers(input);
+        const containers = checkedContainers(input, hosting);
         const { Tags: tags, ...request } = input;
         const owner = { region: context.region, accountId: context.accountId };
         const record = await hosting.catalog.createModel({

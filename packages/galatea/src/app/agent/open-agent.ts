@@ -46,6 +46,7 @@ export async function openAgent(options: AgentProcessOptions): Promise<AgentProc
     ...options,
     store,
     connectPort: () => null,
+    containerEngine: null,
     instanceGraceSecs: orphanGraceSecs,
     requestBytesMax: requestMemory(options.requestMemoryBytes).bytesMax,
   });

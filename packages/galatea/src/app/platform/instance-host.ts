@@ -1,11 +1,17 @@
 import { mkdir, rmdir, statfs } from "node:fs/promises";
-import { availableParallelism, totalmem } from "node:os";
+import { availableParallelism, homedir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock, type Logger } from "@galatea/base";
+import type { EngineRunnerOptions } from "@galatea/hosting/container-host";
 import { localNode, usableMemoryBytes, type NodeDescription } from "@galatea/hosting/nodes";
 import { ArchiveUnpacker, archiveLimits, unpackerDefaults, type ObjectStore } from "@galatea/hosting/objects";
-import { ProcessHost, type ContainerCommand, type ContainerStart } from "@galatea/hosting/process-host";
+import {
+  ProcessHost,
+  type ContainerCommand,
+  type ContainerStart,
+  type ImageRunner,
+} from "@galatea/hosting/process-host";
 import { visibleGpuCount } from "@galatea/server/gpus";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import type { ServedContainerKind } from "../../options/index.ts";
@@ -24,6 +30,8 @@ export interface InstanceHostOptions {
   readonly workerArguments: readonly string[];
   /** Returns a port that model code may connect to in addition to those of `workerArguments`; null for none. */
   readonly connectPort: () => number | null;
+  /** The engine that runs users' images, and the network that they join; null for none. */
+  readonly containerEngine: Pick<EngineRunnerOptions, "address" | "network"> | null;
   /** Seconds after which a container that gets no pings ends itself. */
   readonly instanceGraceSecs: number;
   /** Bytes of requests and responses that one container may have in flight. */
@@ -52,6 +60,7 @@ export async function openInstanceHost(
   const sockets = await openSocketsDirectory(directories.records);
   // Detached instances still use the directory.
   opening.defer(() => rmdir(sockets).catch(() => {}));
+  const images = await openImageRunner(opening, options);
   return opening.use(
     new ProcessHost({
       commandFor: (start) => containerCommand(start, options),
@@ -59,7 +68,27 @@ export async function openInstanceHost(
       instancesDirectory: directories.instances,
       store,
       unpacker,
+      images,
       gpus: () => gpus?.readings() ?? [],
+      clock: systemClock,
+      logger: log,
+    }),
+  );
+}
+
+/** Opens the runner of users' images; null without a container engine. Its module is loaded only where there is one. */
+async function openImageRunner(
+  opening: AsyncDisposableStack,
+  { containerEngine: engine, directories, environment, log }: InstanceHostOptions,
+): Promise<ImageRunner | null> {
+  if (engine === null) return null;
+  const { EngineRunner } = await import("@galatea/hosting/container-host");
+  return opening.use(
+    await EngineRunner.open({
+      ...engine,
+      platform: directories.instances,
+      gpuCount: visibleGpuCount(environment["CUDA_VISIBLE_DEVICES"] ?? null),
+      dockerConfigPath: join(environment["HOME"] ?? homedir(), ".docker", "config.json"),
       clock: systemClock,
       logger: log,
     }),
@@ -91,7 +120,7 @@ const containerSemiSpaceMebibytes = 16;
 
 /** Returns the command of an instance: our own server in container mode, with this process's Python environment. */
 function containerCommand(
-  { spec, mlRoot, socketPath }: ContainerStart,
+  { spec, runtime, mlRoot, socketPath }: ContainerStart,
   options: InstanceHostOptions,
 ): ContainerCommand {
   const port = options.connectPort();
@@ -107,7 +136,7 @@ function containerCommand(
       `--end-without-pings-secs=${options.instanceGraceSecs}`,
       `--sagemaker-socket=${socketPath}`,
       `--ml-root=${mlRoot}`,
-      `--container-kind=${spec.runtime satisfies ServedContainerKind}`,
+      `--container-kind=${runtime satisfies ServedContainerKind}`,
       `--memory-budget-bytes=${spec.modelMemoryBytes}`,
       `--python-instances-on-demand=${spec.concurrencyMax ?? 0}`,
       `--request-memory-bytes=${containerRequestBytes(spec.modelMemoryBytes, options.requestBytesMax)}`,

@@ -18,9 +18,15 @@ export interface PlatformInstances {
 }
 
 export interface PlatformInstancesOptions
-  extends Omit<InstanceHostOptions, "connectPort" | "requestBytesMax" | "store">, Omit<PodsOptions, "pods"> {
+  extends
+    Omit<InstanceHostOptions, "connectPort" | "containerEngine" | "requestBytesMax" | "store">,
+    Omit<PodsOptions, "pods"> {
   /** The path of the file of `--pods`; null: instances are processes of this machine. */
   readonly pods: string | null;
+  /** The address of the engine that runs users' images; null for none. */
+  readonly containerEngine: string | null;
+  /** The network of the engine that their containers join; null for one of the platform's own. */
+  readonly containerNetwork: string | null;
   /** Keys that allow everything; null: no authentication. */
   readonly keys: readonly object[] | null;
   readonly requestMemory: ByteBudget;
@@ -43,6 +49,8 @@ export async function openPlatformInstances(
     // With authentication model code may connect to the port, because its own keys limit it; without, the port would
     // accept anything.
     connectPort: () => (options.keys === null ? null : Number(new URL(options.callUrl()).port || 80)),
+    containerEngine:
+      options.containerEngine === null ? null : { address: options.containerEngine, network: options.containerNetwork },
     requestBytesMax: options.requestMemory.bytesMax,
   });
   return {

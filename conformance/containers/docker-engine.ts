@@ -1,0 +1,101 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
+import { cacheDirectory } from "../environments/cache-directory.ts";
+import { createdDirectory } from "../environments/created-directory.ts";
+import { runCommand } from "../environments/run-command.ts";
+
+/** Debian's packages that these tests need, and a program of each. */
+const packages = { "docker.io": ["dockerd", "docker"], iptables: ["iptables"], mmdebstrap: ["mmdebstrap"] };
+const basePackages = ["python3", "python3-flask", "gunicorn", "nginx-light"];
+const baseImage = "galatea-tests-base:1";
+const making = { signal: new AbortController().signal, progress: () => {} };
+
+/** A Docker engine of a test, with its own data, socket and containers. */
+export interface DockerEngine extends AsyncDisposable {
+  /** `unix:///...`, as `--container-engine` takes it. */
+  readonly address: string;
+  /** Runs `docker` with the engine and returns what it prints. Rejects with its errors. */
+  docker(...args: readonly string[]): Promise<string>;
+  /** Builds the image of a folder below `images`, and returns its name. */
+  build(folder: string): Promise<string>;
+}
+
+/** Starts an engine in a temporary folder. Needs root: containers need networks, mounts and control groups. */
+export async function startDocker(): Promise<DockerEngine> {
+  checkMachine();
+  const base = await ensureBase();
+  const folder = mkdtempSync(join(tmpdir(), "galatea-docker-"));
+  const address = `unix://${folder}/docker.sock`;
+  const paths = ["data-root", "exec-root", "pidfile"].map((name) => `--${name}=${join(folder, name)}`);
+  // Without a default bridge and without forwarding, it changes nothing for other networks of this machine.
+  const args = [...paths, `--host=${address}`, "--bridge=none", "--ip-forward=false", "--log-level=warn"];
+  // SIGTERM after the end of this process, also by kill -9: the engine then ends its containers.
+  const engine = spawn("setpriv", ["--pdeathsig", "TERM", "dockerd", ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  const printed = text(engine.stderr);
+  const ended = once(engine, "exit");
+  const docker = (...words: readonly string[]) => runDocker(address, words);
+  const stop = async () => {
+    engine.kill("SIGTERM");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    while (!existsSync(join(folder, "docker.sock"))) {
+      if (engine.exitCode !== null) throw new Error(`dockerd ended: ${await printed}`);
+      await delay(20);
+    }
+    await docker("version");
+    await docker("import", base, baseImage);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    address,
+    docker,
+    async build(name) {
+      const image = `galatea-tests-${name}:1`;
+      await docker("build", "--network=none", "--tag", image, join(import.meta.dirname, "images", name));
+      return image;
+    },
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function checkMachine(): void {
+  if (process.getuid?.() !== 0) throw new Error("the tests of containers start a Docker engine, which needs root");
+  const directories = `${process.env["PATH"] ?? ""}${delimiter}/usr/sbin`.split(delimiter);
+  const isFound = (program: string) => directories.some((directory) => existsSync(join(directory, program)));
+  const missing = Object.entries(packages).filter(([, programs]) => !programs.every(isFound));
+  if (missing.length === 0) return;
+  const names = Object.keys(packages).join(" ");
+  throw new Error(`the tests of containers need Debian's packages: apt-get install --no-install-recommends ${names}`);
+}
+
+/** Returns the archive of a root file system of Debian with Python, as the base of images. It is made once below the cache directory. */
+async function ensureBase(): Promise<string> {
+  const folder = join(cacheDirectory(process.env), "containers", "base-1");
+  const archive = join(folder, "base.tar");
+  await createdDirectory(folder, making, async () => {
+    await mkdir(folder, { recursive: true });
+    const command = ["mmdebstrap", "--variant=minbase", `--include=${basePackages.join(",")}`, "bookworm", archive];
+    await runCommand(command, making);
+    return {};
+  });
+  return archive;
+}
+
+async function runDocker(address: string, args: readonly string[]): Promise<string> {
+  // The builder within the engine: BuildKit's client is another package.
+  const env = { ...process.env, DOCKER_HOST: address, DOCKER_BUILDKIT: "0" };
+  const child = spawn("docker", args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  if (child.exitCode !== 0) throw new Error(`docker ${args.join(" ")}: ${errors}`);
+  return output.trim();
+}

@@ -1,0 +1,89 @@
+import { join } from "node:path";
+import type { ImageSlot } from "../process-host/index.ts";
+
+/** The port at which SageMaker calls containers. */
+export const containerPort = 8080;
+
+/** Labels of containers, by which the next run of the platform finds them. */
+export const containerLabels = {
+  platform: "galatea.platform",
+  instance: "galatea.instance",
+  slot: "galatea.slot",
+  spec: "galatea.spec",
+  title: "galatea.title",
+} as const;
+
+/** A network of the engine that containers join. */
+export interface EngineNetwork {
+  readonly name: string;
+  /** The address of this machine in the network; null where the engine reports none. */
+  readonly gateway: string | null;
+  /** True where containers reach no other network. They are called at their own address then, else at a published port. */
+  readonly isInternal: boolean;
+}
+
+export interface ContainerSurroundings {
+  /** The platform among those that use the engine. */
+  readonly platform: string;
+  readonly network: EngineNetwork;
+  /** Number of CPUs of the engine's machine; the engine refuses a limit above it. */
+  readonly cpuCount: number;
+  /** Number of GPUs of the engine's machine. */
+  readonly gpuCount: number;
+}
+
+/** Docker's default without those that only a few programs need: NET_RAW, MKNOD, SYS_CHROOT, AUDIT_WRITE, SETPCAP, SETFCAP, FSETID. */
+const capabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
+const pidsMax = 8192;
+const logConfig = { Type: "json-file", Config: { "max-size": "16m", "max-file": "2" } };
+
+/** Returns the body of the engine's request that creates a container, with SageMaker's command, port, directories and variables. */
+export function containerConfig(slot: ImageSlot, { platform, network, cpuCount, gpuCount }: ContainerSurroundings) {
+  const { id, instanceId, image, spec, specDigest, budget, mlRoot } = slot;
+  const port = `${containerPort}/tcp`;
+  const directory = spec.models.kind === "one" ? "model" : "models";
+  const gpus = Math.min(budget.acceleratorCount ?? 0, gpuCount);
+  return {
+    Image: image,
+    Cmd: ["serve"],
+    Env: Object.entries(variablesOf(slot, network)).map(([name, value]) => `${name}=${value}`),
+    Labels: {
+      [containerLabels.platform]: platform,
+      [containerLabels.instance]: instanceId,
+      [containerLabels.slot]: id,
+      [containerLabels.spec]: specDigest,
+      [containerLabels.title]: spec.title,
+    },
+    ExposedPorts: { [port]: {} },
+    HostConfig: {
+      Mounts: [{ Type: "bind", Source: join(mlRoot, directory), Target: `/opt/ml/${directory}`, ReadOnly: true }],
+      Memory: spec.modelMemoryBytes,
+      // An equal limit of memory and swap together means no swap.
+      MemorySwap: spec.modelMemoryBytes,
+      NanoCpus: Math.floor(Math.min(budget.vcpuCount, cpuCount) * 1e9),
+      PidsLimit: pidsMax,
+      CapDrop: ["ALL"],
+      CapAdd: capabilities,
+      SecurityOpt: ["no-new-privileges"],
+      NetworkMode: network.name,
+      ...(network.isInternal ? {} : { PortBindings: { [port]: [{ HostIp: "127.0.0.1", HostPort: "" }] } }),
+      ...(gpus === 0 ? {} : { DeviceRequests: [{ Count: gpus, Capabilities: [["gpu"]] }] }),
+      RestartPolicy: { Name: "no" },
+      LogConfig: logConfig,
+    },
+  };
+}
+
+const loopback = /^(https?:\/\/)(?:127\.0\.0\.1|localhost|\[::1\])(?=[:/]|$)/;
+
+/** The platform's URL has this machine's loopback address, which is the container's own in there: it becomes the gateway's. */
+function variablesOf({ spec }: ImageSlot, { gateway }: EngineNetwork): Readonly<Record<string, string>> {
+  const { environment } = spec;
+  const url = environment["AWS_ENDPOINT_URL"];
+  const reached = url === undefined || gateway === null ? url : url.replace(loopback, `$1${gateway}`);
+  return {
+    ...environment,
+    ...(reached === undefined ? {} : { AWS_ENDPOINT_URL: reached }),
+    SAGEMAKER_BIND_TO_PORT: String(containerPort),
+  };
+}
