@@ -72,7 +72,10 @@ test("a backup contains everything that was acknowledged before it, and a restor
   await platform.stop();
   const restored = await galatea("restore", file);
   assert.deepEqual([restored.code, restored.stderr], [0, ""]);
-  assert.match(restored.stdout, /are those of '.*backup\.db'; the former ones are kept as galatea\.db\.replaced-1/);
+  assert.match(
+    restored.stdout,
+    /were replaced by those of '.*backup\.db'; the former ones are kept as galatea\.db\.replaced-1/,
+  );
 
   await platform.startAgain();
   const found = await models();

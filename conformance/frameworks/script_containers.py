@@ -123,10 +123,14 @@ def sklearn():
     )
     said = answer.get("OriginalMessage", "")
     proven(
-        "its status is that of the toolkit", answer.get("OriginalStatusCode") == 500, answer.get("OriginalStatusCode")
+        "an exception of the script has the toolkit's status 500",
+        answer.get("OriginalStatusCode") == 500,
+        answer.get("OriginalStatusCode"),
     )
-    proven("its body begins with the message", said.startswith("one column is not enough\nTraceback"), said)
-    proven("its traceback is that of the script", "serving.py" in said and "galatea_worker" not in said, said)
+    proven(
+        "the body of an exception begins with its message", said.startswith("one column is not enough\nTraceback"), said
+    )
+    proven("the traceback has no frames of Galatea", "serving.py" in said and "galatea_worker" not in said, said)
     refused(
         "an unknown content type is a ModelError",
         "ModelError",

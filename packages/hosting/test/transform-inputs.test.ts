@@ -16,7 +16,7 @@ test("if two inputs have one output name, the one in the folder gets it, the oth
   const twins = await bench.run("twins", "echo", prefix("s3://bkt/in/data"));
   assert.equal(
     twins.state.at === "Failed" && twins.state.reason,
-    "ClientError: s3://bkt/in/dataone: its output s3://bkt/out/dataone.out is that of s3://bkt/in/data/dataone; " +
+    "ClientError: s3://bkt/in/dataone: its output s3://bkt/out/dataone.out is also the output of s3://bkt/in/data/dataone; " +
       'give an S3Uri that ends with "/", or a job for each of them (1 of 5 objects failed)',
   );
   assert.equal(await bench.get("out/dataone.out"), "the twin");
@@ -34,7 +34,7 @@ test("in a manifest two inputs with one output name conflict only if both are li
   const both = await bench.run("both", "echo", { TransformInput: { DataSource: source } });
   assert.match(
     both.state.at === "Failed" ? both.state.reason : "",
-    /in\/datax: its output .* is that of s3:\/\/bkt\/in\/data\/datax;/,
+    /in\/datax: its output .* is also the output of s3:\/\/bkt\/in\/data\/datax;/,
   );
   assert.equal(await bench.get("out/datax.out"), "in/data/datax");
   await manifest("x");

@@ -42,7 +42,7 @@ export async function restore({ file, data }: BackupOptions): Promise<number> {
     const restored = restoreDocuments(from, path);
     if (restored.at === "refused") return refuse("restore", `'${from}' is not a backup of records: ${restored.reason}`);
     const aside = restored.aside.length === 0 ? "" : `; the former ones are kept as ${restored.aside.join(", ")}`;
-    process.stdout.write(`The records of '${directories.root}' are those of '${from}'${aside}\n`);
+    process.stdout.write(`The records of '${directories.root}' were replaced by those of '${from}'${aside}\n`);
     return 0;
   } catch (error) {
     return refuse("restore", `cannot write '${path}': ${messageOf(error, path)}`);

@@ -2,7 +2,7 @@ import { assert, unreachable } from "@galatea/base";
 
 /** The state of a serverless instance. */
 export type ServerlessState =
-  /** The instance does not run and uses nothing of a node. */
+  /** The instance does not run and uses no resources of a node. */
   | { readonly at: "cold" }
   | { readonly at: "starting"; readonly failureCount: number }
   | { readonly at: "running" }

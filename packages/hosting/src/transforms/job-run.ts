@@ -223,7 +223,7 @@ export class JobRun {
  */
 function sameOutput({ place, output }: InputObject, siblingKey: string): TransformError {
   const text =
-    `its output s3://${output.bucket}/${output.key} is that of s3://${place.bucket}/${siblingKey}; ` +
+    `its output s3://${output.bucket}/${output.key} is also the output of s3://${place.bucket}/${siblingKey}; ` +
     'give an S3Uri that ends with "/", or a job for each of them';
   return transformClientError(text);
 }
