@@ -232,14 +232,14 @@ class DirectoryLogStreams implements LogStreams {
   /** Concurrent changes of a stream's files share its segments, which serialize them. */
   async #writing(group: string, stream: string, change: (segments: LogSegments) => Promise<void>): Promise<void> {
     const key = this.#streamDirectory(group, stream);
-    const held = this.#segments.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
-    this.#segments.set(key, held);
-    held.userCount++;
+    const shared = this.#segments.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
+    this.#segments.set(key, shared);
+    shared.userCount++;
     try {
-      await change(held.segments);
+      await change(shared.segments);
     } finally {
-      held.userCount--;
-      if (held.userCount === 0) this.#segments.delete(key);
+      shared.userCount--;
+      if (shared.userCount === 0) this.#segments.delete(key);
     }
   }
 

@@ -1,6 +1,6 @@
 import { AwsError } from "@galatea/base";
 import { toLogEvent, formatPageToken, parsePageToken, type LogLine, type LogPosition } from "./log-lines.ts";
-import { readLinesBefore, readLinesFrom } from "./log-pieces.ts";
+import { readLinesBefore, readLinesFrom } from "./log-chunks.ts";
 import type { LogSegments } from "./log-segments.ts";
 import type { LogPage, LogReadOptions } from "./log-streams.ts";
 
@@ -42,7 +42,7 @@ async function pageAfter(
   for (const file of await segments.files()) {
     if (from !== null && file.segment < from.segment) continue;
     const offset = from !== null && file.segment === from.segment ? from.offset : 0;
-    for await (const piece of readLinesFrom(file, offset)) if (page.isFullWith(piece)) return page.lines;
+    for await (const chunk of readLinesFrom(file, offset)) if (page.isFullWith(chunk)) return page.lines;
   }
   return page.lines;
 }
@@ -57,7 +57,7 @@ async function pageBefore(
   for (const file of (await segments.files()).toReversed()) {
     if (before !== null && file.segment > before.segment) continue;
     const offset = before !== null && file.segment === before.segment ? before.offset : null;
-    for await (const piece of readLinesBefore(file, offset)) if (page.isFullWith(piece)) return page.lines;
+    for await (const chunk of readLinesBefore(file, offset)) if (page.isFullWith(chunk)) return page.lines;
   }
   return page.lines;
 }
@@ -72,9 +72,9 @@ class PageOfLines {
     this.#options = options;
   }
 
-  isFullWith(piece: readonly LogLine[]): boolean {
+  isFullWith(chunk: readonly LogLine[]): boolean {
     const { startTimeMs, endTimeMs, eventsMax } = this.#options;
-    for (const line of piece) {
+    for (const line of chunk) {
       if (startTimeMs !== null && line.timestampMs < startTimeMs) continue;
       if (endTimeMs !== null && line.timestampMs >= endTimeMs) continue;
       this.#length += line.message.length;

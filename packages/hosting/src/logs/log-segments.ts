@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { SerialQueue } from "@galatea/base";
 import { emptyIfMissing } from "./absent.ts";
 import type { LogLine } from "./log-lines.ts";
-import { readLinesBefore, readLinesFrom, type SegmentFile } from "./log-pieces.ts";
+import { readLinesBefore, readLinesFrom, type SegmentFile } from "./log-chunks.ts";
 
 /** Maximum number of files of a stream; when the newest is full the oldest is deleted. */
 const segmentsMax = 4;
@@ -15,7 +15,7 @@ export class LogSegments {
   readonly directory: string;
   readonly #segmentBytesMax: number;
   #newest: { readonly segment: number; byteLength: number } | null = null;
-  readonly #turns = new SerialQueue();
+  readonly #changes = new SerialQueue();
 
   constructor(directory: string, streamBytesMax: number) {
     this.directory = directory;
@@ -24,8 +24,8 @@ export class LogSegments {
 
   /** Appends complete lines; concurrent calls are serialized. */
   append(lines: string): Promise<void> {
-    return this.#turns.run(async () => {
-      for (const piece of piecesOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(piece);
+    return this.#changes.run(async () => {
+      for (const chunk of chunksOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(chunk);
     });
   }
 
@@ -59,7 +59,7 @@ export class LogSegments {
    * only grow: readers that continue from a position find the next line.
    */
   dropBefore(timeMs: number): Promise<void> {
-    return this.#turns.run(async () => {
+    return this.#changes.run(async () => {
       const files = await this.files();
       for (const [index, file] of files.entries()) {
         const isNewest = index === files.length - 1;
@@ -123,7 +123,7 @@ async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
 }
 
 /** Splits bytes after line ends, so that each chunk fits a segment; a longer line is a chunk of its own. */
-function* piecesOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
+function* chunksOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
   let start = 0;
   while (start < bytes.byteLength) {
     const limit = start + byteLengthMax;

@@ -41,23 +41,23 @@ logStreamsContract("log streams in a directory", async (options) => {
 });
 
 test("a line truncated by a crash is skipped, and the next line is complete", async () => {
-  await using place = await logs();
-  await place.store.createGroup(group);
-  await place.store.createStream(group, stream);
-  await place.store.append(group, stream, [{ timestampMs: startMs, message: "one" }]);
-  const [groupFile] = await readdir(place.directory);
-  const file = join(place.directory, groupFile as string, "AllTraffic~i-1", "0000000001.log");
+  await using fixture = await logs();
+  await fixture.store.createGroup(group);
+  await fixture.store.createStream(group, stream);
+  await fixture.store.append(group, stream, [{ timestampMs: startMs, message: "one" }]);
+  const [groupFile] = await readdir(fixture.directory);
+  const file = join(fixture.directory, groupFile as string, "AllTraffic~i-1", "0000000001.log");
   await appendFile(file, "2026-11-2");
-  await place.make().append(group, stream, [{ timestampMs: startMs, message: "two" }]);
+  await fixture.make().append(group, stream, [{ timestampMs: startMs, message: "two" }]);
   assert.deepEqual(
-    (await place.store.read(group, stream, all)).events.map(({ message }) => message),
+    (await fixture.store.read(group, stream, all)).events.map(({ message }) => message),
     ["one", "two"],
   );
   assert.match(await readFile(file, "utf8"), /^2026-11-21T00:00:00.000Z one\n/);
 });
 
 test("streams of any legal name do not collide with the group's own files", async () => {
-  await using place = await logs(1e6, 20);
+  await using fixture = await logs(1e6, 20);
   const long = `/${"g".repeat(511)}`;
   const names = [
     "group.json",
@@ -73,16 +73,16 @@ test("streams of any legal name do not collide with the group's own files", asyn
     "\0",
   ];
   for (const each of [group, long]) {
-    await place.store.createGroup(each);
+    await fixture.store.createGroup(each);
     for (const name of names) {
-      await place.store.createStream(each, name);
-      await place.store.append(each, name, [{ timestampMs: startMs, message: name }]);
+      await fixture.store.createStream(each, name);
+      await fixture.store.append(each, name, [{ timestampMs: startMs, message: name }]);
     }
-    await place.store.setRetention(each, 7);
-    const again = place.make();
+    await fixture.store.setRetention(each, 7);
+    const again = fixture.make();
     assert.deepEqual(await again.streamNames(each, ""), names.toSorted());
     for (const name of names) assert.equal((await again.read(each, name, all)).events[0]?.message, name);
-    await writeFile(join(place.directory, encodeFileName(each), "group.json"), "{torn");
+    await writeFile(join(fixture.directory, encodeFileName(each), "group.json"), "{torn");
     assert.equal((await again.group(each))?.retentionDays, null);
     for (const name of names) await again.deleteStream(each, name);
     assert.deepEqual(await again.streamNames(each, ""), []);
@@ -91,17 +91,17 @@ test("streams of any legal name do not collide with the group's own files", asyn
 });
 
 test("a damaged group description and unknown files leave the other groups readable", async () => {
-  await using place = await logs();
+  await using fixture = await logs();
   for (const name of ["a", "b"]) {
-    await place.store.createGroup(name);
-    await place.store.createStream(name, "s");
-    await place.store.append(name, "s", [{ timestampMs: startMs, message: name }]);
+    await fixture.store.createGroup(name);
+    await fixture.store.createStream(name, "s");
+    await fixture.store.append(name, "s", [{ timestampMs: startMs, message: name }]);
   }
-  await place.store.setRetention("a", 7);
-  await writeFile(join(place.directory, "a", "group.json"), "{torn");
-  await writeFile(join(place.directory, "stray"), "stray");
-  await mkdir(join(place.directory, "%%nonsense"));
-  const damaged = place.make();
+  await fixture.store.setRetention("a", 7);
+  await writeFile(join(fixture.directory, "a", "group.json"), "{torn");
+  await writeFile(join(fixture.directory, "stray"), "stray");
+  await mkdir(join(fixture.directory, "%%nonsense"));
+  const damaged = fixture.make();
   const groups = [await damaged.group("a"), await damaged.group("b")];
   assert.deepEqual(await damaged.groupNames(""), ["a", "b"]);
   assert.deepEqual(
@@ -111,8 +111,8 @@ test("a damaged group description and unknown files leave the other groups reada
       ["b", null],
     ],
   );
-  assert.equal((await place.make().read("a", "s", all)).events[0]?.message, "a");
-  assert.equal((await readdir(join(place.directory, "a"))).filter((name) => name.includes("damaged")).length, 1);
+  assert.equal((await fixture.make().read("a", "s", all)).events[0]?.message, "a");
+  assert.equal((await readdir(join(fixture.directory, "a"))).filter((name) => name.includes("damaged")).length, 1);
 });
 
 test("property: any message round-trips through a line, and any name through a file name without a path", () => {

@@ -3,7 +3,7 @@ import { emptyIfMissing } from "./absent.ts";
 import { parseLogLines, type LogLine } from "./log-lines.ts";
 
 /** Bytes of a file that are read and parsed at a time: about two milliseconds of work. */
-const pieceBytes = 256 * 1024;
+const chunkBytes = 256 * 1024;
 
 export interface SegmentFile {
   readonly segment: number;
@@ -25,9 +25,9 @@ export async function* readLinesFrom(
   let isInLine = offset > 0;
   let rest: Buffer = Buffer.alloc(0);
   for (;;) {
-    const piece = await readAt(file, start + rest.byteLength, pieceBytes);
-    if (piece.byteLength === 0) return;
-    const bytes = Buffer.concat([rest, piece]);
+    const chunk = await readAt(file, start + rest.byteLength, chunkBytes);
+    if (chunk.byteLength === 0) return;
+    const bytes = Buffer.concat([rest, chunk]);
     const from = isInLine ? bytes.indexOf(10) + 1 : 0;
     if (isInLine && from === 0) {
       start += bytes.byteLength;
@@ -53,7 +53,7 @@ export async function* readLinesBefore(
   // The end of a line whose beginning was not read yet.
   let tail: Buffer = Buffer.alloc(0);
   while (end > 0) {
-    const start = Math.max(0, end - pieceBytes);
+    const start = Math.max(0, end - chunkBytes);
     const bytes = Buffer.concat([await readAt(file, start, end - start), tail]);
     const from = start === 0 ? 0 : bytes.indexOf(10) + 1;
     if (start === 0 || from > 0) {
@@ -67,11 +67,11 @@ export async function* readLinesBefore(
 /** Returns the offset after the line that contains the byte at `offset`. */
 async function lineEnd(file: FileHandle, offset: number): Promise<number> {
   for (let start = offset; ;) {
-    const piece = await readAt(file, start, pieceBytes);
-    const end = piece.indexOf(10);
+    const chunk = await readAt(file, start, chunkBytes);
+    const end = chunk.indexOf(10);
     if (end >= 0) return start + end + 1;
-    start += piece.byteLength;
-    if (piece.byteLength === 0) return start;
+    start += chunk.byteLength;
+    if (chunk.byteLength === 0) return start;
   }
 }
 
